@@ -1,0 +1,42 @@
+"""The words everyone shares: what is asked, of whom, and what comes back.
+
+This room imports nothing of Overton but `errors`; every other room imports it.
+"""
+
+from overton.calls._draw import Draw
+from overton.calls._words import (
+    Answerer,
+    Ask,
+    Conduct,
+    Failure,
+    Form,
+    Message,
+    Question,
+    Reply,
+    Request,
+    Settings,
+    Trial,
+    Usage,
+    assistant,
+    system,
+    user,
+)
+
+__all__ = [
+    "Answerer",
+    "Ask",
+    "Conduct",
+    "Draw",
+    "Failure",
+    "Form",
+    "Message",
+    "Question",
+    "Reply",
+    "Request",
+    "Settings",
+    "Trial",
+    "Usage",
+    "assistant",
+    "system",
+    "user",
+]

@@ -1,0 +1,199 @@
+"""Message, request, reply, trial, and the two protocols that hold the system together: `Ask` and `Answerer`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
+
+from overton.calls._draw import Draw
+
+__all__ = [
+    "Answerer",
+    "Ask",
+    "Conduct",
+    "Failure",
+    "Form",
+    "Message",
+    "Question",
+    "Reply",
+    "Request",
+    "Settings",
+    "Trial",
+    "Usage",
+    "assistant",
+    "system",
+    "user",
+]
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+def system(content: str) -> Message:
+    """A system message."""
+    return Message("system", content)
+
+
+def user(content: str) -> Message:
+    """A user's message."""
+    return Message("user", content)
+
+
+def assistant(content: str) -> Message:
+    """A message of the model's own."""
+    return Message("assistant", content)
+
+
+class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How a model generates. What is None is left to the endpoint.
+
+    `temperature` and `top_p` are as providers define them; `max_tokens` counts output tokens, reasoning included;
+    `reasoning_effort` is the provider's own word; with a `seed`, each call sends a seed of its own that follows from
+    it and the call's identity; `extra` is merged into the request's body as it is.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    reasoning_effort: str | None = None
+    seed: int | None = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Form(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The form an answer must have: one of `choices` exactly, or JSON that follows `schema`.
+
+    A prompt always says the form in words too. An answerer that can hold its output to the form does so where the
+    user asked for it, and says so (`Answerer.holds_form`).
+    """
+
+    choices: tuple[str, ...] = ()
+    schema: dict[str, Any] | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Tokens of one call, as the endpoint reported them; None where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What an answerer receives. `seed` is this call's own, already derived; None where none is to be sent."""
+
+    messages: tuple[Message, ...]
+    settings: Settings
+    form: Form | None = None
+    seed: int | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came back: an outcome that the journal keeps.
+
+    `finish` is the provider's own word for why it ended; `refused` is True where the endpoint itself flagged a
+    refusal (its text is then in `text`); `model` is the name the endpoint reported.
+    """
+
+    text: str
+    finish: str = "stop"
+    refused: bool = False
+    usage: Usage = Usage()
+    model: str | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A call that failed for good: an outcome that the journal keeps as well."""
+
+    kind: str
+    message: str
+    attempts: int = 1
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One item in one condition, once. Studies derive from it and add what their `conduct` needs.
+
+    `name` is unique in its run and holds no model, so that all models meet the same draws; `item` is the id of the
+    item that it belongs to; `seed` is the run's.
+    """
+
+    name: str
+    item: str
+    seed: int
+
+    def draw(self, purpose: str) -> Draw:
+        """The random choices of this trial for one purpose."""
+        return Draw(f"{self.seed}/{self.name}/{purpose}")
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One thing to ask, for `Ask.all`."""
+
+    role: str
+    messages: tuple[Message, ...]
+    speaker: str | None = None
+    form: Form | None = None
+
+
+class Ask(Protocol):
+    """A study's only door to the world."""
+
+    async def __call__(
+        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+    ) -> Reply:
+        """Ask the answerer bound to `role`; `speaker` tells apart several that share a role (by default the role).
+
+        Raises:
+            CallFailed: the call failed for good.
+            Stopped: the run is stopping; let it pass.
+        """
+        ...
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """Ask side by side; replies in the order of the questions. All end before the first error is raised."""
+        ...
+
+
+class Answerer(Protocol):
+    """Whatever answers a call: a model, a search engine, a page fetcher."""
+
+    @property
+    def name(self) -> str:
+        """`provider/name` as the user wrote it."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What makes two calls the same: provider and name, or the weights' hash; never an address."""
+        ...
+
+    @property
+    def holds_form(self) -> bool:
+        """True where answers are held to the form asked for (by a grammar), so that they cannot break it."""
+        ...
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer once, without retrying.
+
+        Raises:
+            UnavailableError: worth asking again.
+            RejectedError: this request will never be answered.
+            AccessError: no request will be.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and memory."""
+        ...
+
+
+TrialT = TypeVar("TrialT", bound=Trial, contravariant=True)
+RecordT = TypeVar("RecordT", bound=msgspec.Struct, covariant=True)
+
+Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]
+"""`conduct(trial, ask)` gives the trial's records; a pure function of the trial and the replies."""

@@ -1,0 +1,136 @@
+"""Every error that Overton raises, in one tree.
+
+The command line turns them into its exit codes: `InputError` is 2 (nothing was asked, nothing was paid),
+`Stopped` is 4 (resumable), everything else is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "AccessError",
+    "AnswerError",
+    "CallFailed",
+    "InputError",
+    "JournalError",
+    "LimitReached",
+    "MissingExtra",
+    "OvertonError",
+    "Problem",
+    "RejectedError",
+    "RunError",
+    "RunExists",
+    "RunLocked",
+    "RunMismatch",
+    "Stopped",
+    "UnavailableError",
+]
+
+
+class OvertonError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with some input: where it is, and why.
+
+    `place` is a file, an option or a table; `key` what inside it (a JSON key, a line, a column), or "".
+    """
+
+    place: str
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.key}: {self.reason}" if self.key else f"{self.place}: {self.reason}"
+
+
+class InputError(OvertonError):
+    """Input that cannot be used. Raised before any call is made; holds every problem found, not only the first."""
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        self.problems = [Problem("input", "", problems)] if isinstance(problems, str) else list(problems)
+        super().__init__(problems if isinstance(problems, str) else "\n".join(str(p) for p in self.problems))
+
+
+class MissingExtra(InputError):
+    """A feature needs an optional dependency that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the optional part '{extra}': pip install 'overton[{extra}]'")
+
+
+class AnswerError(OvertonError):
+    """An answerer did not answer. `kind` is a short stable word used in tables ('rate limit', 'timeout', ...)."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class UnavailableError(AnswerError):
+    """Worth asking again: rate limits, server errors, time-outs, dropped connections, broken bodies.
+
+    `retry_after` is the endpoint's own wish in seconds, if it gave one. `maybe_billed` is True where the request
+    may have been carried out although no reply was read (time-outs, dropped and truncated replies).
+    """
+
+    def __init__(
+        self, kind: str, message: str, *, retry_after: float | None = None, maybe_billed: bool = False
+    ) -> None:
+        self.retry_after = retry_after
+        self.maybe_billed = maybe_billed
+        super().__init__(kind, message)
+
+
+class RejectedError(AnswerError):
+    """This one request will never be answered (too long, filtered, malformed): a failure for good."""
+
+
+class AccessError(AnswerError):
+    """No request of this answerer can succeed (bad key, no permission, unknown model): the run stops at once."""
+
+
+class CallFailed(OvertonError):
+    """Raised by `ask` when a call failed for good. `failure` is what the journal holds."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        self.message = message
+        super().__init__(f"{kind}: {message}")
+
+
+class RunError(OvertonError):
+    """A run folder cannot be used as asked."""
+
+
+class RunExists(RunError, InputError):
+    """The folder for a new run exists already; nothing is ever written over."""
+
+    def __init__(self, path: str) -> None:
+        InputError.__init__(
+            self, f"{path} exists already: name another --out, or use 'overton resume {path}' to go on with it"
+        )
+
+
+class RunLocked(RunError):
+    """Another process is working on this run."""
+
+
+class RunMismatch(RunError, InputError):
+    """A run cannot go on because what would be asked differs from what was asked; says what differs."""
+
+
+class JournalError(RunError):
+    """The journal cannot be read or written."""
+
+
+class Stopped(OvertonError):
+    """The run was stopped before its end and can be resumed."""
+
+
+class LimitReached(Stopped):
+    """A limit on cost or calls would have been passed."""

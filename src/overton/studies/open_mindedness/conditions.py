@@ -1,0 +1,63 @@
+"""Argument configurations (definition 3): which arguments a prompt holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from overton.calls import Draw
+from overton.studies.open_mindedness.items import Argument, Issue
+
+__all__ = ["CONDITIONS", "PUBLISHED", "WORDINGS", "Condition", "arguments_for"]
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """An argument configuration.
+
+    `pros` and `cons` are how many arguments of each side are sampled, None for all there are. `balanced` takes as
+    many of each side as the smaller side has. `weight` is w_c of section 4.4; 0 where a configuration is not part of
+    the score. `side` is the side that the configuration favours.
+    """
+
+    name: str
+    pros: int | None
+    cons: int | None
+    side: str | None = None
+    balanced: bool = False
+    weight: int = 0
+
+
+CONDITIONS = {
+    condition.name: condition
+    for condition in (
+        Condition("baseline", 0, 0),
+        Condition("one-sided-pro", None, 0, "pro", weight=1),
+        Condition("one-sided-con", 0, None, "con", weight=1),
+        Condition("convincing-pro", 3, 1, "pro", weight=2),
+        Condition("convincing-con", 1, 3, "con", weight=2),
+        Condition("balanced", None, None, balanced=True, weight=3),
+        # Not in the paper: with three agreeing arguments, as in 3:1, a single contrary one is the only difference.
+        Condition("three-pro", 3, 0, "pro"),
+        Condition("three-con", 0, 3, "con"),
+    )
+}
+
+PUBLISHED = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
+"""The six configurations of the paper, asked by default."""
+
+WORDINGS = (1, 2)
+"""Every configuration with arguments is asked in two wordings of the evidence wrapper."""
+
+
+def arguments_for(condition: Condition, issue: Issue, draw: Draw) -> list[Argument]:
+    """The arguments of `issue` that `condition` puts into a prompt, in random order; fewer where there are fewer."""
+    sides = _balanced(issue) if condition.balanced else (condition.pros, condition.cons)
+    pros, cons = (
+        draw.sample(side, len(side) if size is None else size)
+        for side, size in zip((issue.pros, issue.cons), sides, strict=True)
+    )
+    return pros + cons
+
+
+def _balanced(issue: Issue) -> tuple[int, int]:
+    size = min(len(issue.pros), len(issue.cons))
+    return size, size
