@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from overton.calls import Draw
@@ -48,16 +50,14 @@ WORDINGS = (1, 2)
 """Every configuration with arguments is asked in two wordings of the evidence wrapper."""
 
 
-def arguments_for(condition: Condition, issue: Issue, draw: Draw) -> list[Argument]:
-    """The arguments of `issue` that `condition` puts into a prompt, in random order; fewer where there are fewer."""
-    sides = _balanced(issue) if condition.balanced else (condition.pros, condition.cons)
-    pros, cons = (
-        draw.sample(side, len(side) if size is None else size)
-        for side, size in zip((issue.pros, issue.cons), sides, strict=True)
+def arguments_for(condition: Condition, issue: Issue, draw: Callable[[str], Draw]) -> list[Argument]:
+    """The arguments of `issue` that `condition` holds, sampled by `draw`; fewer where there are fewer."""
+    smaller = min(len(issue.pros), len(issue.cons)) if condition.balanced else None
+    return _sample(issue.pros, condition.pros, smaller, draw("pros")) + _sample(
+        issue.cons, condition.cons, smaller, draw("cons")
     )
-    return pros + cons
 
 
-def _balanced(issue: Issue) -> tuple[int, int]:
-    size = min(len(issue.pros), len(issue.cons))
-    return size, size
+def _sample(side: tuple[Argument, ...], size: int | None, smaller: int | None, draw: Draw) -> list[Argument]:
+    wanted = smaller if smaller is not None else size
+    return list(side) if wanted is None else draw.sample(side, wanted)
