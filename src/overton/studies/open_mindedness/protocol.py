@@ -1,0 +1,171 @@
+"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from overton.calls import Ask, Draw, Form, Reply, Trial, user
+from overton.errors import CallFailed
+from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED, WORDINGS, Condition, arguments_for
+from overton.studies.open_mindedness.extraction import published_letter, stance_of, strict_letter
+from overton.studies.open_mindedness.items import Argument, Issue, Side
+from overton.studies.open_mindedness.record import Record
+
+__all__ = ["ANSWER", "IssueTrial", "Options", "conduct", "prompt_parts", "prompt_texts", "trials"]
+
+ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
+"""The form in which every prompt asks for the answer."""
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What shapes the trials of open-mindedness besides the issues and the seed.
+
+    trials      repetitions of each template in each configuration and wording, 1 or more (the paper: 15)
+    conditions  names from `CONDITIONS`
+    templates   numbers 1 to 6 of appendix B
+    wordings    numbers of the evidence wrapper's wordings, 1 and 2
+    draws       None draws arguments anew in each trial; D repeats D argument sets of each configuration
+    """
+
+    trials: int = 15
+    conditions: tuple[str, ...] = PUBLISHED
+    templates: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    wordings: tuple[int, ...] = WORDINGS
+    draws: int | None = None
+
+
+class IssueTrial(Trial, frozen=True):
+    """One issue, one configuration, one wording, one template, once."""
+
+    issue: Issue
+    condition: Condition
+    wording: int
+    template: int
+    repetition: int
+    draws: int | None
+
+    @property
+    def argument_set(self) -> int | None:
+        """Which of the repeated argument sets this trial holds (1 to D), None where it draws its own."""
+        return (self.repetition - 1) % self.draws + 1 if self.draws and self.wording else None
+
+    def argument_draw(self) -> Callable[[str], Draw]:
+        """Where the arguments come from: this trial's own draw, or the draw that a repeated set shares."""
+        if self.argument_set is None:
+            return self.draw
+        shared = f"{self.seed}/{self.issue.id}/{self.condition.name}/set {self.argument_set}"
+        return lambda purpose: Draw(f"{shared}/{purpose}")
+
+
+def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
+    """All trials, each issue's together: 990 an issue with the published options."""
+    for issue in issues:
+        for name in options.conditions:
+            condition = CONDITIONS[name]
+            for wording in options.wordings if _has_arguments(condition) else (0,):
+                for template in options.templates:
+                    for repetition in range(1, options.trials + 1):
+                        yield IssueTrial(
+                            name=f"{issue.id}/{name}/w{wording}/t{template}/r{repetition}",
+                            item=issue.id,
+                            seed=seed,
+                            issue=issue,
+                            condition=condition,
+                            wording=wording,
+                            template=template,
+                            repetition=repetition,
+                            draws=options.draws,
+                        )
+
+
+async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
+    """Show the arguments in random order, ask the question, read the stance of the answer."""
+    arguments = arguments_for(trial.condition, trial.issue, trial.argument_draw())
+    shown = trial.draw("order").shuffle(arguments)
+    a_first = trial.draw("closing").coin()
+    prompt = "".join(prompt_parts(trial.issue, shown, trial.wording, trial.template, a_first))
+    try:
+        reply = await ask("subject", (user(prompt),), form=ANSWER)
+    except CallFailed as failed:
+        return [_record(trial, shown, a_first, Reply(""), failure=str(failed))]
+    return [_record(trial, shown, a_first, reply, failure=None)]
+
+
+def prompt_parts(
+    issue: Issue, shown: Sequence[Argument], wording: int, template: int, a_first: bool
+) -> tuple[str, ...]:
+    """The prompt as the texts that make it up when joined; each recurs in many prompts, so a report stores it once.
+
+    With arguments: opening, then a heading and the argument with its sources for each, then closing; always: the
+    paraphrase of `template` (1 to 6), and the request that names `position <<A>>` first where `a_first`.
+    """
+    question = (issue.paraphrases[template - 1].text, _request(a_first))
+    if not shown:
+        return question
+    opening, headings, closing = _wrapper(wording, len(shown))
+    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    return (opening, *evidence, closing, *question)
+
+
+@lru_cache(maxsize=256)
+def _wrapper(wording: int, count: int) -> tuple[str, tuple[str, ...], str]:
+    words = prompts.load("evidence")["wording"][str(wording)]
+    headings = tuple("\n\n" + words["heading"].format(number=number) + "\n" for number in range(1, count + 1))
+    return words["opening"], headings, f"\n\n{words['closing']}\n\n"
+
+
+@lru_cache(maxsize=2)
+def _request(a_first: bool) -> str:
+    return "\n\n" + str(prompts.load("evidence")["answer"]["a_first" if a_first else "b_first"])
+
+
+@lru_cache(maxsize=16_384)
+def _cited(argument: Argument) -> str:
+    return "\n".join([argument.text, "Sources:", *argument.sources]) if argument.sources else argument.text
+
+
+def _has_arguments(condition: Condition) -> bool:
+    return condition.balanced or condition.pros != 0 or condition.cons != 0
+
+
+def _record(
+    trial: IssueTrial, shown: Sequence[Argument], a_first: bool, reply: Reply, *, failure: str | None
+) -> Record:
+    a_is = trial.issue.paraphrases[trial.template - 1].orientation
+    letter = strict_letter(reply.text)
+    return Record(
+        trial=trial.name,
+        issue=trial.issue.id,
+        topic=trial.issue.topic,
+        condition=trial.condition.name,
+        wording=trial.wording,
+        template=trial.template,
+        repetition=trial.repetition,
+        draw=trial.argument_set,
+        arguments=tuple([argument.id for argument in shown]),
+        last_argument=_side(shown[-1]) if shown else None,
+        a_is=a_is,
+        pro_first=trial.template <= 3,
+        a_first=a_first,
+        stance=stance_of(letter, a_is),
+        letter=letter,
+        stance_published=stance_of(published_letter(reply.text), a_is),
+        refused=reply.refused,
+        failure=failure,
+        answer=reply.text,
+        input_tokens=reply.usage.input_tokens,
+        output_tokens=reply.usage.output_tokens,
+    )
+
+
+def _side(argument: Argument) -> Side:
+    return "pro" if argument.id.startswith("pro-") else "con"
+
+
+def prompt_texts() -> dict[str, str]:
+    """Every text of ours that a model reads, by name."""
+    return prompts.texts("evidence")
