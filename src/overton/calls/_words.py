@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -16,6 +16,7 @@ __all__ = [
     "Failure",
     "Form",
     "Message",
+    "Price",
     "Question",
     "Reply",
     "Request",
@@ -82,6 +83,19 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+
+class Price(msgspec.Struct, frozen=True):
+    """US dollars for a million tokens, in and out."""
+
+    input: float
+    output: float
+
+    def cost(self, usage: Usage) -> float | None:
+        """What a call cost in dollars; None where the endpoint did not say how many tokens it took."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -191,9 +205,6 @@ class Answerer(Protocol):
         """Give back connections and memory."""
         ...
 
-
-TrialT = TypeVar("TrialT", bound=Trial, contravariant=True)
-RecordT = TypeVar("RecordT", bound=msgspec.Struct, covariant=True)
 
 Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]
 """`conduct(trial, ask)` gives the trial's records; a pure function of the trial and the replies."""

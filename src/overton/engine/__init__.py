@@ -1,0 +1,26 @@
+"""How asking is done: journal, scheduling, pacing, budget, replay. Knows trials and answerers, no study."""
+
+from overton.engine.budget import Budget, Limits
+from overton.engine.conducting import Lane, conduct_lanes, rehearse
+from overton.engine.desk import Bound, Desk, Tally
+from overton.engine.identity import digest
+from overton.engine.journal import Journal, entries
+from overton.engine.outcomes import Outcomes
+from overton.engine.pacing import Pacer, Patience
+
+__all__ = [
+    "Bound",
+    "Budget",
+    "Desk",
+    "Journal",
+    "Lane",
+    "Limits",
+    "Outcomes",
+    "Pacer",
+    "Patience",
+    "Tally",
+    "conduct_lanes",
+    "digest",
+    "entries",
+    "rehearse",
+]

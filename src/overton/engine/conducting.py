@@ -1,0 +1,101 @@
+"""Running trials: many at once, each lane at its own pace, stopping cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from overton.calls import Conduct, Trial
+from overton.engine.desk import Bound, Desk, NotRecalled, TrialAsk
+from overton.engine.outcomes import Outcomes
+from overton.errors import OvertonError, Stopped
+
+__all__ = ["Lane", "conduct_lanes", "rehearse"]
+
+_SPARE = 1.25
+"""Trials under way for each request allowed in flight: the spare ones have their next request ready."""
+
+
+@dataclass
+class Lane:
+    """The trials that one binding of roles to answerers goes through, and where their records go."""
+
+    bindings: dict[str, Bound]
+    trials: Callable[[], Iterable[Trial]]
+    outcomes: Outcomes
+    planned: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def width(self) -> int:
+        """How many trials are under way at once."""
+        return int(max(bound.pacer.most for bound in self.bindings.values()) * _SPARE) + 1
+
+    @property
+    def incomplete(self) -> list[str]:
+        """Items of which some trial has not ended."""
+        return [item for item, count in self.planned.items() if self.outcomes.done[item] < count]
+
+
+async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> None:
+    """Conduct every trial of every lane, lanes side by side.
+
+    Returns when all have ended, or, once the desk is stopped, when what was in flight has. An error in `conduct`
+    itself stops the run too, and is raised when everything in flight has been journaled.
+
+    Raises:
+        OvertonError: what stopped the run.
+    """
+    workers = [
+        asyncio.create_task(_work(turns, lane, conduct, desk))
+        for lane in lanes
+        for turns in [iter(enumerate(lane.trials()))]
+        for _ in range(lane.width)
+    ]
+    try:
+        ended = await asyncio.gather(*workers, return_exceptions=True)
+    except asyncio.CancelledError:
+        await asyncio.gather(*workers, return_exceptions=True)
+        raise
+    for error in ended:
+        if error is not None:
+            raise error
+    if desk.stopped is not None:
+        raise desk.stopped
+
+
+async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
+    """Conduct every trial from the journal alone; gives how many cannot end because it lacks something.
+
+    Raises:
+        RunMismatch: something else would be asked now than was asked then.
+    """
+    missing = 0
+    for lane in lanes:
+        for trial in lane.trials():
+            try:
+                await conduct(trial, TrialAsk(desk, trial.name, lane.bindings))
+            except NotRecalled:
+                missing += 1
+    return missing
+
+
+async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Desk) -> None:
+    """Take trials in turn until there are none, or the run stops."""
+    try:
+        for position, trial in turns:
+            await lane.outcomes.admit(position)
+            if desk.stopped is not None:
+                return
+            records = await conduct(trial, TrialAsk(desk, trial.name, lane.bindings))
+            lane.outcomes.add(position, trial, records)
+    except Stopped:
+        lane.outcomes.release()
+    except OvertonError as error:
+        desk.stop(error)
+        lane.outcomes.release()
+    except BaseException as error:
+        desk.stop(Stopped(f"{type(error).__name__} in a trial"))
+        lane.outcomes.release()
+        raise

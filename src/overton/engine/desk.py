@@ -1,0 +1,223 @@
+"""Where calls are made: recalled from the journal, or paced, paid, retried and journaled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from overton.calls import Answerer, Failure, Form, Message, Price, Question, Reply, Request, Settings
+from overton.engine.budget import Budget, worst_case
+from overton.engine.identity import Identity, Place, call_seed, identify
+from overton.engine.journal import Entry, Journal
+from overton.engine.pacing import Pacer, Patience
+from overton.errors import AccessError, CallFailed, OvertonError, RejectedError, Stopped, UnavailableError
+
+__all__ = ["Bound", "Desk", "NotRecalled", "Tally", "TrialAsk"]
+
+_OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
+_GIVE_UP_AFTER = 24
+"""Calls that fail for good in a row, none answered between, before an endpoint is taken to be down."""
+
+
+_BREATH = 64
+"""Calls recalled in a row before the event loop gets a turn, for signals and progress."""
+
+
+class NotRecalled(Stopped):
+    """A call that the journal does not hold, where nothing may be asked."""
+
+
+@dataclass
+class Bound:
+    """An answerer bound to a role, with how it is asked, what it costs and how it is paced."""
+
+    answerer: Answerer
+    settings: Settings
+    pacer: Pacer
+    price: Price | None = None
+    failed_in_a_row: int = 0
+
+
+@dataclass
+class Tally:
+    """What a run has done so far, for whoever watches."""
+
+    asked: int = 0
+    recalled: int = 0
+    failed: int = 0
+    retried: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    last_trouble: str = ""
+
+
+@dataclass
+class Desk:
+    """Answers asks on behalf of a run: from its journal where it can, else by asking and journaling."""
+
+    journal: Journal
+    budget: Budget
+    patience: Patience = field(default_factory=Patience)
+    tally: Tally = field(default_factory=Tally)
+    stopped: OvertonError | None = None
+    recall_only: bool = False
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _pacers: set[Pacer] = field(default_factory=set)
+
+    def stop(self, reason: OvertonError) -> None:
+        """Send nothing more; what is in flight ends and is journaled. The first reason stands."""
+        self.stopped = self.stopped or reason
+        self._stopping.set()
+        for pacer in self._pacers:
+            pacer.close()
+
+    async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
+        """The outcome of a call: the journal's, or a new one, handed to the journal before it is given.
+
+        Raises:
+            Stopped: the run is stopping and the journal does not hold it.
+        """
+        known = self.journal.recall(identity)
+        if known is not None:
+            self.tally.recalled += 1
+            if self.tally.recalled % _BREATH == 0:
+                await asyncio.sleep(0)
+            return known
+        if self.recall_only:
+            raise NotRecalled(f"trial {place.trial}: the journal does not hold ask {place.number} of {place.speaker}")
+        found = await self._attempt(bound, request)
+        self._count(bound, found)
+        await self.journal.append(Entry(identity, place, found))
+        return found
+
+    async def _attempt(self, bound: Bound, request: Request) -> Reply | Failure:
+        """Send until there is an outcome."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await self._send(bound, request)
+            except UnavailableError as error:
+                self.tally.last_trouble = f"{bound.answerer.name}: {error}"
+                wait = self.patience.wait(attempt, error)
+                if wait is None:
+                    return Failure(error.kind, str(error), attempt)
+                self.tally.retried += 1
+                await self._pause(wait)
+            except RejectedError as error:
+                return Failure(error.kind, str(error), attempt)
+            except AccessError as error:
+                self.stop(error)
+                raise Stopped(str(error)) from error
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    async def _send(self, bound: Bound, request: Request) -> Reply:
+        """Send once, when the endpoint's pace and the budget admit it."""
+        self._pacers.add(bound.pacer)
+        ticket = await bound.pacer.enter()
+        try:
+            worst = worst_case(bound.price, request) if bound.price else 0.0
+            await self._reserve(worst)
+            paid = 0.0
+            try:
+                reply = await bound.answerer.answer(request)
+                paid = _paid(bound, reply, worst)
+            except UnavailableError as error:
+                paid = worst if error.maybe_billed else 0.0
+                if error.kind in _OVERLOAD:
+                    bound.pacer.overloaded(ticket, error.retry_after)
+                raise
+            finally:
+                self.budget.settle(worst, paid)
+        finally:
+            bound.pacer.leave()
+        bound.pacer.answered()
+        return reply
+
+    async def _reserve(self, worst: float) -> None:
+        if self.stopped is None:
+            try:
+                await self.budget.reserve(worst)
+            except Stopped as reached:
+                self.stop(reached)
+        if self.stopped is not None:
+            raise Stopped(str(self.stopped))
+
+    def _count(self, bound: Bound, found: Reply | Failure) -> None:
+        self.tally.asked += 1
+        if isinstance(found, Reply):
+            bound.failed_in_a_row = 0
+            self.tally.input_tokens += found.usage.input_tokens or 0
+            self.tally.output_tokens += found.usage.output_tokens or 0
+            return
+        self.tally.failed += 1
+        bound.failed_in_a_row += found.kind in _OVERLOAD
+        if bound.failed_in_a_row >= _GIVE_UP_AFTER:
+            self.stop(
+                Stopped(
+                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, {found.attempts} attempts"
+                    f" each, and is taken to be down; the last said: {found.message}"
+                )
+            )
+
+
+def _paid(bound: Bound, reply: Reply, worst: float) -> float:
+    """What a reply cost; the worst case where the endpoint did not say."""
+    if bound.price is None:
+        return 0.0
+    cost = bound.price.cost(reply.usage)
+    return worst if cost is None else cost
+
+
+class TrialAsk:
+    """The `Ask` that one trial's `conduct` is given."""
+
+    __slots__ = ("_bindings", "_desk", "_numbers", "_task", "_trial")
+
+    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound]) -> None:
+        self._desk = desk
+        self._trial = trial
+        self._bindings = bindings
+        self._numbers: dict[str, int] = {}
+        self._task = asyncio.current_task()
+
+    async def __call__(
+        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+    ) -> Reply:
+        """See `Ask`."""
+        return await self._answer(self._number(role, messages, speaker, form))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        calls = [self._number(q.role, q.messages, q.speaker, q.form) for q in questions]
+        outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+
+    def _number(
+        self, role: str, messages: Sequence[Message], speaker: str | None, form: Form | None
+    ) -> tuple[Bound, Identity, Place, Request]:
+        """The call that an ask stands for. Numbered as it is made, so that side by side is as good as in turn."""
+        who = speaker or role
+        bound = self._bindings.get(who) or self._bindings[role]
+        place = Place(self._trial, who, self._numbers.get(who, 0), bound.answerer.identity)
+        self._numbers[who] = place.number + 1
+        identity = identify(place, messages, bound.settings, form)
+        seed = None if bound.settings.seed is None else call_seed(identity, bound.settings.seed)
+        return bound, identity, place, Request(tuple(messages), bound.settings, form, seed)
+
+    async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
+        asking = self._desk.outcome(*call)
+        # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
+        # own, one task's failure must not cancel its siblings' requests.
+        found = await (asking if asyncio.current_task() is self._task else asyncio.shield(asking))
+        if isinstance(found, Failure):
+            raise CallFailed(found.kind, found.message)
+        return found

@@ -1,0 +1,76 @@
+"""What makes two calls the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from overton.calls import Form, Message, Settings
+
+__all__ = ["PARTS", "Identity", "Place", "call_seed", "differing_parts", "digest", "identify"]
+
+PARTS = ("messages", "settings", "form")
+"""What a call's content is made of, in the order of its digests."""
+
+_WIDTH = 8
+
+
+class Identity(msgspec.Struct, frozen=True, gc=False):
+    """A call's identity: the place in the run where it stands, and the content that is asked there.
+
+    `slot` is a digest of trial, speaker, ask number and answerer; `content` the digests of messages, settings and
+    form, side by side. One slot is asked once: another content in the same slot means that code, prompts, items or
+    settings have changed since.
+    """
+
+    slot: bytes
+    content: bytes
+
+    def __str__(self) -> str:
+        return (self.slot + self.content).hex()
+
+
+class Place(NamedTuple):
+    """Where in a run a call stands: the `number`-th thing (from 0) that `trial` asks `speaker`, and who answers."""
+
+    trial: str
+    speaker: str
+    number: int
+    answerer: str
+
+
+def identify(place: Place, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
+    """The identity of a call; nothing in it depends on order or time."""
+    slot = blake2b("\0".join(map(str, place)).encode(), digest_size=16).digest()
+    said = blake2b(_encode(messages), digest_size=_WIDTH).digest()
+    return Identity(slot, said + _how(_encode(settings), _encode(form)))
+
+
+def call_seed(identity: Identity, seed: int) -> int:
+    """The seed sent with a call: 31 bits that follow from its identity and the seed asked for."""
+    word = blake2b(identity.slot + identity.content + str(seed).encode(), digest_size=4).digest()
+    return int.from_bytes(word, "little") >> 1
+
+
+def digest(value: object) -> str:
+    """A hexadecimal digest of any value of plain types and structs, the same whatever the order of its keys."""
+    return blake2b(_encode(value), digest_size=16).hexdigest()
+
+
+def differing_parts(one: bytes, other: bytes) -> list[str]:
+    """Names of the parts in which the contents of two identities differ."""
+    cut = [(index * _WIDTH, (index + 1) * _WIDTH) for index in range(len(PARTS))]
+    return [part for part, (start, end) in zip(PARTS, cut, strict=True) if one[start:end] != other[start:end]]
+
+
+# Keys are sorted, since the order of a dictionary (a schema, extra fields) has no meaning to an endpoint.
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@lru_cache(maxsize=1024)
+def _how(settings: bytes, form: bytes) -> bytes:
+    return b"".join(blake2b(part, digest_size=_WIDTH).digest() for part in (settings, form))

@@ -1,0 +1,234 @@
+"""The durable record of every call's outcome: append-only, written by one thread, read back by identity."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from overton.calls import Failure, Reply
+from overton.engine.identity import Identity, Place, differing_parts
+from overton.errors import JournalError, RunLocked, RunMismatch
+
+__all__ = ["Entry", "Journal", "entries"]
+
+FORMAT = 1
+_COLUMNS = ("slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    row      INTEGER PRIMARY KEY, -- in the order in which outcomes came; of two for one slot the later one counts
+    slot     BLOB    NOT NULL,    -- digest of trial, speaker, number, answerer
+    content  BLOB    NOT NULL,    -- digests of messages, settings, form
+    trial    TEXT    NOT NULL,
+    speaker  TEXT    NOT NULL,
+    number   INTEGER NOT NULL,
+    answerer TEXT    NOT NULL,
+    failed   INTEGER NOT NULL,    -- 1 where the call failed for good
+    outcome  TEXT    NOT NULL     -- a reply or a failure, as JSON
+)
+"""
+_WINDOW = 0.02
+"""Seconds that outcomes wait for others to share a commit: what a crash can lose besides the calls in flight."""
+_BATCH = 200
+_BACKLOG = 20_000
+
+_reply = msgspec.json.Decoder(Reply)
+_failure = msgspec.json.Decoder(Failure)
+_encode = msgspec.json.Encoder().encode
+
+
+class Entry(NamedTuple):
+    """One outcome and where it belongs."""
+
+    identity: Identity
+    place: Place
+    outcome: Reply | Failure
+
+
+class Journal:
+    """A run's journal, open for one process at a time.
+
+    A SQLite file in WAL mode while open (`synchronous=FULL`), a single ordinary file once closed. Appending costs
+    the caller nothing but a queue: a thread of its own writes and commits groups. Memory grows only by the index of
+    what an earlier session left, 16 bytes of digest and a row number a call. Not for network file systems, where
+    SQLite's locks cannot be trusted.
+
+    Raises:
+        RunLocked: another process has it open.
+        JournalError: it is not a journal, is of another format, or is damaged.
+    """
+
+    def __init__(self, path: Path, *, retry_failed: bool = False) -> None:
+        self._lock = FileLock(path.with_suffix(".lock"))
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunLocked(f"{path.parent} is being worked on by another process; wait for it or stop it") from None
+        self.path = path
+        self._queue: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
+        self._appended = 0
+        self._written = 0
+        self._error: sqlite3.Error | None = None
+        try:
+            self._reader = _connect(path)
+            self._rows = dict(_index(self._reader, retry_failed))
+        except sqlite3.Error as error:
+            self._lock.release()
+            raise JournalError(f"{path} cannot be read as a journal: {error}") from error
+        except JournalError:
+            self._lock.release()
+            raise
+        self._writer = threading.Thread(target=self._write, name="journal", daemon=True)
+        self._writer.start()
+
+    def __len__(self) -> int:
+        """How many outcomes an earlier session left that this one can use."""
+        return len(self._rows)
+
+    def recall(self, identity: Identity) -> Reply | Failure | None:
+        """The outcome journaled for `identity` by an earlier session, None if it was never asked.
+
+        Raises:
+            RunMismatch: something else was asked in its place.
+        """
+        row = self._rows.get(identity.slot)
+        if row is None:
+            return None
+        content, trial, speaker, number, failed, outcome = self._reader.execute(
+            "SELECT content, trial, speaker, number, failed, outcome FROM calls WHERE row = ?", (row,)
+        ).fetchone()
+        if content != identity.content:
+            parts = " and ".join(differing_parts(content, identity.content))
+            raise RunMismatch(
+                f"{self.path.parent}: trial {trial}, ask {number} of {speaker}: its {parts} differ from what was asked"
+                " when this run began. Use the version, prompts, items and settings that it began with, or start"
+                " a new run."
+            )
+        return _failure.decode(outcome) if failed else _reply.decode(outcome)
+
+    async def append(self, entry: Entry) -> None:
+        """Hand an outcome to the writer; returns at once unless the disk is far behind.
+
+        Raises:
+            JournalError: an earlier outcome could not be written (disk full, say); nothing more will be.
+        """
+        while self._appended - self._written > _BACKLOG and self._error is None:  # noqa: ASYNC110 (a thread empties it)
+            await asyncio.sleep(_WINDOW)
+        if self._error is not None:
+            raise self._failed()
+        self._appended += 1
+        self._queue.put(entry)
+
+    def close(self) -> None:
+        """Write what is left, leave WAL mode so that the file can be copied as it is, and unlock."""
+        self._queue.put(None)
+        self._writer.join()
+        self._reader.close()
+        if self._error is None:
+            closing = sqlite3.connect(self.path, isolation_level=None)
+            closing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            closing.execute("PRAGMA journal_mode=DELETE")
+            closing.close()
+        self._lock.release()
+        if self._error is not None:
+            raise self._failed()
+
+    def _failed(self) -> JournalError:
+        return JournalError(
+            f"{self.path} could not be written: {self._error}. Free some space or mend the disk, then resume;"
+            " what was written before is safe."
+        )
+
+    def _write(self) -> None:
+        connection = _connect(self.path)
+        try:
+            while batch := self._next_batch():
+                connection.execute("BEGIN")
+                for start in range(0, len(batch), _BATCH):
+                    _insert(connection, batch[start : start + _BATCH])
+                connection.execute("COMMIT")
+                self._written += len(batch)
+        except sqlite3.Error as error:
+            self._error = error
+        finally:
+            connection.close()
+
+    def _next_batch(self) -> list[Entry]:
+        """What has come in since the last commit, after a moment for more; empty at the end."""
+        entry = self._queue.get()
+        if entry is None:
+            return []
+        time.sleep(_WINDOW)
+        batch = [entry]
+        while len(batch) < _BACKLOG:
+            try:
+                entry = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if entry is None:
+                self._queue.put(None)
+                break
+            batch.append(entry)
+        return batch
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """All entries of a closed journal in the order written, without locking it or changing it.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    if not path.is_file():
+        raise JournalError(f"{path}: no such journal")
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        for slot, content, *place, failed, outcome in connection.execute(
+            f"SELECT {', '.join(_COLUMNS)} FROM calls ORDER BY row"
+        ):
+            read: Reply | Failure = _failure.decode(outcome) if failed else _reply.decode(outcome)
+            yield Entry(Identity(slot, content), Place(*place), read)
+    except (sqlite3.Error, msgspec.DecodeError) as error:
+        raise JournalError(f"{path} cannot be read as a journal: {error}") from error
+    finally:
+        connection.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version not in (0, FORMAT):
+        connection.close()
+        raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
+    connection.execute(_SCHEMA)
+    connection.execute(f"PRAGMA user_version={FORMAT}")
+    return connection
+
+
+def _index(connection: sqlite3.Connection, retry_failed: bool) -> Iterator[tuple[bytes, int]]:
+    """Slot and row of every outcome; a later outcome of a slot takes the place of an earlier one."""
+    yield from connection.execute("SELECT slot, row FROM calls WHERE NOT failed OR NOT ? ORDER BY row", (retry_failed,))
+
+
+def _insert(connection: sqlite3.Connection, batch: list[Entry]) -> None:
+    # One statement for many rows: each statement hands the interpreter lock to and fro, and the other side is busy.
+    connection.execute(_insertion(len(batch)), [value for entry in batch for value in _values(entry)])
+
+
+def _insertion(rows: int) -> str:
+    marks = f"({', '.join('?' * len(_COLUMNS))})"
+    return f"INSERT INTO calls ({', '.join(_COLUMNS)}) VALUES {', '.join([marks] * rows)}"
+
+
+def _values(entry: Entry) -> tuple[object, ...]:
+    failed = isinstance(entry.outcome, Failure)
+    return (entry.identity.slot, entry.identity.content, *entry.place, failed, _encode(entry.outcome).decode())

@@ -1,0 +1,136 @@
+"""Records on disk: rows go to part files in plan order as trials end, and the parts become one Parquet file."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import polars as pl
+
+from overton.calls import Trial
+
+__all__ = ["Outcomes", "columns_of", "record_type_columns"]
+
+_PART = 5_000
+_ITEM = "_item"
+
+
+class Outcomes:
+    """The records of one lane: added as trials end, in whatever order, and kept in plan order.
+
+    Rows that wait for an earlier trial are held in memory; `admit` keeps the plan from running further ahead of its
+    slowest trial than `window` trials, so that memory does not grow with the run.
+    """
+
+    def __init__(
+        self, folder: Path, record: type[msgspec.Struct], label: Mapping[str, str], *, window: int = 20_000
+    ) -> None:
+        self._folder = folder
+        self._columns = record_type_columns(record)
+        self._label = dict(label)
+        self._window = window
+        self._next = 0
+        self._early: list[tuple[int, Trial, list[Any]]] = []
+        self._rows: list[Any] = []
+        self._items: list[str] = []
+        self._parts: list[Path] = []
+        self._moved = asyncio.Event()
+        self.done: Counter[str] = Counter()
+
+    async def admit(self, position: int) -> None:
+        """Wait until the trial at `position` may begin."""
+        while position - self._next >= self._window:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def release(self) -> None:
+        """Hold nobody back any more: some trial will not end."""
+        self._window = sys.maxsize
+        self._moved.set()
+
+    def add(self, position: int, trial: Trial, records: list[Any]) -> None:
+        """The trial at `position` of the plan has ended with these records."""
+        heapq.heappush(self._early, (position, trial, records))
+        while self._early and self._early[0][0] == self._next:
+            self._keep(*heapq.heappop(self._early)[1:])
+            self._next += 1
+        self._moved.set()
+
+    def close(self, incomplete: Iterable[str] = ()) -> pl.LazyFrame:
+        """All rows in plan order, without those of the `incomplete` items."""
+        while self._early:
+            self._keep(*heapq.heappop(self._early)[1:])
+        self._flush()
+        return pl.scan_parquet(self._parts).filter(~pl.col(_ITEM).is_in(sorted(incomplete))).drop(_ITEM)
+
+    def _keep(self, trial: Trial, records: list[Any]) -> None:
+        self.done[trial.item] += 1
+        self._rows.extend(records)
+        self._items.extend([trial.item] * len(records))
+        if len(self._rows) >= _PART:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows and self._parts:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        part = self._folder / f"{len(self._parts):06}.parquet"
+        columns_of(self._rows, self._columns).with_columns(
+            pl.Series(_ITEM, self._items, pl.String), **{key: pl.lit(value) for key, value in self._label.items()}
+        ).select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
+        self._parts.append(part)
+        self._rows, self._items = [], []
+
+    def discard(self) -> None:
+        """Remove the part files."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def columns_of(records: list[Any], columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Records as a table with one typed column a field."""
+    return pl.DataFrame(
+        [
+            pl.Series(name, [_plain(getattr(record, name), dtype) for record in records], dtype)
+            if dtype.is_nested()
+            else pl.Series(name, [getattr(record, name) for record in records], dtype)
+            for name, dtype in columns.items()
+        ]
+    )
+
+
+def record_type_columns(record: type[msgspec.Struct]) -> dict[str, pl.DataType]:
+    """The Parquet columns of a record type, from its annotations."""
+    hints = get_type_hints(record)
+    return {field.name: _dtype(hints[field.name]) for field in msgspec.structs.fields(record)}
+
+
+_SCALARS: dict[Any, pl.DataType] = {str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
+
+
+def _dtype(hint: Any) -> pl.DataType:
+    origin, arguments = get_origin(hint), [a for a in get_args(hint) if a not in (type(None), ...)]
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if origin is Literal:
+        return pl.String()
+    if origin in (Union, UnionType) and len(arguments) == 1:
+        return _dtype(arguments[0])
+    if origin in (tuple, list) and len(arguments) == 1:
+        return pl.List(_dtype(arguments[0]))
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return pl.Struct(record_type_columns(hint))
+    raise TypeError(f"a record's column cannot hold {hint!r}")
+
+
+def _plain(value: Any, dtype: pl.DataType) -> Any:
+    if isinstance(dtype, pl.List) and isinstance(value, tuple) and not (value and isinstance(value[0], msgspec.Struct)):
+        return value
+    return msgspec.to_builtins(value)

@@ -1,0 +1,29 @@
+"""Runs in folders on this machine."""
+
+from overton.engine import Limits, Patience
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.manifest import Manifest, ModelEntry, Spent
+from overton.hosts.local.planning import ModelPlan, Plan, plan
+from overton.hosts.local.running import ModelRequest, extend, open_models, resume, start
+from overton.hosts.local.session import Progress, Watch
+
+__all__ = [
+    "Limits",
+    "Manifest",
+    "ModelEntry",
+    "ModelPlan",
+    "ModelRequest",
+    "Patience",
+    "Plan",
+    "Progress",
+    "RunFolder",
+    "Spent",
+    "Watch",
+    "extend",
+    "open_models",
+    "plan",
+    "resume",
+    "run_to_end",
+    "start",
+]

@@ -1,0 +1,96 @@
+"""What a run is: everything needed to go on with it, or to repeat it, but for the keys."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from overton.calls import Price, Settings
+from overton.engine import Limits
+from overton.errors import Problem, RunError
+
+__all__ = ["Manifest", "ModelEntry", "Spent", "read_manifest", "write_manifest"]
+
+FORMAT = 1
+FILE = "manifest.json"
+
+
+class ModelEntry(msgspec.Struct, frozen=True):
+    """A model of a run, as it was asked for and as it was found."""
+
+    spec: str
+    identity: str
+    settings: Settings
+    arguments: tuple[tuple[str, str], ...] = ()
+    holds_form: bool = False
+    price: Price | None = None
+    family: str = ""
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What a run has used in all its sessions: requests sent (retries included), dollars, tokens, failed calls.
+
+    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price.
+    """
+
+    requests: int = 0
+    cost: float = 0.0
+    failed: int = 0
+
+
+class Manifest(msgspec.Struct, omit_defaults=False):
+    """`manifest.json` of a run.
+
+    `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
+    `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`.
+    `missing` names, for each lane, the items that records leave out since they are not whole.
+    """
+
+    study: str
+    seed: int
+    options: dict[str, Any]
+    models: dict[str, list[ModelEntry]]
+    items: str
+    prompts: dict[str, str]
+    created: str
+    overton: str
+    format: int = FORMAT
+    limits: Limits = Limits()
+    status: Literal["running", "finished", "stopped"] = "running"
+    stopped: str = ""
+    missing: dict[str, list[str]] = {}
+    trials: int = 0
+    spent: Spent = Spent()
+    sessions: int = 0
+    left_out: str = ""
+
+
+def read_manifest(run: Path) -> Manifest:
+    """The manifest of a run folder.
+
+    Raises:
+        RunError: there is none, or it is not one that this version reads.
+    """
+    path = run / FILE
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        raise RunError(f"{run} is not a run folder: it has no {FILE}") from None
+    except (msgspec.DecodeError, OSError) as error:
+        raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
+    if manifest.format != FORMAT:
+        raise RunError(f"{path}: format {manifest.format} is of another version of Overton ({manifest.overton})")
+    return manifest
+
+
+def write_manifest(run: Path, manifest: Manifest) -> None:
+    """Write it whole or not at all."""
+    fresh = run / f".{FILE}.new"
+    with fresh.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(run / FILE)

@@ -1,0 +1,278 @@
+"""One session of a run: what the journal holds is recalled, the rest is asked, and the records are written."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Self
+
+import msgspec
+
+from overton.calls import Price, Reply, Request
+from overton.engine import (
+    Bound,
+    Budget,
+    Desk,
+    Journal,
+    Lane,
+    Limits,
+    Outcomes,
+    Pacer,
+    Patience,
+    Tally,
+    conduct_lanes,
+    entries,
+    rehearse,
+)
+from overton.errors import OvertonError, RejectedError, Stopped
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.manifest import Manifest, Spent, write_manifest
+from overton.models import Model
+from overton.studies.study import Study
+
+__all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is, for whoever watches."""
+
+    done: int
+    total: int
+    tally: Tally
+    cost: float
+    seconds: float
+    in_flight: int
+    admitted: int
+
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Stands for a model whose replies are all in the journal: it has an identity and answers nothing."""
+
+    name: str
+    identity: str
+    holds_form: bool = False
+
+    async def answer(self, request: Request) -> Reply:
+        """Raise: nothing is asked in a replay."""
+        raise RejectedError("replay", f"{self.name} is only replayed here")
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def needs_asking(folder: RunFolder, study: Study, manifest: Manifest, *, retry_failed: bool) -> int:
+    """How many trials the journal cannot complete. Nothing is asked: no model, key or network is needed.
+
+    Raises:
+        RunMismatch: something else would be asked now than was asked then.
+    """
+    return run_to_end(_rehearse(folder, study, manifest, retry_failed))
+
+
+def hold_session(
+    folder: RunFolder,
+    study: Study,
+    manifest: Manifest,
+    models: Mapping[str, Sequence[Model]] | None,
+    *,
+    retry_failed: bool = False,
+    patience: Patience | None = None,
+    watch: Watch | None = None,
+) -> Manifest:
+    """Bring a run to its end, or to where it stops; gives its manifest as it then is.
+
+    Without `models` everything is recalled. Records are written either way, whole items only. A stop by a limit or
+    Ctrl-C is not an error here: the manifest's status says so.
+
+    Raises:
+        OvertonError: what made going on impossible (a refused key, a full disk); records are written all the same.
+    """
+    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch))
+
+
+async def _rehearse(folder: RunFolder, study: Study, manifest: Manifest, retry_failed: bool) -> int:
+    journal = Journal(folder.journal, retry_failed=retry_failed)
+    try:
+        desk = Desk(journal, Budget(Limits()), recall_only=True)
+        return await rehearse(_lanes(folder, study, manifest, None), study.conduct, desk)
+    finally:
+        journal.close()
+
+
+async def _session(
+    folder: RunFolder,
+    study: Study,
+    manifest: Manifest,
+    models: Mapping[str, Sequence[Model]] | None,
+    retry_failed: bool,
+    patience: Patience,
+    watch: Watch | None,
+) -> Manifest:
+    manifest.status, manifest.stopped, manifest.sessions = "running", "", manifest.sessions + 1
+    journal = Journal(folder.journal, retry_failed=retry_failed)
+    error: OvertonError | None = None
+    try:
+        write_manifest(folder.path, manifest)
+        lanes = _lanes(folder, study, manifest, models)
+        before = _spent(folder, manifest)
+        desk = Desk(journal, Budget(manifest.limits, cost=before.cost, calls=before.requests), patience)
+        ticker = asyncio.create_task(_tick(watch, desk, lanes)) if watch else None
+        interrupts = _Interrupts(desk)
+        try:
+            with interrupts:
+                await conduct_lanes(lanes, study.conduct, desk)
+        except OvertonError as stopping:
+            error = stopping
+        except asyncio.CancelledError:
+            if not interrupts.cut_off:
+                raise
+            error = Stopped("interrupted twice: calls in flight were cut off and will be paid again")
+        finally:
+            if ticker is not None:
+                ticker.cancel()
+            for model in _all(models):
+                await model.answerer.close()
+    finally:
+        journal.close()
+    if watch:
+        watch(_progress(desk, lanes, 0.0))
+    manifest.missing = {
+        lane_name: lane.incomplete for lane_name, lane in zip(_names(study, manifest), lanes, strict=True)
+    }
+    manifest.trials = sum(lane.planned.total() for lane in lanes)
+    manifest.spent = Spent(desk.budget.calls, desk.budget.cost, before.failed + desk.tally.failed)
+    manifest.status = "finished" if error is None else "stopped"
+    manifest.stopped = "" if error is None else str(error)
+    _write_records(folder, lanes)
+    write_manifest(folder.path, manifest)
+    if error is not None and not isinstance(error, Stopped):
+        raise error
+    return manifest
+
+
+def _lanes(
+    folder: RunFolder, study: Study, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
+) -> list[Lane]:
+    """One lane for each model of the study's first role; the models of other roles serve all lanes."""
+    items = folder.items(study.item)
+    options = msgspec.convert(manifest.options, study.options)
+    bound = {role: _bound(role, manifest, models) for role in study.roles}
+    first, *others = study.roles
+    planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
+    return [
+        Lane(
+            bindings={first: subject, **{role: bound[role][0] for role in others}},
+            trials=lambda: study.trials(items, options, manifest.seed),
+            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, {"model": entry.spec}),
+            planned=planned,
+        )
+        for number, (subject, entry) in enumerate(zip(bound[first], manifest.models[first], strict=True))
+    ]
+
+
+def _bound(role: str, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None) -> list[Bound]:
+    entries_ = manifest.models[role]
+    if models is None:
+        return [
+            Bound(Recorded(entry.spec, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)
+            for entry in entries_
+        ]
+    return [
+        Bound(model.answerer, entry.settings, Pacer(model.connections), model.price)
+        for model, entry in zip(models[role], entries_, strict=True)
+    ]
+
+
+def _names(study: Study, manifest: Manifest) -> list[str]:
+    return [entry.spec for entry in manifest.models[study.roles[0]]]
+
+
+def _all(models: Mapping[str, Sequence[Model]] | None) -> list[Model]:
+    return [model for side in (models or {}).values() for model in side]
+
+
+def _spent(folder: RunFolder, manifest: Manifest) -> Spent:
+    """What earlier sessions used: the manifest's word, or the journal's where a killed session left more there."""
+    prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
+    requests, cost, failed = 0, 0.0, 0
+    for entry in entries(folder.journal):
+        if isinstance(entry.outcome, Reply):
+            requests += 1
+            cost += _cost(prices.get(entry.place.answerer), entry.outcome)
+        else:
+            requests += entry.outcome.attempts
+            failed += 1
+    return Spent(max(requests, manifest.spent.requests), max(cost, manifest.spent.cost), failed)
+
+
+def _cost(price: Price | None, reply: Reply) -> float:
+    return (price.cost(reply.usage) or 0.0) if price else 0.0
+
+
+def _write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
+    import polars as pl
+
+    fresh = folder.path / ".records.new"
+    pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes]).sink_parquet(fresh)
+    fresh.replace(folder.records_file)
+    for lane in lanes:
+        lane.outcomes.discard()
+    with suppress(OSError):
+        (folder.path / "records.parts").rmdir()
+
+
+async def _tick(watch: Watch, desk: Desk, lanes: Sequence[Lane]) -> None:
+    began = monotonic()
+    while True:
+        watch(_progress(desk, lanes, monotonic() - began))
+        await asyncio.sleep(0.2)
+
+
+def _progress(desk: Desk, lanes: Sequence[Lane], seconds: float) -> Progress:
+    pacers = {id(bound.pacer): bound.pacer for lane in lanes for bound in lane.bindings.values()}.values()
+    return Progress(
+        done=sum(lane.outcomes.done.total() for lane in lanes),
+        total=sum(lane.planned.total() for lane in lanes),
+        tally=desk.tally,
+        cost=desk.budget.cost,
+        seconds=seconds,
+        in_flight=sum(pacer.in_flight for pacer in pacers),
+        admitted=sum(int(min(pacer.limit, pacer.most)) for pacer in pacers),
+    )
+
+
+class _Interrupts:
+    """Ctrl-C stops the desk and lets what is in flight end; a second one cuts it off."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.cut_off = False
+        self._desk = desk
+        self._main = asyncio.current_task()
+
+    def __enter__(self) -> Self:
+        # Only the main thread is told of signals, and not every platform's loop can be.
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+
+    def _interrupt(self) -> None:
+        if self._desk.stopped is None:
+            self._desk.stop(Stopped("interrupted"))
+        elif self._main is not None and not self.cut_off:
+            self.cut_off = True
+            self._main.cancel()
