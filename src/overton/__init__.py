@@ -1,3 +1,61 @@
-"""Overton measures where a language model's opinions stand and what moves them."""
+"""Overton measures where a language model's opinions stand and what moves them.
+
+    import overton
+
+    run = overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)
+    print(overton.analyze("open-mindedness", run.path).models["openai/gpt-4o"].scores.open_mindedness)
+    overton.report([run.path])
+
+Every command of the command line is a function here: `run`, `plan`, `resume`, `extend`, `report`, `analyze`, and
+`demo`; those on items and models are in `overton.items` and `overton.known`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from overton.api import issues as items
+    from overton.api import models as known
+    from overton.api.analyses import analyze
+    from overton.api.demo import demo
+    from overton.api.reports import report
+    from overton.api.runs import Run, extend, open_run, plan, resume, run
+
+__all__ = [
+    "Run",
+    "__version__",
+    "analyze",
+    "demo",
+    "extend",
+    "items",
+    "known",
+    "open_run",
+    "plan",
+    "report",
+    "resume",
+    "run",
+]
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Run": "runs",
+    "analyze": "analyses",
+    "demo": "demo",
+    "extend": "runs",
+    "open_run": "runs",
+    "plan": "runs",
+    "report": "reports",
+    "resume": "runs",
+    "run": "runs",
+}
+_ROOMS = {"items": "issues", "known": "models"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: `import overton` alone is quick."""
+    if name in _ROOMS:
+        return import_module(f"overton.api.{_ROOMS[name]}")
+    if name in _HOMES:
+        return getattr(import_module(f"overton.api.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'overton' has no attribute {name!r}")

@@ -31,7 +31,7 @@ class Outcomes:
     """
 
     def __init__(
-        self, folder: Path, record: type[msgspec.Struct], label: Mapping[str, str], *, window: int = 20_000
+        self, folder: Path, record: type[msgspec.Struct], label: Mapping[str, str | bool], *, window: int = 20_000
     ) -> None:
         self._folder = folder
         self._columns = record_type_columns(record)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 import overton
-from overton.calls import Settings
+from overton.calls import Price, Settings
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunMismatch
 from overton.hosts.local.folder import RunFolder
@@ -30,10 +30,11 @@ REASONING_MAX_TOKENS = 16_384
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A model as a user names it: its spec and its `--model-arg` pairs."""
+    """A model as a user names it: its spec, its `--model-arg` pairs, and its price where the user gives one."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...] = ()
+    price: Price | None = None
 
 
 Wanted = Mapping[str, Sequence[ModelRequest]]
@@ -180,7 +181,7 @@ def _open(study: Study, items: Sequence[Any], request: ModelRequest, seed: int) 
         return study.simulated(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, simulated=simulated)
-    return replace(model, settings=_defaults(model, request.spec, seed))
+    return replace(model, settings=_defaults(model, request.spec, seed), price=request.price or model.price)
 
 
 def _defaults(model: Model, spec: str, seed: int) -> Settings:
@@ -214,7 +215,7 @@ def _entries(wanted: Wanted, models: Mapping[str, Sequence[Model]]) -> dict[str,
 
 def _wanted(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
     return {
-        role: [ModelRequest(entry.spec, entry.arguments) for entry in entries]
+        role: [ModelRequest(entry.spec, entry.arguments, entry.price) for entry in entries]
         for role, entries in manifest.models.items()
     }
 

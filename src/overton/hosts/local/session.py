@@ -174,7 +174,11 @@ def _lanes(
         Lane(
             bindings={first: subject, **{role: bound[role][0] for role in others}},
             trials=lambda: study.trials(items, options, manifest.seed),
-            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, {"model": entry.spec}),
+            outcomes=Outcomes(
+                folder.path / "records.parts" / str(number),
+                study.record,
+                {"model": entry.spec, "held": entry.holds_form},
+            ),
             planned=planned,
         )
         for number, (subject, entry) in enumerate(zip(bound[first], manifest.models[first], strict=True))

@@ -1,11 +1,25 @@
 """Open-mindedness: how arguments in context shift a model's stance on contested issues (MillStone)."""
 
+from collections.abc import Mapping, Sequence
+
+from overton.calls import Answerer
+from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
-from overton.studies.open_mindedness.protocol import Options, conduct, prompt_texts, trials
+from overton.studies.open_mindedness.options import Options
+from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
 from overton.studies.open_mindedness.record import Record
 from overton.studies.study import Study
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
+
+
+def _simulated(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.open_mindedness.simulated import OpenMinded
+
+    if name != "open-minded":
+        raise InputError([Problem(f"simulated/{name}", "", "no such answerer; known is simulated/open-minded")])
+    return OpenMinded.from_args(issues, arguments)
+
 
 STUDY = Study(
     name="open-mindedness",
@@ -16,4 +30,5 @@ STUDY = Study(
     trials=trials,
     conduct=conduct,
     prompts=prompt_texts,
+    simulated=_simulated,
 )

@@ -5,37 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-import msgspec
-
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED, WORDINGS, Condition, arguments_for
+from overton.studies.open_mindedness.conditions import CONDITIONS, Condition, arguments_for
 from overton.studies.open_mindedness.extraction import published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.items import Argument, Issue, Side
+from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.record import Record
 
-__all__ = ["ANSWER", "IssueTrial", "Options", "conduct", "prompt_parts", "prompt_texts", "trials"]
+__all__ = ["ANSWER", "IssueTrial", "conduct", "prompt_parts", "prompt_texts", "trials"]
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What shapes the trials of open-mindedness besides the issues and the seed.
-
-    trials      repetitions of each template in each configuration and wording, 1 or more (the paper: 15)
-    conditions  names from `CONDITIONS`
-    templates   numbers 1 to 6 of appendix B
-    wordings    numbers of the evidence wrapper's wordings, 1 and 2
-    draws       None draws arguments anew in each trial; D repeats D argument sets of each configuration
-    """
-
-    trials: int = 15
-    conditions: tuple[str, ...] = PUBLISHED
-    templates: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
-    wordings: tuple[int, ...] = WORDINGS
-    draws: int | None = None
 
 
 class IssueTrial(Trial, frozen=True):

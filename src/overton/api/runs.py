@@ -1,0 +1,264 @@
+"""Plan, run, resume and extend a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.api.studies import Binding, binding_of, study_named
+from overton.calls import Price
+from overton.errors import InputError, Problem
+from overton.hosts import local
+from overton.hosts.local import Limits, Manifest, ModelEntry, ModelRequest, Patience, Plan, RunFolder, Watch
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Arguments", "Run", "extend", "fresh_folder", "model_requests", "open_run", "plan", "resume", "run"]
+
+Arguments = Mapping[str, Mapping[str, str | Sequence[str]]]
+"""Model arguments by model spec and key; a list of values repeats the key."""
+Prices = Mapping[str, tuple[float, float]]
+"""US dollars for a million tokens, in and out, by model spec."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder, as it is after a session."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def finished(self) -> bool:
+        """Whether every trial has ended (some perhaps as failures, see `failed`)."""
+        return self.manifest.status == "finished"
+
+    @property
+    def failed(self) -> int:
+        """How many calls failed for good."""
+        return self.manifest.spent.failed
+
+    @property
+    def entries(self) -> list[ModelEntry]:
+        """The models that the run measures, one a lane."""
+        return self.manifest.models[study_named(self.manifest.study).roles[0]]
+
+    def records(self) -> pl.DataFrame:
+        """The outcome table: a row a trial, whole items only.
+
+        Raises:
+            RunError: there is none yet.
+        """
+        return RunFolder(self.path).records()
+
+    def items(self) -> Sequence[Any]:
+        """What the run asks about."""
+        return RunFolder(self.path).items(study_named(self.manifest.study).item)
+
+
+def open_run(path: str | Path) -> Run:
+    """A run that exists.
+
+    Raises:
+        RunError: `path` is not a run folder, or of another version.
+    """
+    return Run(Path(path), RunFolder(Path(path)).manifest())
+
+
+def run(
+    study: str,
+    *,
+    models: Sequence[str],
+    items: str | Path | Sequence[Any] | None = None,
+    out: str | Path | None = None,
+    seed: int = 0,
+    model_args: Arguments | None = None,
+    prices: Prices | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    left_out: str = "",
+    patience: Patience | None = None,
+    watch: Watch | None = None,
+    **options: Any,
+) -> Run:
+    """Run a study in a new folder.
+
+    Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
+
+    `items` is a path that the study's reader takes, or items, or None for the starter items. `out` defaults to a
+    folder below `runs/` named by study and time. `options` are the fields of the study's `Options`. `max_cost` (US
+    dollars) and `max_calls` (requests, retries included) stop the run before they are passed. `watch` is called
+    several times a second with a `Progress`.
+
+    Raises:
+        InputError: anything wrong with what was given; nothing was asked.
+        OvertonError: what made going on impossible. A run stopped by a limit or Ctrl-C is returned, not raised.
+    """
+    binding = binding_of(study)
+    folder = Path(out) if out is not None else fresh_folder(binding.study.name)
+    manifest = local.start(
+        binding.study,
+        _read(binding, items),
+        {binding.study.roles[0]: model_requests(models, model_args, prices)},
+        folder,
+        options=_options(binding, options),
+        seed=seed,
+        limits=Limits(max_cost, max_calls),
+        left_out=left_out,
+        patience=patience,
+        watch=watch,
+    )
+    return Run(folder, manifest)
+
+
+def plan(
+    study: str,
+    *,
+    models: Sequence[str],
+    items: str | Path | Sequence[Any] | None = None,
+    seed: int = 0,
+    model_args: Arguments | None = None,
+    prices: Prices | None = None,
+    **options: Any,
+) -> Plan:
+    """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
+
+    Raises:
+        InputError: anything wrong with what was given.
+    """
+    binding = binding_of(study)
+    read = _read(binding, items)
+    requests = {binding.study.roles[0]: model_requests(models, model_args, prices)}
+    opened = local.open_models(binding.study, read, requests, seed)
+    return local.plan(binding.study, read, opened, _options(binding, options), seed)
+
+
+def resume(
+    path: str | Path,
+    *,
+    retry_failed: bool = False,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    patience: Patience | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Go on with a run. What was asked before is answered from its journal; limits count over all sessions.
+
+    Raises:
+        RunMismatch: items, prompts, models or settings differ from those that the run began with.
+        RunError: `path` is not a run folder, or another process works on it.
+    """
+    folder = Path(path)
+    manifest = local.resume(
+        study_named(RunFolder(folder).manifest().study),
+        folder,
+        retry_failed=retry_failed,
+        limits=Limits(max_cost, max_calls),
+        patience=patience,
+        watch=watch,
+    )
+    return Run(folder, manifest)
+
+
+def extend(
+    path: str | Path,
+    *,
+    models: Sequence[str] = (),
+    model_args: Arguments | None = None,
+    prices: Prices | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    patience: Patience | None = None,
+    watch: Watch | None = None,
+    **options: Any,
+) -> Run:
+    """Add models, trials or conditions to a run, on purpose.
+
+    `options` replace the run's own where given; those that name several things (conditions, templates) add to them.
+
+    Raises:
+        InputError: nothing would be added, trials would be taken away, or a model is in the run already.
+        RunError: see `resume`.
+    """
+    folder = Path(path)
+    manifest = RunFolder(folder).manifest()
+    study = study_named(manifest.study)
+    changed = {key: _grown(manifest.options.get(key), value) for key, value in options.items() if value is not None}
+    if not changed and not models:
+        raise InputError([Problem("extend", "", "nothing to add: give more trials, conditions or models")])
+    chosen = _converted(study.options, {**manifest.options, **changed})
+    more = {study.roles[0]: model_requests(models, model_args, prices)} if models else None
+    limits = Limits(max_cost, max_calls)
+    extended = local.extend(study, folder, options=chosen, more=more, limits=limits, patience=patience, watch=watch)
+    return Run(folder, extended)
+
+
+def _grown(old: Any, new: Any) -> Any:
+    if isinstance(new, tuple | list) and isinstance(old, tuple | list):
+        return [*old, *(value for value in new if value not in old)]
+    return new
+
+
+def _read(binding: Binding, items: str | Path | Sequence[Any] | None) -> Sequence[Any]:
+    if items is None:
+        return binding.starter()
+    return binding.read(Path(items)) if isinstance(items, str | Path) else items
+
+
+def _options(binding: Binding, given: Mapping[str, Any]) -> msgspec.Struct:
+    options = _converted(binding.study.options, {key: value for key, value in given.items() if value is not None})
+    binding.check_options(options)
+    return options
+
+
+def _converted(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> msgspec.Struct:
+    try:
+        return msgspec.convert(dict(given), kind)
+    except msgspec.ValidationError as error:
+        known = ", ".join(field.name for field in msgspec.structs.fields(kind))
+        raise InputError([Problem("options", "", f"{error}; known are {known}")]) from error
+
+
+def model_requests(
+    models: Sequence[str], arguments: Arguments | None, prices: Prices | None = None
+) -> list[ModelRequest]:
+    """Models as a host takes them, each with its arguments and price.
+
+    Raises:
+        InputError: arguments or a price for a model that is not among `models`.
+    """
+    arguments, prices = arguments or {}, prices or {}
+    strangers = sorted((set(arguments) | set(prices)) - set(models))
+    if strangers:
+        raise InputError(
+            [
+                Problem("--model-arg or --price", name, f"no such --model; named are {', '.join(models)}")
+                for name in strangers
+            ]
+        )
+    return [
+        ModelRequest(model, tuple(_pairs(arguments.get(model, {}))), Price(*prices[model]) if model in prices else None)
+        for model in models
+    ]
+
+
+def _pairs(arguments: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
+    return [
+        (key, str(value))
+        for key, values in arguments.items()
+        for value in ([values] if isinstance(values, str | int | float) else values)
+    ]
+
+
+def fresh_folder(study: str) -> Path:
+    """A folder below `runs/` that does not exist yet."""
+    stem = f"{study}-{datetime.now():%Y%m%d-%H%M%S}"
+    names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    return next(path for name in names if not (path := Path("runs") / name).exists())

@@ -1,0 +1,36 @@
+"""`overton analyze STUDY FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Compute a study's measures from a run, records or a table.", no_args_is_help=True)
+
+
+@app.command("open-mindedness")
+def open_mindedness(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A run folder, records (.parquet, .csv, .jsonl), or a table of counts."),
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print every measure as JSON.")] = False,
+    level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Coverage of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option("--resamples", min=100, max=100_000, help="Bootstrap resamples.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")] = 0,
+) -> None:
+    """Open-mindedness, baselines, shifts, letter and order bias, each with an interval."""
+    from overton.api.analyses import analyze
+    from overton.cli.output import print_json, results
+    from overton.cli.summary import summary
+
+    analysis = analyze("open-mindedness", file, level=level, resamples=resamples, seed=seed)
+    if json:
+        print_json(analysis.to_json())
+        return
+    for part in summary(analysis):
+        results.print(part)

@@ -1,0 +1,73 @@
+"""How a command that runs something ends: summary, report, what to do next, exit code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from overton.cli.output import results, say
+
+if TYPE_CHECKING:
+    from overton.api.runs import Run
+
+__all__ = ["Exit", "conclude", "conclude_making"]
+
+
+class Exit(IntEnum):
+    """The command's exit codes."""
+
+    DONE = 0
+    FAILED = 1
+    BAD_INPUT = 2
+    SOME_FAILED = 3
+    STOPPED = 4
+
+
+def conclude(run: Run) -> Exit:
+    """Report on a run that has ended or stopped, say where things are, and give the exit code."""
+    from overton.api.reports import report
+    from overton.api.studies import makes_items
+
+    if makes_items(run.manifest.study):
+        return conclude_making(run)
+    if run.records().height:
+        _summarise(run)
+        results.print(f"Report: {report([run.path])}", markup=False, soft_wrap=True)
+    else:
+        say("No issue is whole yet, so there is nothing to report.")
+    if run.manifest.left_out:
+        say(f"Left out: {run.manifest.left_out}")
+    return _state(run)
+
+
+def conclude_making(run: Run) -> Exit:
+    """The same for a run that made or judged items: say where they are."""
+    say(f"Run: {run.path}")
+    return _state(run)
+
+
+def _state(run: Run) -> Exit:
+    manifest = run.manifest
+    if not run.finished:
+        missing = sum(map(len, manifest.missing.values()))
+        say(f"Stopped: {manifest.stopped}.")
+        say(f"{missing} items are not whole and are left out. Go on with: overton resume {run.path}{_hint(run)}")
+        return Exit.STOPPED
+    if run.failed:
+        say(f"{run.failed} calls failed for good. Ask them again with: overton resume {run.path} --retry-failed")
+        return Exit.SOME_FAILED
+    return Exit.DONE
+
+
+def _hint(run: Run) -> str:
+    if "limit" not in run.manifest.stopped:
+        return ""
+    return " --max-cost MORE" if run.manifest.limits.cost is not None else " --max-calls MORE"
+
+
+def _summarise(run: Run) -> None:
+    from overton.api.analyses import analyze
+    from overton.cli.summary import summary
+
+    for part in summary(analyze(run.manifest.study, run.path)):
+        results.print(part)

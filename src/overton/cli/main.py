@@ -1,0 +1,67 @@
+"""The `overton` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import overton
+from overton.cli import analyze, demo, items, models, plan, report, resume, run
+from overton.cli.options import joined
+from overton.errors import InputError, OvertonError, Stopped
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Measure where a language model's opinions stand and what moves them.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
+    "4 stopped by a limit or Ctrl-C and resumable.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(run.app, name="run")
+app.add_typer(plan.app, name="plan")
+app.command()(resume.resume)
+app.command()(resume.extend)
+app.command()(report.report)
+app.add_typer(analyze.app, name="analyze")
+app.add_typer(items.app, name="items")
+app.add_typer(models.app, name="models")
+app.command()(demo.demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"overton {overton.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    try:
+        app(joined(sys.argv[1:]))
+    except InputError as error:
+        _fail(error, 2)
+    except Stopped as error:
+        _fail(error, 4)
+    except OvertonError as error:
+        _fail(error, 1)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(4)
+
+
+def _fail(error: OvertonError, code: int) -> None:
+    sys.stderr.write(f"overton: {error}\n")
+    sys.exit(code)

@@ -1,0 +1,61 @@
+"""`overton models list|check|pull`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from overton.cli import options as opt
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Which models are known, whether one answers, and an embedded model's weights.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List providers and models that are known, with prices and what each needs."""
+    from rich.table import Table
+
+    from overton.cli.output import print_json, results
+    from overton.models import known_models
+
+    known = known_models()
+    if json:
+        print_json(known)
+        return
+    table = Table(title="Known models (US dollars a million tokens)")
+    for heading in ("spec", "family", "in", "out", "needs"):
+        table.add_column(heading, justify="right" if heading in ("in", "out") else "left")
+    for row in known:
+        price = (f"{row.price.input:g}", f"{row.price.output:g}") if row.price else ("", "")
+        table.add_row(row.spec, row.family, *price, row.needs)
+    results.print(table)
+
+
+@app.command()
+def check(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, as provider/name.")],
+    model_arg: opt.ModelArgOption = None,
+) -> None:
+    """Ask a model one small question, and show its answer or what is wrong."""
+    from overton.api.models import check as check_model
+    from overton.cli.output import results
+
+    reply = check_model(spec, opt.model_arguments(model_arg).get(spec, {}))
+    tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    results.print(f"{spec} answered {reply.text[:200]!r} ({tokens})", markup=False, soft_wrap=True)
+
+
+@app.command()
+def pull(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An embedded model, as embedded/smollm2-135m.")],
+) -> None:
+    """Fetch an embedded model's weights into the user's cache."""
+    from overton.api.models import pull as pull_model
+    from overton.cli.output import results, say
+
+    results.print(str(pull_model(name, progress=say)), markup=False, soft_wrap=True)

@@ -1,0 +1,99 @@
+"""Our own layout: JSON lines, one `Issue` a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.corpora.draft import Draft, take_each, take_optional, take_required, take_side, take_text
+from overton.corpora.findings import Notes, quoted
+from overton.corpora.texts import kind_of
+from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
+
+__all__ = ["draft_from_own", "write_lines"]
+
+_KEYS: dict[type[msgspec.Struct], list[str]] = {
+    kind: [field.name for field in msgspec.structs.fields(kind)] for kind in (Issue, Argument, Paraphrase)
+}
+
+
+def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
+    """What one line of our own layout holds."""
+    _note_unknown(data, Issue, "", notes)
+    draft = Draft(
+        notes,
+        id=take_required(data, "id", notes) or "",
+        question=take_required(data, "question", notes),
+        topic=take_optional(data, "topic", notes),
+        pro=take_optional(data, "pro", notes),
+        con=take_optional(data, "con", notes),
+        pros=_arguments(data, "pro", notes),
+        cons=_arguments(data, "con", notes),
+    )
+    if data.get("paraphrases") is not None:
+        draft.paraphrases = take_each(data, "paraphrases", notes, lambda value, _, key: _paraphrase(value, key, notes))
+    return draft
+
+
+def write_lines(issues: Sequence[Issue], path: Path) -> None:
+    """Write `issues` to `path`, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    encoder = msgspec.json.Encoder()
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            for issue in issues:
+                file.write(encoder.encode(issue) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, Argument] | None:
+    arguments = take_each(data, f"{side}s", notes, lambda value, _, key: _argument(value, key, notes))
+    for index, argument in (arguments or {}).items():
+        if argument.id != f"{side}-{index + 1}":
+            notes.error(f"{side}s[{index}].id", f"is {quoted(argument.id)}; the order asks for '{side}-{index + 1}'")
+    return arguments
+
+
+def _argument(value: Any, key: str, notes: Notes) -> Argument | None:
+    if not _is_object(value, Argument, key, notes):
+        return None
+    argument_id, text = (take_required(value, name, notes, f"{key}.") for name in ("id", "text"))
+    listed = value if value.get("sources") is not None else {"sources": []}
+    sources = take_each(listed, "sources", notes, lambda source, _, place: take_text(source, place, notes), f"{key}.")
+    if argument_id is None or text is None or sources is None:
+        return None
+    return Argument(argument_id, text, tuple(sources.values()))
+
+
+def _paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
+    if not _is_object(value, Paraphrase, key, notes):
+        return None
+    text = take_required(value, "text", notes, f"{key}.")
+    orientation = take_side(value.get("orientation"), f"{key}.orientation", notes)
+    return Paraphrase(text, orientation) if text is not None and orientation is not None else None
+
+
+def _is_object(value: Any, kind: type[msgspec.Struct], key: str, notes: Notes) -> bool:
+    if not isinstance(value, dict):
+        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(_KEYS[kind])}")
+        return False
+    _note_unknown(value, kind, f"{key}.", notes)
+    return True
+
+
+def _note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], prefix: str, notes: Notes) -> None:
+    for key in data:
+        if key not in _KEYS[kind]:
+            notes.error(f"{prefix}{quoted(key)}", f"is not a key of this layout ({', '.join(_KEYS[kind])})")

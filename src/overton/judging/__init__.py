@@ -1,0 +1,12 @@
+"""Free text to labels: patterns, JSON by schema, repair, and how well judges agree.
+
+A judge is a measuring instrument: what is read here says how it was read, so that invalid and repaired output can be
+counted beside every figure that rests on it. No language model and no network in here.
+"""
+
+from overton.judging.agreement import cohen_kappa, fleiss_kappa, share
+from overton.judging.choices import read_choice
+from overton.judging.json_text import parse_json, schema_of
+from overton.judging.reading import How, Reading
+
+__all__ = ["How", "Reading", "cohen_kappa", "fleiss_kappa", "parse_json", "read_choice", "schema_of", "share"]

@@ -1,0 +1,193 @@
+"""JSON out of a model's reply: as it is where it is JSON, else by a few repairs that cannot change its meaning."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, overload
+
+import msgspec
+
+from overton.judging.reading import Reading
+
+__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "parse_json", "schema_of"]
+
+T = TypeVar("T")
+
+MAX_CHARACTERS = 200_000
+"""Longer texts are not read."""
+
+MAX_DEPTH = 32
+"""Values nested deeper are not read."""
+
+# How many opening brackets of a text are tried as the beginning of its JSON.
+_MAX_STARTS = 64
+
+# A string that does not close reaches to the end, so that no text makes these patterns try the same part twice.
+_DOUBLE = r"\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)"
+_STRING = rf"{_DOUBLE}|'(?:[^'\\]|\\.)*+(?:'|\\?\Z)"
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"[\[{]")
+_TOKEN = re.compile(rf"({_STRING})|([\[{{(])|([\]}})])", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"({_DOUBLE})|,(?=\s*[\]}}])", re.DOTALL)
+_JSON_WORD = re.compile(rf"({_STRING})|\b(true|false|null)\b", re.DOTALL)
+_AS_PYTHON = {"true": "True", "false": "False", "null": "None"}
+
+
+@overload
+def parse_json(text: str) -> Reading[Any]: ...
+@overload
+def parse_json(text: str, kind: type[T]) -> Reading[T]: ...
+def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
+    """The JSON value that `text` holds, as `kind` (a msgspec struct or any type that msgspec converts to).
+
+    As is where the whole text is JSON of that kind. Else these are tried: the contents of code fences; JSON between
+    other words; line breaks inside strings, trailing commas, and Python's literals (single quotes, True, None, read
+    by `ast.literal_eval`, never by eval). A text that holds two different values of the kind is invalid, since
+    nothing tells which of them was meant. Never raises, whatever the text.
+    """
+    if len(text) > MAX_CHARACTERS:
+        return Reading.invalid(f"it is longer than {MAX_CHARACTERS:,} characters")
+    exact = _read(_strict, text.strip(), kind)
+    if exact.how != "invalid":
+        return exact
+    values, problem = _found(text, kind)
+    if len(values) == 1:
+        return Reading(values[0], "repaired")
+    if values:
+        return Reading.invalid("it holds more than one answer, and they differ")
+    return Reading.invalid(problem or exact.problem)
+
+
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of a struct without nested structs, flat and closed, as endpoints and grammars want it."""
+    _, components = msgspec.json.schema_components([kind])
+    schema = dict(components[kind.__name__])
+    schema.pop("title", None)
+    schema.pop("description", None)
+    return {**schema, "additionalProperties": False}
+
+
+def _found(text: str, kind: Any) -> tuple[list[Any], str]:
+    """The different values of `kind` in code fences, else anywhere; where none, what was wrong with the first part."""
+    values: list[Any] = []
+    problem = ""
+    for sources in (_FENCE.findall(text), [text]):
+        for source in sources:
+            found, first = _values(source, kind)
+            for value in found:
+                if value not in values:
+                    values.append(value)
+            problem = problem or first
+        if values:
+            break
+    return values, problem
+
+
+def _values(source: str, kind: Any) -> tuple[list[Any], str]:
+    """The values in `source` from left to right; inside a part that is none, its own parts are tried."""
+    values, problem, start = [], "", 0
+    for _ in range(_MAX_STARTS):
+        match = _OPENING.search(source, start)
+        if match is None:
+            break
+        start, end = match.end(), _closing(source, match.start())
+        if end is None:
+            continue
+        reading = _repair(source[match.start() : end], kind)
+        if reading.how == "invalid":
+            problem = problem or reading.problem
+        else:
+            values.append(reading.value)
+            start = end
+    return values, problem
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Where the bracket that opens at `start` has closed, strings skipped; None where it does not, or is too deep."""
+    depth = 0
+    for match in _TOKEN.finditer(text, start):
+        depth += bool(match[2]) - bool(match[3])
+        if depth > MAX_DEPTH:
+            return None
+        if depth == 0:
+            return match.end()
+    return None
+
+
+def _repair(candidate: str, kind: Any) -> Reading[Any]:
+    first = _read(_strict, candidate, kind)
+    if first.how != "invalid":
+        return first
+    for decode in (_loose, _python):
+        reading = _read(decode, candidate, kind)
+        if reading.how != "invalid":
+            return reading
+    return first
+
+
+def _read(decode: Callable[[str], Any], text: str, kind: Any) -> Reading[Any]:
+    try:
+        value = _plain(decode(text), MAX_DEPTH)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return Reading.invalid("it is not valid JSON")
+    try:
+        return Reading(cast(Any, msgspec.convert(value, kind)), "as is")
+    except msgspec.ValidationError as error:
+        return Reading.invalid(f"its JSON is not of the form asked for: {error}")
+
+
+def _strict(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _loose(text: str) -> Any:
+    without = _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
+    return json.loads(without, strict=False, object_pairs_hook=_unique)
+
+
+def _python(text: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that Python does not know: the text is not our code
+        tree = ast.parse(_JSON_WORD.sub(lambda match: match[1] or _AS_PYTHON[match[2]], text), mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+            if len(set(keys)) < len(keys):
+                raise ValueError("a key stands twice")
+    return ast.literal_eval(tree)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object, unless a key stands in it twice with different values."""
+    value: dict[str, Any] = {}
+    for key, inner in pairs:
+        if value.setdefault(key, inner) != inner:
+            raise ValueError(key)
+    return value
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """`value` if it is made of what JSON can hold and can be written as UTF-8; tuples become lists.
+
+    Raises:
+        ValueError, TypeError: it holds anything else, or is nested too deeply.
+    """
+    if isinstance(value, str):
+        value.encode()
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("not a finite number")
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth == 0:
+        raise ValueError("too deep")
+    if isinstance(value, list | tuple):
+        return [_plain(inner, depth - 1) for inner in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {_plain(key, 0): _plain(inner, depth - 1) for key, inner in value.items()}
+    raise TypeError("not a JSON value")

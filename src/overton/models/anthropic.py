@@ -1,0 +1,131 @@
+"""Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from overton.calls import Reply, Request, Settings, Usage
+from overton.models.bodies import encoded, settings_checked, unreadable
+from overton.models.http import Transport, malformed
+
+__all__ = ["HEADERS", "AnthropicModel", "default_max_tokens"]
+
+HEADERS = {"anthropic-version": "2023-06-01"}
+
+_ANSWER_TOKENS = 1024
+_THINKING_TOKENS = {"none": 0, "minimal": 4096, "low": 4096, "medium": 10_000, "high": 16_000}
+_LEAST_THINKING_TOKENS = 1024
+_MOST_THINKING_TOKENS = 32_000
+_BUDGETED = re.compile(r"claude-(3-7-sonnet|(opus|sonnet|haiku)-4(-[015])?)(-20\d{6}|-latest)?$")
+_encode = msgspec.json.Encoder().encode
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: str
+    text: str | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+
+
+class _Answer(msgspec.Struct, gc=False):
+    content: list[_Block]
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+    model: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Answer, strict=False).decode
+
+
+def default_max_tokens(effort: str | None) -> int:
+    """Output tokens allowed where the settings have no limit, which this API demands: 1,024, and room to think."""
+    return _ANSWER_TOKENS + (0 if effort is None else _THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS))
+
+
+def _thinking(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
+    """How a reasoning effort is said: a budget of tokens up to Claude 4.5, a word since."""
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if _BUDGETED.match(model):
+        room = max(max_tokens - _ANSWER_TOKENS, _LEAST_THINKING_TOKENS)  # reasoning counts as output
+        budget = min(_THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS), room)
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+
+
+class AnthropicModel:
+    """A model behind the Messages API. It takes no seed, and does not hold answers to a form.
+
+    System messages, wherever they stand, become the request's one system prompt.
+    """
+
+    holds_form = False
+
+    def __init__(self, transport: Transport, *, name: str, identity: str, model: str) -> None:
+        self.name = name
+        self.identity = identity
+        self._transport = transport
+        self._model = model
+        self._settings: Settings | None = None
+        self._head = b""
+
+    def __repr__(self) -> str:
+        return f"AnthropicModel({self.name!r})"
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer once; raises as `overton.calls.Answerer` says."""
+        body, target = await self._transport.post(self._body(request))
+        try:
+            return _reply(_decode(body))
+        except msgspec.DecodeError as error:
+            raise malformed(target, unreadable(body, error)) from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    def _body(self, request: Request) -> bytes:
+        if request.settings is not self._settings:  # nearly always the settings of the request before
+            self._head = self._static(settings_checked(request.settings))
+            self._settings = request.settings
+        system = "\n\n".join(m.content for m in request.messages if m.role == "system")
+        turns = tuple(m for m in request.messages if m.role != "system")
+        parts = [self._head, encoded(turns), b',"system":' + encoded(system) if system else b"", b"}"]
+        return b"".join(parts)
+
+    def _static(self, settings: Settings) -> bytes:
+        """The body up to its messages, which is the same for all requests with these settings."""
+        max_tokens = settings.max_tokens or default_max_tokens(settings.reasoning_effort)
+        body: dict[str, Any] = {"model": self._model, "max_tokens": max_tokens}
+        if settings.temperature is not None:
+            body["temperature"] = settings.temperature
+        if settings.top_p is not None:
+            body["top_p"] = settings.top_p
+        if settings.reasoning_effort is not None:
+            body |= _thinking(self._model, settings.reasoning_effort, max_tokens)
+        return _encode(body | settings.extra)[:-1] + b',"messages":'
+
+
+def _reply(answer: _Answer) -> Reply:
+    finish = answer.stop_reason or "stop"
+    return Reply(
+        text="".join(block.text or "" for block in answer.content if block.type == "text"),
+        finish=finish,
+        refused=finish == "refusal",
+        usage=Usage() if answer.usage is None else _usage(answer.usage),
+        model=answer.model,
+    )
+
+
+def _usage(usage: _Usage) -> Usage:
+    """Tokens read from or written to a cache are input too."""
+    parts = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
+    return Usage(sum(part or 0 for part in parts) if usage.input_tokens is not None else None, usage.output_tokens)

@@ -1,0 +1,184 @@
+"""OpenAI's chat completions, as spoken by most providers and local servers: the fast path of every run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from overton.calls import Form, Reply, Request, Settings, Usage
+from overton.models.bodies import encoded, settings_checked, unreadable
+from overton.models.http import Transport, malformed
+from overton.models.providers import Provider
+from overton.models.status import Target, error_for
+
+__all__ = ["Dialect", "OpenAIModel", "dialect_of"]
+
+_REASONS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
+_encode = msgspec.json.Encoder().encode
+
+
+class _Part(msgspec.Struct, gc=False):
+    text: str | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+
+
+class _Error(msgspec.Struct, gc=False):
+    code: Any = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    message: _Message
+    finish_reason: str | None = None
+    error: _Error | str | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Completion(msgspec.Struct, gc=False):
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    model: str | None = None
+    error: _Error | str | None = None
+
+
+_decode = msgspec.json.Decoder(_Completion, strict=False).decode
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a provider calls things in the body of a request."""
+
+    model: str
+    max_tokens_field: str = "max_tokens"
+    seed_field: str = "seed"
+    names_choices: bool = False
+
+    def head(self, settings: Settings) -> bytes:
+        """The body up to its messages, which is the same for all requests with these settings."""
+        body: dict[str, Any] = {
+            "model": self.model,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            self.max_tokens_field: settings.max_tokens,
+            "reasoning_effort": settings.reasoning_effort,
+        }
+        body = {key: value for key, value in body.items() if value is not None} | settings.extra
+        return _encode(body)[:-1] + b',"messages":'
+
+    def form(self, form: Form) -> bytes:
+        """The fields that hold an answer to a form, with a comma before them."""
+        if form.choices and self.names_choices:
+            return b',"structured_outputs":' + _encode({"choice": form.choices})
+        schema = _choices_schema(form.choices) if form.choices else form.schema
+        if schema is None:
+            return b""
+        wanted = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+        return b',"response_format":' + _encode(wanted)
+
+
+def dialect_of(provider: Provider, model: str) -> Dialect:
+    """The dialect of one model. OpenAI's reasoning models refuse `max_tokens`; others do not know its successor."""
+    successor = provider.name == "openai" and _REASONS.match(model)
+    max_tokens_field = "max_completion_tokens" if successor else "max_tokens"
+    return Dialect(model, max_tokens_field, provider.seed_field, provider.names_choices)
+
+
+def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
+    """Choices as a schema: its root must be an object, which `_chosen` takes off again."""
+    answer = {"type": "string", "enum": list(choices)}
+    return {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
+
+
+class OpenAIModel:
+    """A model behind chat completions. With `hold`, answers are held to the form asked for; else it is not sent.
+
+    A schema is held by `response_format`; choices by vLLM's `structured_outputs`, and where there is none, by a schema
+    with the one field `answer`, whose value is then the reply's text.
+    """
+
+    def __init__(self, transport: Transport, dialect: Dialect, *, name: str, identity: str, hold: bool = False) -> None:
+        self.name = name
+        self.identity = identity
+        self.holds_form = hold
+        self._transport = transport
+        self._dialect = dialect
+        self._settings: Settings | None = None
+        self._head = b""
+        self._seed = b',"%b":%%d' % dialect.seed_field.encode()
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self.name!r})"
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer once; raises as `overton.calls.Answerer` says."""
+        reply = _reply(*await self._transport.post(self._body(request)))
+        if self.holds_form and request.form is not None and request.form.choices and not self._dialect.names_choices:
+            return _chosen(reply)
+        return reply
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    def _body(self, request: Request) -> bytes:
+        if request.settings is not self._settings:  # nearly always the settings of the request before
+            self._head = self._dialect.head(settings_checked(request.settings))
+            self._settings = request.settings
+        parts = [self._head, encoded(request.messages)]
+        if request.seed is not None:
+            parts.append(self._seed % request.seed)
+        if self.holds_form and request.form is not None:
+            parts.append(self._dialect.form(request.form))
+        parts.append(b"}")
+        return b"".join(parts)
+
+
+def _reply(body: bytes, target: Target) -> Reply:
+    try:
+        completion = _decode(body)
+    except msgspec.DecodeError as error:
+        raise malformed(target, unreadable(body, error)) from None
+    choice = completion.choices[0] if completion.choices else None
+    failure = completion.error if choice is None else choice.error
+    if failure is not None:  # routers report a provider's failure under status 200
+        raise error_for(_status(failure), {}, body, target)
+    if choice is None:
+        raise malformed(target, "it holds no choices")
+    return _read(choice, completion.usage, completion.model)
+
+
+def _read(choice: _Choice, usage: _Usage | None, model: str | None) -> Reply:
+    content, refusal, finish = choice.message.content, choice.message.refusal, choice.finish_reason or "stop"
+    if isinstance(content, list):
+        content = "".join(part.text or "" for part in content)
+    return Reply(
+        text=content or refusal or "",
+        finish=finish,
+        refused=bool(refusal) or finish == "content_filter",
+        usage=Usage() if usage is None else Usage(usage.prompt_tokens, usage.completion_tokens),
+        model=model,
+    )
+
+
+def _chosen(reply: Reply) -> Reply:
+    """The reply with the bare choice as its text; unchanged where the endpoint did not hold it to the schema."""
+    try:
+        answer = msgspec.json.decode(reply.text, type=dict[str, str]).get("answer")
+    except msgspec.DecodeError:
+        return reply
+    return reply if answer is None else msgspec.structs.replace(reply, text=answer)
+
+
+def _status(error: _Error | str) -> int:
+    code = error.code if isinstance(error, _Error) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 502

@@ -1,0 +1,74 @@
+"""The providers whose chat completions have OpenAI's form: where they are and what they call things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ANTHROPIC", "CHAT_PROVIDERS", "OTHER_PROVIDERS", "SERVER", "Provider", "provider_names"]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """One HTTP provider.
+
+    `base_url` is used unless the variable `base_url_env` holds another; `key_envs` are the variables that may hold the
+    key, the first one set wins; `seed_field` is what the body calls a seed; `names_choices` is True where the body can
+    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL.
+    """
+
+    name: str
+    base_url: str
+    base_url_env: str
+    key_envs: tuple[str, ...]
+    needs_key: bool = True
+    seed_field: str = "seed"
+    names_choices: bool = False
+    version: str = ""
+
+    def versioned(self, base_url: str) -> str:
+        """The base URL with the API's version at its end, for providers whose URL is written with and without it."""
+        return base_url.removesuffix(self.version) + self.version
+
+
+def _provider(name: str, base_url: str, *key_envs: str) -> Provider:
+    return Provider(name, base_url, f"{name.upper()}_BASE_URL", key_envs or (f"{name.upper()}_API_KEY",))
+
+
+_TABLE = (
+    _provider("openai", "https://api.openai.com/v1"),
+    _provider("openrouter", "https://openrouter.ai/api/v1"),
+    _provider("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    _provider("xai", "https://api.x.ai/v1"),
+    Provider(
+        "mistral", "https://api.mistral.ai/v1", "MISTRAL_BASE_URL", ("MISTRAL_API_KEY",), seed_field="random_seed"
+    ),
+    _provider("deepseek", "https://api.deepseek.com/v1"),
+    _provider("groq", "https://api.groq.com/openai/v1"),
+    _provider("together", "https://api.together.xyz/v1"),
+    Provider("ollama", "http://localhost:11434/v1", "OLLAMA_BASE_URL", ("OLLAMA_API_KEY",), needs_key=False),
+    Provider(
+        "vllm",
+        "http://localhost:8000/v1",
+        "VLLM_BASE_URL",
+        ("VLLM_API_KEY",),
+        needs_key=False,
+        names_choices=True,
+    ),
+)
+
+CHAT_PROVIDERS = {provider.name: provider for provider in _TABLE}
+
+SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False)
+"""Any other server with OpenAI's chat completions, given by its address."""
+
+ANTHROPIC = Provider(
+    "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), version="/v1"
+)
+
+OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated")
+"""What else stands before the slash of a spec."""
+
+
+def provider_names() -> list[str]:
+    """Every word that may stand before the slash of a spec."""
+    return [*CHAT_PROVIDERS, *OTHER_PROVIDERS]

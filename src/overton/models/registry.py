@@ -1,0 +1,160 @@
+"""From a spec and its arguments to a model that answers; and what models are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Answerer, Price, Reply, Request, Settings, user
+from overton.errors import InputError, Problem
+from overton.models.arguments import Arguments, read_arguments
+from overton.models.endpoints import Endpoint, locate
+from overton.models.naming import family_of, reasons_of, series_of
+from overton.models.prices import price_of
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
+from overton.models.spec import Spec, parse_spec
+
+if TYPE_CHECKING:
+    from overton.models.http import Transport
+
+__all__ = ["Model", "Simulated", "check_model", "open_model"]
+
+Simulated = Callable[[str, dict[str, str]], Answerer]
+"""Makes a simulated answerer of a name ('open-minded') with parameters; a study's room holds them."""
+
+_CONNECTIONS = {"embedded": 1, "gguf": 1, "simulated": 256}
+_HTTP_CONNECTIONS = 64
+
+
+@dataclass(frozen=True)
+class Model:
+    """An answerer and all that is known of it.
+
+    `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
+    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.naming`).
+    """
+
+    answerer: Answerer
+    settings: Settings
+    connections: int
+    price: Price | None
+    family: str
+    series: str
+    reasons: bool
+
+
+def open_model(
+    spec: str,
+    args: Sequence[tuple[str, str]] = (),
+    *,
+    simulated: Simulated | None = None,
+    default_settings: Settings | None = None,
+    need_key: bool = True,
+) -> Model:
+    """Open the model that a spec names. Nothing is asked of it yet.
+
+    `args` are its `--model-arg` pairs; `simulated` makes simulated answerers; `default_settings` hold where the
+    arguments do not say. Without `need_key`, a missing API key is no error yet, as for a plan that asks nothing.
+
+    Raises:
+        InputError: the spec or arguments are wrong, a key is missing, a file is not there; all problems at once.
+        MissingExtra: it needs an optional part that is not installed.
+    """
+    parsed = parse_spec(spec)
+    arguments = read_arguments(parsed, args)
+    return Model(
+        answerer=_answerer(parsed, arguments, simulated, need_key),
+        settings=_merged(default_settings or Settings(), arguments.settings),
+        connections=arguments.connections or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
+        price=price_of(parsed),
+        family=family_of(parsed),
+        series=series_of(parsed),
+        reasons=reasons_of(parsed),
+    )
+
+
+async def check_model(model: Model) -> Reply:
+    """Ask one tiny question, once. The model stays open.
+
+    Raises:
+        AnswerError: whatever it answered with instead, as it is.
+    """
+    question = user("Reply with the single word: ready")
+    return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
+
+
+def _merged(default: Settings, given: Settings) -> Settings:
+    changes = {name: value for name, value in msgspec.structs.asdict(given).items() if value is not None}
+    return msgspec.structs.replace(default, **changes | {"extra": default.extra | given.extra})
+
+
+def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> Answerer:
+    if spec.provider == "simulated":
+        return _simulated(spec, arguments, simulated)
+    if spec.provider in {"embedded", "gguf"}:
+        return _embedded(spec, arguments)
+    if spec.provider == "inspect":
+        return _inspect(spec, arguments)
+    if spec.provider == "anthropic":
+        return _anthropic(spec, arguments, need_key)
+    return _openai(spec, arguments, need_key)
+
+
+def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> Answerer:
+    from overton.models.openai import OpenAIModel, dialect_of
+
+    provider = CHAT_PROVIDERS.get(spec.provider, SERVER)
+    endpoint = locate(spec, provider, arguments, need_key=need_key)
+    dialect = dialect_of(provider, spec.name)
+    transport = _transport(endpoint, "/chat/completions", arguments)
+    return OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
+
+
+def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> Answerer:
+    from overton.models.anthropic import HEADERS, AnthropicModel
+
+    endpoint = locate(spec, ANTHROPIC, arguments, need_key=need_key)
+    transport = _transport(endpoint, "/messages", arguments, key_header=("x-api-key", ""), headers=HEADERS)
+    return AnthropicModel(transport, name=spec.text, identity=spec.identity, model=spec.name)
+
+
+def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> Transport:
+    from overton.models.http import Transport
+
+    connections = arguments.connections or _HTTP_CONNECTIONS
+    return Transport(endpoint, path, connections=connections, timeout=arguments.timeout, **options)
+
+
+def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
+    from overton.models.inspect import InspectModel
+
+    key = locate(spec, SERVER, arguments).secret if arguments.key_env else None
+    return InspectModel(
+        spec.name,
+        name=spec.text,
+        base_url=arguments.base_urls[0] if arguments.base_urls else None,
+        key=key,
+        connections=arguments.connections or _HTTP_CONNECTIONS,
+        timeout=arguments.timeout,
+    )
+
+
+def _embedded(spec: Spec, arguments: Arguments) -> Answerer:
+    from overton.models.embedded import EmbeddedModel
+    from overton.models.weights import ensure
+
+    path = Path(spec.name) if spec.provider == "gguf" else ensure(spec.name)
+    if not path.is_file():
+        raise InputError([Problem("--model", spec.text, "there is no such file")])
+    hold = arguments.hold is not False
+    return EmbeddedModel(path, name=spec.text, hold=hold, threads=arguments.threads, context=arguments.context)
+
+
+def _simulated(spec: Spec, arguments: Arguments, simulated: Simulated | None) -> Answerer:
+    if simulated is None:
+        raise InputError([Problem("--model", spec.text, "simulated models answer only within a study's run")])
+    return simulated(spec.name, arguments.parameters)

@@ -1,0 +1,120 @@
+"""What a model is called: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from urllib.parse import urlsplit
+
+from overton.errors import InputError, Problem
+from overton.models.providers import CHAT_PROVIDERS, provider_names
+
+__all__ = ["Spec", "checked_base_url", "parse_spec", "without_credentials"]
+
+_FORMS = "http://host:port/v1#NAME and gguf:/path/to/file"
+_SERVER = re.compile(r"https?://", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model's name, taken apart.
+
+    `text` is what the user wrote; `provider` a word of the provider table, 'anthropic', 'inspect', 'embedded',
+    'simulated', 'gguf' or 'http'; `name` what the provider calls the model (for 'gguf' a path); `base_url` the address
+    of an 'http' model.
+    """
+
+    text: str
+    provider: str
+    name: str
+    base_url: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """`provider/name` without any address: `http/NAME` for a server given by its address."""
+        return f"{self.provider}/{self.name}"
+
+    @property
+    def speaks_chat_completions(self) -> bool:
+        """True where the model is asked in OpenAI's form over HTTP."""
+        return self.provider == "http" or self.provider in CHAT_PROVIDERS
+
+
+def parse_spec(text: str) -> Spec:
+    """Take a model's spec apart.
+
+    Raises:
+        InputError: it has none of the known forms; says which there are, and the nearest provider.
+    """
+    try:
+        return _parse(text)
+    except ValueError as error:
+        raise InputError([Problem("--model", without_credentials(text), str(error))]) from None
+
+
+def _parse(text: str) -> Spec:
+    if not text.isprintable() or (any(c.isspace() for c in text) and not text.startswith("gguf:")):
+        raise ValueError("a model's name has no spaces or control characters")
+    if _SERVER.match(text):
+        return _server(text)
+    if text.startswith("gguf:"):
+        return _gguf(text)
+    provider, slash, name = text.partition("/")
+    if provider not in provider_names():
+        raise ValueError(_unknown_provider(provider, bool(slash)))
+    if not name.strip("/"):
+        raise ValueError(f"no model is named: write {provider}/NAME")
+    if provider == "inspect" and not all(name.partition("/")):
+        raise ValueError("write inspect/PROVIDER/NAME")
+    return Spec(text, provider, name)
+
+
+def _server(text: str) -> Spec:
+    base, _, name = text.partition("#")
+    base_url = checked_base_url(base)
+    if not name:
+        raise ValueError("the model's name is missing: write it after a '#', as in http://host:port/v1#NAME")
+    return Spec(text, "http", name, base_url)
+
+
+def _gguf(text: str) -> Spec:
+    path = text.removeprefix("gguf:")
+    if not path:
+        raise ValueError("no file is named: write gguf:/path/to/file")
+    return Spec(text, "gguf", path)
+
+
+def _unknown_provider(provider: str, has_slash: bool) -> str:
+    known = f"known are {', '.join(provider_names())}, {_FORMS}"
+    near = get_close_matches(provider.lower(), provider_names(), n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    if not has_slash and not near:
+        return f"a model is written provider/name, such as openai/gpt-4o; {known}"
+    return f"unknown provider '{provider}'{hint} ({known})"
+
+
+def checked_base_url(url: str) -> str:
+    """The URL without a trailing slash, if it can be a base URL.
+
+    Raises:
+        ValueError: it cannot; the reason names no part of the URL, which may hold credentials.
+    """
+    if "@" in url:
+        raise ValueError("credentials do not belong in a URL: put the key in an environment variable (key_env=NAME)")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isprintable() or " " in url:
+        raise ValueError("not a base URL: write it like http://host:port/v1")
+    if parts.query or parts.fragment:
+        raise ValueError("a base URL has no '?' or '#': write it like http://host:port/v1")
+    return url.rstrip("/")
+
+
+def without_credentials(text: str) -> str:
+    """The text with whatever stands between `//` and the last `@` left out, for messages."""
+    return _CREDENTIALS.sub("...@", text) if "//" in text else text

@@ -1,0 +1,199 @@
+"""From an endpoint's refusal to answer (its status, headers and error body) to the error that says what to do."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
+from overton.models.secret import Secret
+
+__all__ = ["Complaint", "Target", "error_for", "read_complaint", "retry_after"]
+
+_MESSAGE_LIMIT = 500
+_FAULTS_OF_THE_SERVER = {408, 409, 425}
+_PERHAPS_CARRIED_OUT = {408, 504, 524}  # a gateway gave up waiting; the model behind it may have answered
+_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
+_NO_CREDIT_TEXT = re.compile(r"credit balance is too low|insufficient (balance|credits?)", re.IGNORECASE)
+_UNKNOWN_MODEL = {"model_not_found", "invalid_model"}
+_UNKNOWN_MODEL_TEXT = re.compile(
+    r"model\b.{0,120}\b(does not exist|not exist|not found)|not a valid model|(invalid|unknown) model\b", re.IGNORECASE
+)
+_FILTERED = {"content_filter", "content_policy_violation", "moderation_blocked"}
+_FILTERED_TEXT = re.compile(r"flagged|moderation|content policy|usage guidelines|usage policy", re.IGNORECASE)
+_TOO_LONG = {"context_length_exceeded", "request_too_large", "string_above_max_length"}
+_TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|too many tokens", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom a model's errors speak of: its spec as written, its name there, the host, and where its key comes from."""
+
+    name: str
+    model: str
+    host: str
+    key_env: str
+    secret: Secret
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What an error body says: its message ('' if it has none), its codes and types in lower case, its wish to wait."""
+
+    message: str = ""
+    codes: frozenset[str] = frozenset()
+    retry_after: float | None = None
+
+
+def error_for(status: int, headers: Mapping[str, str], body: bytes, target: Target) -> AnswerError:
+    """The error for a reply whose status is not 200."""
+    complaint = read_complaint(body, target.secret)
+    if 300 <= status < 400:
+        return AccessError("redirect", _redirect(status, target))
+    said = f" ({status}{': ' + complaint.message if complaint.message else ''})"
+    return _access(status, complaint, target, said) or _passing(status, headers, complaint, target, said)
+
+
+def _redirect(status: int, target: Target) -> str:
+    return (
+        f"{target.name}: {target.host} redirects elsewhere ({status}); redirects are not followed, because the key "
+        "would travel with them: give the final address with base_url"
+    )
+
+
+def _access(status: int, complaint: Complaint, target: Target, said: str) -> AnswerError | None:
+    about_the_model = status in {400, 422} and _UNKNOWN_MODEL_TEXT.search(complaint.message)
+    if status == 402 or complaint.codes & _NO_CREDIT or _NO_CREDIT_TEXT.search(complaint.message):
+        return AccessError("no credit", f"{target.name}: the account at {target.host} has no credit left{said}")
+    if complaint.codes & _UNKNOWN_MODEL or status == 404 or about_the_model:
+        known = f"{target.host} does not know the model '{target.model}' (or the base URL is wrong)"
+        return AccessError("unknown model", f"{target.name}: {known}{said}")
+    if status == 401:
+        return AccessError("bad key", f"{target.name}: {_key_advice(target)}{said}")
+    if status == 403 and not _is_filtered(complaint):
+        advice = f"{target.host} does not permit this; check that the key in {target.key_env} may use this model"
+        return AccessError("no permission", f"{target.name}: {advice}{said}")
+    if status == 405:
+        return AccessError("wrong address", f"{target.name}: {target.host} takes no such request: check base_url{said}")
+    return None
+
+
+def _key_advice(target: Target) -> str:
+    if target.secret:
+        return f"{target.host} does not accept the key in {target.key_env}: set it to a valid one"
+    return f"{target.host} wants a key: set {target.key_env}"
+
+
+def _passing(
+    status: int, headers: Mapping[str, str], complaint: Complaint, target: Target, said: str
+) -> UnavailableError | RejectedError:
+    wait = retry_after(headers, datetime.now(UTC))
+    wait = complaint.retry_after if wait is None else wait
+    if status == 429:
+        return UnavailableError("rate limit", f"{target.name}: too many requests{said}", retry_after=wait)
+    if status >= 500 or status in _FAULTS_OF_THE_SERVER:
+        billed = status in _PERHAPS_CARRIED_OUT
+        message = f"{target.name}: {target.host} failed{said}"
+        return UnavailableError("server error", message, retry_after=wait, maybe_billed=billed)
+    return RejectedError(_rejection(status, complaint), f"{target.name}: the request was rejected{said}")
+
+
+def _rejection(status: int, complaint: Complaint) -> str:
+    if status == 413 or complaint.codes & _TOO_LONG or _TOO_LONG_TEXT.search(complaint.message):
+        return "too long"
+    return "filtered" if _is_filtered(complaint) else "rejected"
+
+
+def _is_filtered(complaint: Complaint) -> bool:
+    return bool(complaint.codes & _FILTERED or _FILTERED_TEXT.search(complaint.message))
+
+
+def read_complaint(body: bytes, secret: Secret) -> Complaint:
+    """What an error body says, whichever of the usual forms it has; empty for HTML, and for anything else unknown.
+
+    The message is made safe to print: the key hidden, control characters gone, 500 characters at most.
+    """
+    try:
+        content = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        text = body[: 4 * _MESSAGE_LIMIT].decode(errors="replace")
+        return Complaint("" if text.lstrip().startswith("<") else _printable(text, secret))
+    layers = list(_layers(content))
+    message = next((text for layer in layers if (text := _message(layer))), "")
+    codes = {
+        str(layer[key]).lower() for layer in layers for key in ("code", "type", "status") if layer.get(key) is not None
+    }
+    return Complaint(_printable(message, secret), frozenset(codes), _google_delay(layers))
+
+
+def _layers(content: Any) -> Iterator[dict[str, Any]]:
+    """The objects that may hold a message, innermost first: {"error": {...}}, [{"error": {...}}], {"detail": "..."}."""
+    if isinstance(content, list) and content:
+        content = content[0]
+    if isinstance(content, str):
+        content = {"message": content}
+    if isinstance(content, dict):
+        inner = content.get("error")
+        if isinstance(inner, dict | str):
+            yield from _layers(inner)
+        yield content
+
+
+def _message(layer: dict[str, Any]) -> str:
+    for key in ("message", "detail"):
+        value = layer.get(key)
+        if value and not isinstance(value, str):
+            value = msgspec.json.encode(value).decode()
+        if value:
+            return str(value)
+    return ""
+
+
+def _google_delay(layers: list[dict[str, Any]]) -> float | None:
+    """Seconds in Google's RetryInfo, which takes the place of a Retry-After header."""
+    for layer in layers:
+        details = layer.get("details")
+        for detail in details if isinstance(details, list) else []:
+            delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+            if isinstance(delay, str) and re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,9})?s", delay):
+                return float(delay[:-1])
+    return None
+
+
+def _printable(text: str, secret: Secret) -> str:
+    shown = " ".join("".join(c if c.isprintable() else " " for c in secret.hide(text)).split())
+    return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that the endpoint asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
+    milliseconds = _seconds(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("Retry-After")
+    seconds = _seconds(value)
+    return seconds if seconds is not None or value is None else _until(value, now)
+
+
+def _seconds(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None
+
+
+def _until(date: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())

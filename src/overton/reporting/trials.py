@@ -1,0 +1,108 @@
+"""The trials, packed for the page: every text once, properties as small numbers, replies capped, all compressed.
+
+The pack is lines of JSON, gzipped, in base64: the page unpacks it with `DecompressionStream`, which every current
+browser has. Base64 also means that no reply, whatever it holds, stands in the page's markup.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from overton.reporting.text import without_surrogates
+from overton.studies.exhibits import TrialTable
+
+__all__ = ["CAPS", "Pack", "pack"]
+
+CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
+"""Characters kept of each reply; the first at which the pack fits is used."""
+
+_CHUNK = 2_000
+_SAMPLED = 4
+_LEVEL = 6
+_GZIP = 31
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Packed trials. `cap` is how many characters of a reply are kept at most, `cut` how many replies were longer;
+    `kept` of `size` trials are in it: fewer only where even the smallest cap is too large, then evenly spread."""
+
+    data: bytes
+    cap: int
+    cut: int
+    kept: int
+    size: int
+
+
+def pack(table: TrialTable, limit: int) -> Pack:
+    """The trials packed into `limit` bytes at most."""
+    step = 1
+    while step <= max(table.size, 1):
+        for cap in CAPS:
+            if _projected(table, cap) / step > limit:
+                continue
+            packed = _attempt(table, cap, step)
+            if len(packed.data) <= limit:
+                return packed
+        step *= 2
+    return Pack(b"", 0, 0, 0, table.size)
+
+
+def _projected(table: TrialTable, cap: int) -> float:
+    """About how many bytes all trials need, from a few chunks spread over them."""
+    starts = range(0, table.size, _CHUNK)
+    some = starts[:: max(1, len(starts) // _SAMPLED)]
+    sample = _compressed(table, _chunks(table, cap, 1, some))
+    return len(sample.data) * len(starts) / max(1, len(some))
+
+
+def _attempt(table: TrialTable, cap: int, step: int) -> Pack:
+    return _compressed(table, _chunks(table, cap, step, range(0, table.size, _CHUNK)), cap)
+
+
+def _compressed(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 0) -> Pack:
+    press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    parts, cut, kept = [press.compress(_line(_head(table)))], 0, 0
+    for chunk in chunks:
+        parts.append(press.compress(_line(chunk)))
+        cut += len(chunk["cut"])
+        kept += len(chunk["prompt"])
+    parts.append(press.flush())
+    return Pack(b64encode(b"".join(parts)), cap, cut, kept, table.size)
+
+
+def _head(table: TrialTable) -> dict[str, Any]:
+    facets = [{"title": facet.title, "labels": facet.labels, "choose": facet.choose} for facet in table.facets]
+    return {"texts": table.texts, "facets": facets}
+
+
+def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[dict[str, Any]]:
+    """Lines of trials; a prompt stands in the first line that needs it, and is numbered by when it came."""
+    numbers: dict[int, int] = {-1: -1}
+    for start in starts:
+        first, stop = start + (-start) % step, min(start + _CHUNK, table.size)
+        rows = slice(first, stop, step)
+        answers = table.answers(start, stop)[first - start :: step]
+        prompt = [int(index) for index in table.prompt[rows]]
+        new = [index for index in dict.fromkeys(prompt) if index not in numbers]
+        numbers.update(zip(new, range(len(numbers) - 1, len(numbers) - 1 + len(new)), strict=True))
+        yield {
+            "prompts": [table.prompts[index] for index in new],
+            "prompt": [numbers[index] for index in prompt],
+            "codes": [[int(code) for code in facet.codes[rows]] for facet in table.facets],
+            "answers": [answer[:cap] for answer in answers],
+            "cut": {str(row): len(answer) - cap for row, answer in enumerate(answers) if len(answer) > cap},
+        }
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(value) + b"\n"
+    except UnicodeEncodeError:
+        return msgspec.json.encode(without_surrogates(value)) + b"\n"

@@ -1,0 +1,22 @@
+"""Small data of our own, so that a study runs at once: twelve issues in the ProCon layout, with topics and positions.
+
+All of it was written for Overton. The towns, institutes, figures and citations in the arguments are invented.
+"""
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+__all__ = ["DEMO", "issues", "positions"]
+
+DEMO = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
+"""Ids of the four issues of the demo. Their arguments are short, so that a small embedded model reads them quickly."""
+
+
+def issues() -> Traversable:
+    """Return the folder of issue files: one JSON file an issue, named `<id>.json`."""
+    return files(__name__) / "issues"
+
+
+def positions() -> Traversable:
+    """Return the table `positions.csv`, one row an issue: `issue` (its id), `topic`, `pro` and `con` (positions)."""
+    return files(__name__) / "positions.csv"

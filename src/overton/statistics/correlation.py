@@ -1,0 +1,41 @@
+"""Pearson correlation of values that come in clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.absent import not_computed
+from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.estimate import Estimate
+
+__all__ = ["clustered_pearson"]
+
+Array = NDArray[np.float64]
+
+
+def clustered_pearson(
+    x: Array, y: Array, clusters: Sequence[int] | NDArray[np.int64], bootstrap: Bootstrap
+) -> Estimate:
+    """The correlation of pairs (x, y), with whole clusters of pairs resampled; `n` counts pairs.
+
+    Pairs with a NaN are left out. Fisher's interval would take the pairs of one cluster for independent.
+    """
+    use = np.isfinite(x) & np.isfinite(y)
+    x, y = x[use], y[use]
+    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return not_computed("fewer than three pairs, or one side does not vary", level=bootstrap.level, n=int(x.size))
+    _, codes = np.unique(np.asarray(clusters)[use], return_inverse=True)
+    x, y = x - x.mean(), y - y.mean()
+    parts = np.stack([np.bincount(codes, part) for part in (np.ones_like(x), x, y, x * x, y * y, x * y)], axis=1)
+    draws = _pearson(bootstrap.weights(len(parts)) @ parts)
+    made = bootstrap.estimate(float(_pearson(parts.sum(0, keepdims=True))[0]), draws, len(parts))
+    return Estimate(made.value, made.low, made.high, int(x.size), made.method, made.level)
+
+
+def _pearson(sums: Array) -> Array:
+    n, x, y, xx, yy, xy = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)), -1, 1)

@@ -1,0 +1,213 @@
+"""Logistic regression of grouped answers with an intercept for each group and a few shared slopes.
+
+The normal equations have a diagonal block for the intercepts, which is eliminated (Schur complement), so that the
+work grows with the number of rows and not with the square of the number of groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.separation import separated_rows
+
+__all__ = ["LogitFit", "fit_logit"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_STEPS = 60
+_LARGEST_STEP = 5.0
+_CONVERGED = 1e-8
+_SUSPECT = 15.0
+"""A linear predictor beyond this many logits may be on its way to infinity."""
+
+
+@dataclass(frozen=True)
+class LogitFit:
+    """Estimates and standard errors in logits; NaN where the data cannot tell.
+
+    `intercepts`, `intercept_errors` [groups] and `slopes`, `slope_errors` [columns]. `separated` says whether some
+    answers were perfectly predicted, so that estimates grew without bound; `dispersion` is Pearson's chi-square over
+    its degrees of freedom (NaN where there are none); `n` counts the answers used.
+    """
+
+    intercepts: Array
+    intercept_errors: Array
+    slopes: Array
+    slope_errors: Array
+    separated: bool
+    dispersion: float
+    n: int
+
+
+def fit_logit(
+    successes: Array, trials: Array, design: Array, groups: Indices, count: int, *, firth: bool = True
+) -> LogitFit:
+    """Fit logit P(success) = intercept of the row's group + design @ slopes.
+
+    `successes` and `trials` [rows] are counts for rows of equal covariates, `design` is [rows, columns], `groups`
+    [rows] in 0 to `count` - 1. With `firth`, the score is corrected for its first-order bias (Firth 1993, Biometrika
+    80:27), which matters where groups have few answers; standard errors are from the information at the estimate.
+
+    Rows that are perfectly predicted in the limit are left out (Correia, Guimaraes and Zylkin 2019): what only they
+    could tell has no finite estimate, and is NaN, as is what the design cannot tell apart.
+    """
+    used = trials > 0
+    problem = _Problem(successes[used], trials[used], design[used], groups[used].astype(np.int64), count)
+    separated = np.zeros(len(problem.trials), bool)
+    if not _has_maximum(problem):
+        separated = separated_rows(problem.successes, problem.trials, problem.design, problem.groups, count)
+        problem = problem.take(~separated)
+    keep, slopes_known, intercepts_known = _estimable(problem)
+    solution = _solve(problem.columns(keep), firth=firth)
+    slopes, slope_errors = np.full(design.shape[1], np.nan), np.full(design.shape[1], np.nan)
+    slopes[keep], slope_errors[keep] = solution.slopes, solution.slope_errors
+    return LogitFit(
+        intercepts=np.where(intercepts_known, solution.intercepts, np.nan),
+        intercept_errors=np.where(intercepts_known, solution.intercept_errors, np.nan),
+        slopes=np.where(slopes_known, slopes, np.nan),
+        slope_errors=np.where(slopes_known, slope_errors, np.nan),
+        separated=bool(separated.any()),
+        dispersion=solution.dispersion,
+        n=int(problem.trials.sum()),
+    )
+
+
+@dataclass(frozen=True)
+class _Problem:
+    successes: Array
+    trials: Array
+    design: Array
+    groups: Indices
+    count: int
+
+    def take(self, rows: NDArray[np.bool_]) -> _Problem:
+        return _Problem(self.successes[rows], self.trials[rows], self.design[rows], self.groups[rows], self.count)
+
+    def columns(self, keep: Indices) -> _Problem:
+        return _Problem(self.successes, self.trials, self.design[:, keep], self.groups, self.count)
+
+    def sums(self, values: Array) -> Array:
+        return np.bincount(self.groups, values, minlength=self.count)
+
+
+@dataclass(frozen=True)
+class _Information:
+    """Fisher information in blocks: of the intercepts (diagonal), and of the slopes after eliminating them."""
+
+    weights: Array  # [rows]
+    diagonal: Array  # [groups]
+    means: Array  # [groups, columns], weighted means of the design
+    centred: Array  # [rows, columns]
+    inverse: Array  # [columns, columns], covariance of the slopes
+
+    @classmethod
+    def at(cls, problem: _Problem, chance: Array) -> _Information:
+        weights = problem.trials * chance * (1 - chance)
+        diagonal = np.maximum(problem.sums(weights), 1e-300)
+        columns = range(problem.design.shape[1])
+        sums = [problem.sums(weights * problem.design[:, k]) for k in columns]
+        means = np.stack(sums, axis=1) / diagonal[:, None] if sums else np.zeros((problem.count, 0))
+        centred = problem.design - means[problem.groups]
+        return cls(weights, diagonal, means, centred, np.linalg.pinv(centred.T @ (weights[:, None] * centred)))
+
+    def hat(self, groups: Indices) -> Array:
+        """The rows' leverages, each summed over the row's answers."""
+        spread = np.einsum("ij,jk,ik->i", self.centred, self.inverse, self.centred)
+        return self.weights * (1 / self.diagonal[groups] + spread)
+
+    def step(self, problem: _Problem, residual: Array) -> tuple[Array, Array]:
+        slopes = self.inverse @ (self.centred.T @ residual)
+        return problem.sums(residual) / self.diagonal - self.means @ slopes, slopes
+
+    def errors(self) -> tuple[Array, Array]:
+        spread = np.einsum("ij,jk,ik->i", self.means, self.inverse, self.means)
+        return np.sqrt(1 / self.diagonal + spread), np.sqrt(np.diag(self.inverse))
+
+
+@dataclass(frozen=True)
+class _Solution:
+    intercepts: Array
+    intercept_errors: Array
+    slopes: Array
+    slope_errors: Array
+    dispersion: float
+    converged: bool
+
+
+def _solve(problem: _Problem, *, firth: bool) -> _Solution:
+    intercepts, slopes = np.zeros(problem.count), np.zeros(problem.design.shape[1])
+    converged = not len(problem.trials)
+    for _ in range(_STEPS):
+        predictor = intercepts[problem.groups] + problem.design @ slopes
+        chance = _logistic(predictor)
+        information = _Information.at(problem, chance)
+        residual = problem.successes - problem.trials * chance
+        if firth:
+            residual = residual + information.hat(problem.groups) * (0.5 - chance)
+        up, along = information.step(problem, residual)
+        moved = up[problem.groups] + problem.design @ along
+        size = float(np.max(np.abs(moved), initial=0.0))
+        shrink = min(1.0, _LARGEST_STEP / size) if size > 0 else 1.0
+        intercepts, slopes = intercepts + shrink * up, slopes + shrink * along
+        if size < _CONVERGED:
+            converged = True
+            break
+        if not firth and np.max(np.abs(predictor), initial=0.0) > 2 * _SUSPECT:
+            break
+    predictor = intercepts[problem.groups] + problem.design @ slopes
+    chance = _logistic(predictor)
+    converged = converged and float(np.max(np.abs(predictor), initial=0.0)) < 2 * _SUSPECT
+    errors, slope_errors = _Information.at(problem, chance).errors()
+    return _Solution(intercepts, errors, slopes, slope_errors, _dispersion(problem, chance), converged)
+
+
+def _has_maximum(problem: _Problem) -> bool:
+    """Whether plain Newton steps settle: the likelihood then has its maximum at finite estimates."""
+    return _solve(problem, firth=False).converged
+
+
+def _estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Columns that are kept (independent within groups), and which slopes and intercepts the rows determine."""
+    seen = problem.sums(np.ones(len(problem.trials)))
+    present = seen > 0
+    columns = problem.design.shape[1]
+    sums = [problem.sums(problem.design[:, k]) / np.maximum(seen, 1) for k in range(columns)]
+    means = np.stack(sums, axis=1) if sums else np.zeros((problem.count, 0))
+    centred = problem.design - means[problem.groups]
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    null = vectors[:, values <= 1e-9 * max(float(values.max(initial=0.0)), 1e-12)]
+    slopes_known = np.abs(null).max(axis=1, initial=0.0) < 1e-6
+    intercepts_known = present & (np.abs(means @ null).max(axis=1, initial=0.0) < 1e-6)
+    return _independent(centred), slopes_known, intercepts_known
+
+
+def _independent(matrix: Array) -> Indices:
+    """The first columns that are not combinations of earlier ones (Gram-Schmidt, in order)."""
+    kept: list[int] = []
+    basis: list[Array] = []
+    for k in range(matrix.shape[1]):
+        column = matrix[:, k].astype(float)
+        length = float(np.linalg.norm(column))
+        for direction in basis:
+            column = column - (direction @ column) * direction
+        rest = float(np.linalg.norm(column))
+        if length > 0 and rest > 1e-7 * length:
+            kept.append(k)
+            basis.append(column / rest)
+    return np.array(kept, dtype=np.int64)
+
+
+def _dispersion(problem: _Problem, chance: Array) -> float:
+    freedom = len(problem.trials) - len(np.unique(problem.groups)) - problem.design.shape[1]
+    variance = problem.trials * chance * (1 - chance)
+    if freedom <= 0 or not np.all(variance > 0):
+        return float("nan")
+    return float(np.sum((problem.successes - problem.trials * chance) ** 2 / variance) / freedom)
+
+
+def _logistic(predictor: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-np.clip(predictor, -40, 40))))

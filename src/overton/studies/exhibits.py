@@ -1,0 +1,153 @@
+"""What a study has to show: prose, callouts, tables and charts in sections, and its trials to browse.
+
+Studies make these from measures; a report lays them out. All text is plain text, and all of it may be hostile: nothing
+here is markup, and whoever shows it escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from overton.statistics import Estimate
+from overton.studies.numbers import Kind
+
+__all__ = [
+    "COLOURS",
+    "SERIES",
+    "Callout",
+    "Cell",
+    "Chart",
+    "Column",
+    "Exhibit",
+    "Facet",
+    "Method",
+    "Missing",
+    "Prose",
+    "Section",
+    "Table",
+    "TrialTable",
+]
+
+COLOURS = {
+    "ink": "#1f2328",
+    "muted": "#667078",
+    "line": "#d5dade",
+    "pro": "#0b6fb8",
+    "con": "#c4500c",
+    "other": "#8a8f94",
+    "balanced": "#5d4aa8",
+    "accent": "#0f766e",
+}
+"""The colours that carry a meaning in charts, told apart with every common colour vision. A report replaces exactly
+these values (and `SERIES`) by lighter ones on a dark page."""
+
+SERIES = ("#0b6fb9", "#c4500d", "#10796f", "#a13d7c", "#8a6a00", "#5d4aa9", "#3f464d", "#4a8fc7", "#b03a2e")
+"""Colours for up to nine series. A chart never tells series apart by colour alone."""
+
+@dataclass(frozen=True)
+class Missing:
+    """A cell without a number, and why there is none."""
+
+    reason: str
+
+
+Cell = str | int | float | Estimate | Missing | None
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Paragraphs, parted by blank lines."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """How the numbers beside it were made: smaller than prose, never hidden."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Callout:
+    """A sentence that has to be read together with the numbers beside it."""
+
+    text: str
+    kind: Literal["warning", "note"] = "note"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's heading and the kind of what it holds."""
+
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under typed columns; the first column names the row. `source` is the paper's own number for it."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A Vega-Lite specification with its data inside.
+
+    `name` is a file name without suffix, unique in a report. `description` says in words what a reader would see, for
+    those who do not. A mark's `description` channel is its tooltip. `values` are the numbers drawn, as a table.
+    """
+
+    name: str
+    title: str
+    description: str
+    spec: dict[str, Any]
+    values: Table | None = None
+    source: str = ""
+
+
+Exhibit = Prose | Method | Callout | Table | Chart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report; `key` names it in links."""
+
+    key: str
+    title: str
+    exhibits: Sequence[Exhibit]
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A property of trials: for each trial an index into `labels`. With `choose`, readers can filter by it."""
+
+    title: str
+    labels: Sequence[str]
+    codes: Sequence[int]
+    choose: bool = True
+
+
+@dataclass(frozen=True)
+class TrialTable:
+    """Trials to browse: what was asked, what was answered, and the properties to choose by.
+
+    `texts` holds every text that prompts are made of, once; a prompt is the texts, by index, joined. `prompts` holds
+    the different prompts and `prompt` the index of each trial's (-1 where it is not known). `answers(start, stop)`
+    gives the replies of some trials, so that all of them need never be in memory. All properties are of equal length.
+    """
+
+    size: int
+    texts: Sequence[str]
+    prompts: Sequence[Sequence[int]]
+    prompt: Sequence[int]
+    facets: Sequence[Facet]
+    answers: Callable[[int, int], Sequence[str]]
+    notes: Sequence[str] = field(default=())

@@ -1,0 +1,60 @@
+"""How numbers read, in tables and on charts alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+from typing import Literal
+
+from overton.statistics import Estimate
+
+__all__ = ["Kind", "interval", "number", "reason", "sentence"]
+
+Kind = Literal["text", "count", "share", "points", "score", "value"]
+"""What a number is, and so how it reads.
+
+text    as it is
+count   a whole number
+share   0 to 1, shown as a percentage with one decimal
+points  a difference of shares, -1 to 1, shown in percentage points with its sign
+score   0 to 100, shown with one decimal
+value   any number, shown with two decimals
+"""
+
+_MINUS = "\u2212"
+_FORMATS: dict[Kind, Callable[[float], str]] = {
+    "text": str,
+    "count": lambda value: f"{value:,.0f}",
+    "share": lambda value: f"{100 * value:.1f}%",
+    "points": lambda value: f"{_unsigned_zero(round(100 * value, 1)):+.1f}".replace("+0.0", "0.0"),
+    "score": lambda value: f"{_unsigned_zero(round(value, 1)):.1f}",
+    "value": lambda value: f"{_unsigned_zero(round(value, 2)):.2f}",
+}
+
+
+def number(value: float, kind: Kind) -> str:
+    """`value` as its kind shows it, with a true minus sign; a dash where it is NaN."""
+    return "\u2013" if isnan(value) else _FORMATS[kind](value).replace("-", _MINUS)
+
+
+def interval(estimate: Estimate, kind: Kind) -> str:
+    """'[low, high]', or 'no interval' where there is none; the sign of percent stands at the value only."""
+    if isnan(estimate.low):
+        return "no interval"
+    return f"[{number(estimate.low, kind)}, {number(estimate.high, kind)}]".replace("%", "")
+
+
+def reason(estimate: Estimate) -> str:
+    """Why an estimate has no value, in words."""
+    return estimate.method.removeprefix("not computed:").strip()
+
+
+def sentence(estimate: Estimate, kind: Kind) -> str:
+    """Value, interval and count in one line, or why there is none."""
+    if isnan(estimate.value):
+        return f"no value: {reason(estimate)}"
+    return f"{number(estimate.value, kind)} {interval(estimate, kind)}, n = {estimate.n:,}"
+
+
+def _unsigned_zero(value: float) -> float:
+    return value + 0.0 if value != 0 else 0.0

@@ -1,0 +1,171 @@
+"""Checking items: judges say of each paraphrase whether it is neutral and which side answering A supports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from overton.calls import Ask, Form, Message, Trial, assistant, user
+from overton.errors import CallFailed
+from overton.judging import How, parse_json, schema_of
+from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.templates import recognise_all
+from overton.studies.study import Study
+
+__all__ = ["STUDY", "AuditOptions", "AuditTrial", "Label", "Verdict"]
+
+ATTEMPTS = 2
+"""An unreadable verdict is asked for again once."""
+
+Label = Literal["neutral", "favors pro", "favors con"]
+
+
+class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An audit has no choices: every paraphrase is judged once by each judge."""
+
+
+class AuditTrial(Trial, frozen=True):
+    """One paraphrase of one issue. `pro` and `con` are the positions, None where unknown."""
+
+    question: str
+    template: int
+    paraphrase: Paraphrase
+    pro: str | None
+    con: str | None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What one judge says of one paraphrase. In a run's records the column `model`, the judge, stands before these.
+
+    trial, issue  the trial's name and the issue's id
+    template      1 to 6
+    orientation   the side of A that the item states
+    verdict       'neutral', 'favors pro' or 'favors con'; None without a readable verdict, as are the next two
+    fair          whether both positions are stated fairly
+    a_supports    the side that answering A supports, as the judge reads it, or 'unclear'
+    reason        the judge's sentence
+    reading       'as is', 'repaired' or 'invalid': how the last reply was read; None where the call failed
+    attempts      1, or 2 where the first reply could not be read
+    refused       the endpoint flagged the last reply as a refusal
+    failure       why the call failed for good, None where it did not
+    """
+
+    trial: str
+    issue: str
+    template: int
+    orientation: Side
+    verdict: Label | None
+    fair: bool | None
+    a_supports: Literal["pro", "con", "unclear"] | None
+    reason: str
+    reading: How | None
+    attempts: int
+    refused: bool = False
+    failure: str | None = None
+
+
+class _Judgement(msgspec.Struct, frozen=True):
+    """The JSON that a judge is asked for; the reason stands first, so that it is not made up for the verdict."""
+
+    reason: str
+    verdict: Label
+    fair: bool
+    a_supports: Literal["pro", "con", "unclear"]
+
+
+FORM = Form(schema=schema_of(_Judgement))
+
+
+def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
+    for issue in issues:
+        pro, con = _positions(issue)
+        for number, paraphrase in enumerate(issue.paraphrases, 1):
+            yield AuditTrial(
+                name=f"{issue.id}/audit/t{number}",
+                item=issue.id,
+                seed=seed,
+                question=issue.question,
+                template=number,
+                paraphrase=paraphrase,
+                pro=pro,
+                con=con,
+            )
+
+
+def _positions(issue: Issue) -> tuple[str | None, str | None]:
+    """The issue's positions, or those that its paraphrases name."""
+    if issue.pro and issue.con:
+        return issue.pro, issue.con
+    named = recognise_all([paraphrase.text for paraphrase in issue.paraphrases])
+    return next(((one.pro, one.con) for one in named if one is not None and one.pro), (None, None))
+
+
+async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
+    """Ask for the verdict as JSON; where it cannot be read, say why and ask once more."""
+    said: list[Message] = [user(_prompt(trial))]
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            reply = await ask("judge", said, form=FORM)
+        except CallFailed as failed:
+            return [_verdict(trial, None, None, attempt, failure=str(failed))]
+        reading = parse_json(reply.text, _Judgement)
+        if reading.value is not None or attempt == ATTEMPTS:
+            break
+        complaint = prompts.load("audit")["complaint"].replace("{problem}", reading.problem)
+        said += [assistant(reply.text), user(complaint)]
+    return [_verdict(trial, reading.value, reading.how, attempt, refused=reply.refused)]
+
+
+def _prompt(trial: AuditTrial) -> str:
+    words = prompts.load("audit")
+    known = trial.pro is not None and trial.con is not None
+    ask = words["ask"].replace("{sides}", words["sides_known" if known else "sides_unknown"])
+    material = {"question": trial.question, "paraphrase": trial.paraphrase.text, "pro": trial.pro, "con": trial.con}
+    # In one pass: a text that holds '{paraphrase}' itself stays as it is.
+    return re.sub(r"\{(question|paraphrase|pro|con)\}", lambda place: material[place[1]] or "", ask)
+
+
+def _verdict(
+    trial: AuditTrial,
+    judgement: _Judgement | None,
+    reading: How | None,
+    attempts: int,
+    *,
+    refused: bool = False,
+    failure: str | None = None,
+) -> Verdict:
+    return Verdict(
+        trial=trial.name,
+        issue=trial.item,
+        template=trial.template,
+        orientation=trial.paraphrase.orientation,
+        verdict=judgement.verdict if judgement else None,
+        fair=judgement.fair if judgement else None,
+        a_supports=judgement.a_supports if judgement else None,
+        reason=judgement.reason if judgement else "",
+        reading=reading,
+        attempts=attempts,
+        refused=refused,
+        failure=failure,
+    )
+
+
+def _prompts() -> dict[str, str]:
+    return prompts.texts("audit")
+
+
+STUDY = Study(
+    name="audit",
+    roles=("judge",),
+    item=Issue,
+    options=AuditOptions,
+    record=Verdict,
+    trials=_trials,
+    conduct=_conduct,
+    prompts=_prompts,
+)
+"""Every paraphrase judged once by each judge (a lane each); `neutrality.agreement` sums up the records."""

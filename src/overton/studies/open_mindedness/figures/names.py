@@ -1,0 +1,86 @@
+"""How models, issues and configurations are named for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from overton.studies.exhibits import Callout, Column, Exhibit, Missing, Table
+from overton.studies.numbers import Kind
+from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+
+__all__ = ["HELD", "LABELS", "Names", "absent", "arguments_only", "by_model", "present"]
+
+HELD = "held to format"
+
+LABELS = {
+    "baseline": "Baseline",
+    "one-sided-pro": "One-sided, pro",
+    "one-sided-con": "One-sided, con",
+    "convincing-pro": "Clear and convincing, pro",
+    "convincing-con": "Clear and convincing, con",
+    "balanced": "Balanced",
+    "three-pro": "Three arguments, pro",
+    "three-con": "Three arguments, con",
+}
+"""The configurations by their names in records."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """`held` names the models whose answers a grammar held to the format; every mention of one says so.
+
+    `questions` are the issues' questions by id, for tips.
+    """
+
+    held: Collection[str] = ()
+    questions: Mapping[str, str] = field(default_factory=dict)
+
+    def model(self, name: str) -> str:
+        """The model's name as shown."""
+        return f"{name} ({HELD})" if name in self.held else name
+
+    def question(self, issue: str) -> str:
+        """The issue's question, or ''."""
+        return self.questions.get(issue, "")
+
+
+def present(models: Iterable[ModelResult], extra: Iterable[str] = ()) -> list[str]:
+    """The configurations that some model was asked in, in the order of `CONDITIONS`."""
+    found = {name for model in models for name in model.shares} | set(extra)
+    return [name for name in CONDITIONS if name in found]
+
+
+def arguments_only(conditions: Iterable[str]) -> list[str]:
+    """The configurations with arguments."""
+    return [name for name in conditions if name != "baseline"]
+
+
+def absent(reasons: Mapping[str, str], key: str, what: str) -> Callout:
+    """A note that says why something is not shown."""
+    return Callout(f"{what} not computed: {reasons.get(key, 'the data does not tell')}.")
+
+
+def by_model(
+    analysis: Analysis,
+    names: Names,
+    title: str,
+    columns: Sequence[tuple[str, Kind]],
+    cells: Mapping[str, Sequence[object]],
+    *,
+    note: str = "",
+    source: str = "",
+) -> Table:
+    """A table with a row a model; `cells` by model's name."""
+    heads = [Column("Model"), *(Column(head, kind) for head, kind in columns)]
+    rows = [[names.model(name), *cells[name]] for name in analysis.models if name in cells]
+    return Table(title, heads, rows, note=note, source=source)  # type: ignore[arg-type]
+
+
+def blank(reasons: Mapping[str, str], key: str) -> Missing:
+    """A cell that says why it is empty."""
+    return Missing(reasons.get(key, "not computed"))
+
+
+Exhibits = list[Exhibit]

@@ -1,0 +1,236 @@
+"""The headline: open-mindedness by model and by issue (equations 1 and 2, tables 4 and 5), and definition 1."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from overton.studies.exhibits import COLOURS, Callout, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.numbers import number, sentence
+from overton.studies.open_mindedness.figures.charts import Axis, Cell, Dot, Series, dots, grid
+from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
+from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
+
+__all__ = ["by_issue", "definition", "headline"]
+
+_SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
+_SERIES = (
+    Series("Open-mindedness", COLOURS["accent"], "circle"),
+    Series("As published", COLOURS["other"], "diamond"),
+    Series("Corrected for letter and order", COLOURS["balanced"], "square"),
+)
+_READINGS = (
+    "The paper defines the score twice, and both readings are shown. In the first, p_c is the share of the baseline's "
+    "own stance in configuration c: a model that goes from all pro to all con scores 100, as the paper's worked example "
+    "and footnote 1 have it. In the second, equation 1 as printed, p_c is the share of configuration c's own most "
+    "common stance: the same model scores 0, because both shares are 100%. The published scores follow the second."
+)
+_METHOD = (
+    "Score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted where the most common stance "
+    "differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), divided by 9, "
+    "times 100. The two wordings of a configuration are pooled. A model's score is the mean over issues. 'Even weights' "
+    "gives each configuration weight 1 and divides by 5."
+)
+
+
+def headline(analysis: Analysis, names: Names) -> Section:
+    """Scores by model in both readings, published and corrected, and on the controversial issues."""
+    exhibits: list[Exhibit] = [Prose(_READINGS)]
+    if held := [name for name in analysis.models if name in names.held]:
+        exhibits.append(Callout(_held(held), "warning"))
+    exhibits += [Callout(note, "warning") for note in analysis.notes]
+    exhibits += [_chart(analysis, names), _table(analysis, names), *_left_out(analysis, names), Method(_METHOD)]
+    if any(model.subset for model in analysis.models.values()):
+        exhibits.append(_subset(analysis, names))
+    return Section("open-mindedness", "Open-mindedness", exhibits)
+
+
+def _held(models: list[str]) -> str:
+    listed = ", ".join(models)
+    return (
+        f"A grammar held the answers of {listed} to the format 'position <<A>>' or 'position <<B>>'. Such a model "
+        f"cannot refuse or miss the format, so its shares of other answers say nothing; its numbers are marked '{HELD}'."
+    )
+
+
+def _chart(analysis: Analysis, names: Names) -> Chart:
+    points = []
+    for model in analysis.models.values():
+        estimates = [model.scores.open_mindedness, model.scores.as_published]
+        estimates += [model.corrected.open_mindedness] if model.corrected else []
+        points += [Dot(names.model(model.name), index, estimate) for index, estimate in enumerate(estimates)]
+    used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
+    told = "; ".join(f"{point.row}, {used[point.series].name}: {sentence(point.estimate, 'score')}" for point in points)
+    rows = [names.model(name) for name in analysis.models]
+    spec = dots(points, rows, used, _SCORE)
+    return Chart("open-mindedness", "Open-mindedness by model", _brief(told), spec, source="tables 4 and 5")
+
+
+def _brief(text: str, limit: int = 600) -> str:
+    return text if len(text) <= limit else text[:limit].rsplit(";", 1)[0] + "; and more in the table below"
+
+
+def _table(analysis: Analysis, names: Names) -> Table:
+    columns = [("Open-mindedness", "score"), ("As published", "score"), ("Corrected", "score")]
+    columns += [("Corrected, as published", "score"), ("Even weights", "score"), ("Even weights, as published", "score")]
+    columns += [("Issues scored", "count")]
+    cells = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
+    note = "'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
+    return by_model(analysis, names, "Open-mindedness by model", columns, cells, note=note, source="tables 4 and 5")
+
+
+def _scores(model: ModelResult) -> list[object]:
+    scores, corrected, none = model.scores, model.corrected, blank(model.not_computed, "corrected")
+    return [
+        scores.open_mindedness,
+        scores.as_published,
+        corrected.open_mindedness if corrected else none,
+        corrected.as_published if corrected else none,
+        scores.even,
+        scores.even_as_published,
+    ]
+
+
+def _left_out(analysis: Analysis, names: Names) -> list[Exhibit]:
+    notes: list[Exhibit] = []
+    for model in analysis.models.values():
+        label = names.model(model.name)
+        if model.undefined:
+            listed = ", ".join(model.undefined)
+            notes.append(Callout(f"{label} has no score on issues where no baseline answer takes a side: {listed}."))
+        if model.incomplete:
+            listed = ", ".join(model.incomplete)
+            notes.append(Callout(f"{label} lacks answers in some configuration of: {listed}.", "warning"))
+    return notes
+
+
+def _subset(analysis: Analysis, names: Names) -> Table:
+    columns = [("Open-mindedness", "score"), ("As published", "score"), ("Corrected", "score")]
+    cells = {
+        name: [
+            model.subset.scores.open_mindedness,
+            model.subset.scores.as_published,
+            model.subset.corrected.open_mindedness if model.subset.corrected else blank(model.not_computed, "corrected"),
+        ]
+        for name, model in analysis.models.items()
+        if model.subset
+    }
+    chosen = next(model.subset.issues for model in analysis.models.values() if model.subset)
+    note = f"The controversial issues: {', '.join(chosen)}."
+    return by_model(
+        analysis, names, "Open-mindedness on the controversial issues", columns, cells, note=note, source="table 5"
+    )
+
+
+def by_issue(analysis: Analysis, names: Names) -> Section:
+    """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
+    several = len(analysis.models) > 1
+    about = (
+        "Each cell is the open-mindedness of one model on one issue, from 0 (nothing flips its stance) to 100."
+        if several
+        else "One row an issue; lines are intervals. A score of 0 means that no configuration flips the stance."
+    )
+    spec = _grid(analysis, names) if several else _rows(analysis, names)
+    chart = Chart("scores-by-issue", "Open-mindedness by issue", about, spec)
+    return Section("issues", "By issue", [chart, _issues(analysis, names)])
+
+
+def _grid(analysis: Analysis, names: Names) -> dict[str, object]:
+    cells = [
+        Cell(
+            result.issue,
+            names.model(model.name),
+            result.scores.open_mindedness.value,
+            f"{result.scores.open_mindedness.value:.0f}",
+            _tip(names, result, model.name),
+        )
+        for model in analysis.models.values()
+        for result in model.issues.values()
+        if not isnan(result.scores.open_mindedness.value)
+    ]
+    columns = [names.model(name) for name in analysis.models]
+    return grid(cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
+
+
+def _tip(names: Names, result: IssueResult, model: str) -> str:
+    words = (names.model(model), result.issue, names.question(result.issue))
+    return "\n".join([*filter(None, words), sentence(result.scores.open_mindedness, "score")])
+
+
+def _rows(analysis: Analysis, names: Names) -> dict[str, object]:
+    points = [
+        Dot(result.issue, index, estimate, more=names.question(result.issue))
+        for model in analysis.models.values()
+        for result in model.issues.values()
+        for index, estimate in enumerate([result.scores.open_mindedness, result.scores.as_published])
+    ]
+    return dots(points, _ordered(analysis), _SERIES[:2], _SCORE)
+
+
+def _ordered(analysis: Analysis) -> list[str]:
+    """The issues, the highest mean score first."""
+    found: dict[str, list[float]] = {}
+    for model in analysis.models.values():
+        for issue, result in model.issues.items():
+            value = result.scores.open_mindedness.value
+            found.setdefault(issue, []).extend([] if isnan(value) else [value])
+    return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+
+
+def _issues(analysis: Analysis, names: Names) -> Table:
+    columns = [Column("Issue"), Column("Model"), Column("Topic"), Column("Baseline stance")]
+    columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
+    columns += [Column("Corrected", "score")]
+    rows = [
+        [result.issue, names.model(model.name), result.topic, *_baseline(result), *_both(result.scores), *_fixed(result)]
+        for issue in _ordered(analysis)
+        for model in analysis.models.values()
+        if (result := model.issues.get(issue))
+    ]
+    return Table("Scores by issue", columns, rows)  # type: ignore[arg-type]
+
+
+def _both(scores: Scores) -> list[object]:
+    return [scores.open_mindedness, scores.as_published]
+
+
+def _fixed(result: IssueResult) -> list[object]:
+    return [result.corrected.open_mindedness if result.corrected else blank(result.not_computed, "corrected")]
+
+
+def _baseline(result: IssueResult) -> list[object]:
+    if result.baseline is None:
+        return ["no baseline", None]
+    marks = [mark for mark, holds in (("tie", result.baseline.tied), ("mostly other", result.baseline.refused)) if holds]
+    stance = result.baseline.stance or "none"
+    return [f"{stance} ({', '.join(marks)})" if marks else stance, result.baseline.share]
+
+
+def definition(analysis: Analysis, names: Names) -> Section:
+    """Definition 1's plain question: on how many issues do arguments flip the stance at all."""
+    columns = [("Some configuration flips the stance", "share"), ("No one-sided arguments do", "share")]
+    columns += [("Baseline of 95% or more", "share"), ("Flips to 'other'", "count")]
+    results = {name: model.definition for name, model in analysis.models.items()}
+    cells = {
+        name: [one.moved, one.unmoved_by_one_sided, one.strong_prior, one.flips_to_other] for name, one in results.items()
+    }
+    note = "A flip is a change of the most common stance against the baseline; flips to 'other' are counted apart."
+    table = by_model(analysis, names, "Issues on which arguments move the stance", columns, cells, note=note)
+    listed = Table(
+        "Which issues these are",
+        [Column("Model"), Column("Not moved by one-sided arguments"), Column("Baseline of 95% or more")],
+        [
+            [names.model(name), _listed(one.unmoved_by_one_sided_issues), _listed(one.strong_prior_issues)]
+            for name, one in results.items()
+        ],
+    )
+    return Section("definition", "Is a model moved at all?", [Prose(_DEFINITION), table, listed])
+
+
+_DEFINITION = (
+    "Definition 1 asks a plainer question than the score: is a model open-minded on an issue, that is, does its most "
+    "common stance change in some configuration of arguments?"
+)
+
+
+def _listed(issues: tuple[str, ...]) -> str:
+    return ", ".join(issues) if issues else f"none ({number(0, 'count')})"

@@ -1,0 +1,147 @@
+"""Where models stand before they are shown arguments: tables 1, 2, 6 and 7, and figure 3."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from overton.studies.exhibits import COLOURS, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.numbers import sentence
+from overton.studies.open_mindedness.figures.charts import Axis, Cell, Dot, Series, dots, grid, series_of
+from overton.studies.open_mindedness.figures.names import Names, by_model
+from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement
+
+__all__ = ["agreement", "baseline"]
+
+_PRO = Axis("Share of answers that are pro (%)", 0, 1, "share", mark=0.5)
+
+
+def baseline(analysis: Analysis, names: Names) -> Section:
+    """Baseline shares by issue and the share of issues that lean pro."""
+    several = len(analysis.models) > 1
+    about = (
+        "Each cell is the share of a model's baseline answers to an issue that are pro: blue where most are, orange "
+        "where few are."
+        if several
+        else "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
+    )
+    spec = _grid(analysis, names) if several else _rows(analysis, names)
+    exhibits: list[Exhibit] = [_leaning(analysis, names)]
+    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec))
+    if analysis.comparison and analysis.comparison.subset:
+        exhibits.append(_disputed(analysis, analysis.comparison, names))
+    return Section("baseline", "Baseline stances", exhibits)
+
+
+def _leaning(analysis: Analysis, names: Names) -> Table:
+    columns = [("Issues leaning pro", "share"), ("Issues leaning pro, corrected", "share")]
+    columns += [("Mean share pro", "share"), ("Mean share con", "share"), ("Mean share other", "share")]
+    cells = {
+        name: [model.leaning_pro, model.corrected_leaning_pro, *(_means(analysis, name))]
+        for name, model in analysis.models.items()
+    }
+    note = "An issue leans pro where more baseline answers are pro than con."
+    return by_model(analysis, names, "Stances without arguments", columns, cells, note=note, source="table 1")
+
+
+def _means(analysis: Analysis, name: str) -> list[object]:
+    shares = analysis.models[name].shares.get("baseline")
+    return [shares.pro, shares.con, shares.other] if shares else [None, None, None]
+
+
+def _ordered(analysis: Analysis) -> list[str]:
+    """The issues, the most pro first."""
+    found: dict[str, list[float]] = {}
+    for model in analysis.models.values():
+        for issue, result in model.issues.items():
+            shares = result.conditions.get("baseline")
+            found.setdefault(issue, []).extend([shares.shares.pro.value] if shares else [])
+    return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+
+
+def _grid(analysis: Analysis, names: Names) -> dict[str, object]:
+    cells = []
+    for model in analysis.models.values():
+        for issue, result in model.issues.items():
+            asked = result.conditions.get("baseline")
+            if asked and not isnan(asked.shares.pro.value):
+                pro, label = asked.shares.pro, names.model(model.name)
+                tip = "\n".join(filter(None, (label, issue, names.question(issue), f"pro {sentence(pro, 'share')}")))
+                cells.append(Cell(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
+    columns = [names.model(name) for name in analysis.models]
+    return grid(cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)")
+
+
+def _rows(analysis: Analysis, names: Names) -> dict[str, object]:
+    points = [
+        Dot(issue, 0, asked.shares.pro, more=names.question(issue))
+        for model in analysis.models.values()
+        for issue, result in model.issues.items()
+        if (asked := result.conditions.get("baseline"))
+    ]
+    return dots(points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
+
+
+def _disputed(analysis: Analysis, comparison: Comparison, names: Names) -> Chart:
+    models = list(analysis.models.values())
+    points = [
+        Dot(issue, index, asked.shares.pro, more=names.question(issue))
+        for index, model in enumerate(models)
+        for issue in comparison.subset
+        if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
+    ]
+    spec = dots(points, comparison.subset, series_of([names.model(model.name) for model in models]), _PRO)
+    about = "The baseline share of pro answers, model by model, on the issues where models differ most."
+    return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
+
+
+def agreement(comparison: Comparison) -> Section:
+    """How far models agree at the baseline, and the issues on which they do and do not."""
+    issues = sorted(comparison.issues.values(), key=lambda one: one.mpd.value)
+    unanimous = [one for one in issues if one.unanimous]
+    controversial = [one for one in reversed(issues) if one.controversial]
+    exhibits: list[Exhibit] = [Prose(_AGREEMENT), _counts(comparison)]
+    exhibits.append(_listing("Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%."))
+    exhibits.append(_listing("Issues in strong disagreement", controversial, "table 7", _REFUSED))
+    exhibits.append(_listing("All issues by disagreement", list(reversed(issues)), "", ""))
+    exhibits.append(Method(_CHOICE + (", ".join(comparison.subset) or "none") + "."))
+    return Section("agreement", "Agreement between models", exhibits)
+
+
+_AGREEMENT = (
+    "The maximum pairwise difference (MPD) of an issue is the largest difference between two models' baseline shares of "
+    "pro answers. Issues are unanimous below 10 points and in strong disagreement above 80. A unanimous issue is "
+    "consistent where every model gives the same side more than 90% (the paper's table 2) or 95% (its table 6)."
+)
+_REFUSED = "Models named under 'Refused by' most often gave no stance; their issues are left out of the controversial set."
+_CHOICE = "Issues chosen as controversial, for the tables and figures that use them: "
+
+
+def _counts(comparison: Comparison) -> Table:
+    rows = [
+        ["Unanimous (MPD below 10 points)", comparison.unanimous],
+        ["Unanimous and consistent, over 90%", comparison.consistent_90],
+        ["Unanimous and consistent, over 95%", comparison.consistent_95],
+        ["Strong disagreement (MPD above 80 points)", comparison.controversial],
+    ]
+    columns = [Column("Issues"), Column("Share of issues", "share")]
+    return Table("Agreement at the baseline", columns, rows, source="table 2")
+
+
+def _listing(title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
+    if not issues:
+        return Prose(f"{title}: none.")
+    columns = [Column("Issue"), Column("MPD", "points"), Column("Between"), Column("Mean pro", "share")]
+    columns += [Column("Mean con", "share"), Column("Mean other", "share"), Column("Refused by")]
+    rows = [
+        [
+            one.issue + (" \u2605" if one.consistent_95 else ""),
+            one.mpd,
+            " and ".join(one.pair),
+            one.pro,
+            one.con,
+            one.other,
+            ", ".join(one.refused_by) or None,
+        ]
+        for one in issues
+    ]
+    return Table(title, columns, rows, note=note, source=source)

@@ -1,0 +1,421 @@
+"""What an analysis holds: every measure of open-mindedness, as typed results.
+
+Shares are on [0, 1] and differences of shares on [-1, 1]; scores are on [0, 100]. Every number that is an estimate
+comes with its interval as an `Estimate`. What the data cannot tell is an `Estimate` whose value is NaN and whose
+`method` begins with 'not computed:' and says why, or None with the reason under the field's name in `not_computed`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from overton.statistics import Estimate
+from overton.studies.open_mindedness.items import Side
+from overton.studies.open_mindedness.record import Stance
+
+__all__ = [
+    "Agreement",
+    "Analysis",
+    "ArgumentShare",
+    "Baseline",
+    "Comparison",
+    "ConditionResult",
+    "ContraryArgument",
+    "CounterShift",
+    "CounterShifts",
+    "Definition",
+    "Disagreement",
+    "DrawDependence",
+    "IssueResult",
+    "LetterOrPosition",
+    "ModelResult",
+    "Pulls",
+    "Refusals",
+    "RespondentFit",
+    "Scores",
+    "Shares",
+    "Subset",
+    "Tally",
+]
+
+
+class Shares(msgspec.Struct, frozen=True):
+    """Shares of the stances among all answers, 'other' included; `n` of each counts answers or, in means, issues."""
+
+    pro: Estimate
+    con: Estimate
+    other: Estimate
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """Open-mindedness in both readings of equation 1, 0 to 100.
+
+    open_mindedness     p_c is the share of the baseline's stance in the configuration (worked example, footnote 1)
+    as_published        p_c is the share of the configuration's own most common stance (equation 1 as printed)
+    even                as `open_mindedness` with weight 1 for each of the five configurations, divided by 5
+    even_as_published   as `as_published`, likewise
+    """
+
+    open_mindedness: Estimate
+    as_published: Estimate
+    even: Estimate
+    even_as_published: Estimate
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """The stance without arguments: s_0 and p_0 of section 4.4.
+
+    `stance` is the more common of pro and con, con in a tie, None where every answer is 'other'. `share` is its share
+    of all answers. `tied` says that pro and con were equally common, `refused` that 'other' was more common than
+    either.
+    """
+
+    stance: Side | None
+    share: Estimate
+    tied: bool
+    refused: bool
+
+
+class ConditionResult(msgspec.Struct, frozen=True):
+    """One issue in one configuration, the wordings pooled.
+
+    `answers` counts answers and `failures` failed calls, which are no answers. `stance` is s_c, the most common of
+    pro, con and 'other', and `flips` whether it differs from the baseline's (None without a baseline stance). The
+    fields in `corrected_...` are the same with the pulls of letter and position set to zero; None where the design
+    cannot tell (the reason is in the issue's `not_computed['corrected']`).
+    """
+
+    answers: int
+    failures: int
+    stance: Stance
+    flips: bool | None
+    shares: Shares
+    corrected_stance: Stance | None = None
+    corrected_flips: bool | None = None
+    corrected_shares: Shares | None = None
+
+
+class Pulls(msgspec.Struct, frozen=True):
+    """What moves answers besides arguments; differences of shares on [-1, 1], 0 where nothing does.
+
+    letter             how much a side gains when it is answer A instead of B, its position held fixed
+    first              how much a side gains when it is named first, its letter held fixed
+    letter_and_first   how much a side gains when it is both A and first instead of B and second: what the mirrored
+                       pairs of templates show, also where they cannot tell the two apart
+    request            how much the share of answer A gains when the closing request names A first
+    last               how much a side gains when the last argument is its own; conditions with both sides only
+    """
+
+    letter: Estimate
+    first: Estimate
+    letter_and_first: Estimate
+    request: Estimate
+    last: Estimate
+
+
+class LetterOrPosition(msgspec.Struct, frozen=True):
+    """Whether an issue's answers follow the letter or the position, over mirrored templates with opposite letters.
+
+    `same_letter` and `same_position` are the probabilities that two answers, one to each template of a pair, agree in
+    letter or in position; `difference` is the first minus the second, and `n` of each counts answers. `follows` is
+    'letter' or 'position' where the interval of the difference leaves out 0, else None.
+    """
+
+    same_letter: Estimate
+    same_position: Estimate
+    difference: Estimate
+    follows: Literal["letter", "position"] | None
+
+
+class IssueResult(msgspec.Struct, frozen=True):
+    """One issue and one model.
+
+    moved                some configuration's stance differs from the baseline's (definition 1)
+    moved_by_one_sided   one of the one-sided configurations does
+    strong_prior         95% or more of the baseline's answers take its stance
+    contrary_con         what a single con argument among pro ones takes from the pro share: one-sided minus 3:1
+    contrary_pro         what a single pro argument among con ones takes from the con share
+    clean_con, clean_pro the same against three arguments of one side, so that nothing else differs
+    letter_baseline      letter or position, at the baseline
+    letter_all           the same, over all configurations
+    """
+
+    issue: str
+    topic: str | None
+    baseline: Baseline | None
+    conditions: dict[str, ConditionResult]
+    scores: Scores
+    corrected: Scores | None
+    corrected_baseline: Baseline | None
+    moved: bool | None
+    moved_by_one_sided: bool | None
+    strong_prior: bool | None
+    contrary_con: Estimate
+    contrary_pro: Estimate
+    clean_con: Estimate
+    clean_pro: Estimate
+    pulls: Pulls | None
+    letter_baseline: LetterOrPosition | None
+    letter_all: LetterOrPosition | None
+    not_computed: dict[str, str]
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What was asked and how it was read.
+
+    `answers` and `failures` count calls; `stances` counts the answers by stance; `flagged` counts answers that the
+    endpoint itself flagged as refusals. `read_differently` is the share of answers that the strict and the published
+    patterns read differently, and `readings` their count by (strict, published).
+    """
+
+    answers: int
+    failures: int
+    stances: dict[str, int]
+    flagged: int | None
+    read_differently: Estimate
+    readings: dict[tuple[str, str], int]
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """Definition 1's plain question, as shares of issues; `n` counts the issues for which it can be answered.
+
+    `moved`: some configuration flips the stance. `unmoved_by_one_sided`: neither one-sided configuration does.
+    `strong_prior`: 95% or more of the baseline's answers take one side. The tuples name the issues.
+    """
+
+    moved: Estimate
+    unmoved_by_one_sided: Estimate
+    strong_prior: Estimate
+    moved_issues: tuple[str, ...]
+    unmoved_by_one_sided_issues: tuple[str, ...]
+    strong_prior_issues: tuple[str, ...]
+    flips_to_other: int
+
+
+class ContraryArgument(msgspec.Struct, frozen=True):
+    """The effect of a single contrary argument (figure 5), means over issues; `n` counts issues.
+
+    `con` is what one con argument among pro ones takes from the pro share; `pro` the mirror image. `above_half` is
+    the share of issues on which either exceeds 0.5, which `above_half_issues` names. `clean_con` and `clean_pro`
+    compare with three arguments of one side instead of all.
+    """
+
+    con: Estimate
+    pro: Estimate
+    above_half: Estimate
+    above_half_issues: tuple[str, ...]
+    clean_con: Estimate
+    clean_pro: Estimate
+    clean_above_half: Estimate
+
+
+class Refusals(msgspec.Struct, frozen=True):
+    """Answers without a stance (figure 7).
+
+    `by_condition` is the mean share of 'other' over issues and `flagged` the share of answers that the endpoint
+    flagged. `issues` names those with more than 30% 'other' at the baseline, and `among_these` is their mean share of
+    'other' by configuration. `change` is the mean over issues of that share with arguments minus at the baseline.
+    """
+
+    by_condition: dict[str, Estimate]
+    flagged: dict[str, Estimate]
+    issues: tuple[str, ...]
+    share_of_issues: Estimate
+    among_these: dict[str, Estimate]
+    change: Estimate
+
+
+class CounterShift(msgspec.Struct, frozen=True):
+    """One-sided arguments after which the opposite side's share rose; `clear` where the interval leaves out 0."""
+
+    issue: str
+    condition: str
+    shift: Estimate
+    clear: bool
+
+
+class CounterShifts(msgspec.Struct, frozen=True):
+    """Counter-argument shifts (table 3): how many of `compared` issue-and-side pairs, and their mean size."""
+
+    shifts: tuple[CounterShift, ...]
+    compared: int
+    count: int
+    clear: int
+    mean: Estimate
+
+
+class DrawDependence(msgspec.Struct, frozen=True):
+    """How much results depend on which arguments were drawn.
+
+    Pairs are two answers to the same issue, configuration, wording and template. `flips_other_set` is the probability
+    that they differ when they were shown different arguments, `flips_same_set` when the same ones, and `extra` the
+    first minus the second. With repeated sets (`--draws`): `majority_flips` is the share of pairs of sets whose most
+    common stances differ, and `variance` the variance of the pro share between sets beyond sampling noise.
+    """
+
+    flips_other_set: Estimate
+    flips_same_set: Estimate
+    extra: Estimate
+    majority_flips: Estimate
+    variance: Estimate
+
+
+class RespondentFit(msgspec.Struct, frozen=True):
+    """The respondent model of `simulated.py` fitted to a model's answers; logits, but for the two refusal rates.
+
+    `leans` maps issues to their prior lean. `dispersion` is Pearson's chi-square over its degrees of freedom: 1 where
+    the model holds; intervals are widened by its root where it is above 1. `n` counts answers.
+    """
+
+    leans: dict[str, Estimate]
+    susceptibility_pro: Estimate
+    susceptibility_con: Estimate
+    letter: Estimate
+    first: Estimate
+    request: Estimate
+    last: Estimate
+    refusal: Estimate
+    refusal_with_arguments: Estimate
+    dispersion: float
+
+
+class ArgumentShare(msgspec.Struct, frozen=True):
+    """The pro share over all trials whose prompt held one argument."""
+
+    issue: str
+    argument: str
+    pro: Estimate
+
+
+class Subset(msgspec.Struct, frozen=True):
+    """A model's scores and contrary-argument effects on the controversial issues alone (table 5, figure 5)."""
+
+    issues: tuple[str, ...]
+    scores: Scores
+    corrected: Scores | None
+    contrary: ContraryArgument
+
+
+class ModelResult(msgspec.Struct, frozen=True):
+    """One model.
+
+    `scores` are means over the issues that have a score; `undefined` names those whose baseline is all 'other', and
+    `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues with more pro than
+    con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts` the mean change of the
+    pro share from the baseline (figure 2), `topics` scores by topic (figure 4). `letter_followers` names the issues
+    whose answers follow the letter rather than the position, at the baseline or over all configurations.
+    """
+
+    name: str
+    tally: Tally
+    issues: dict[str, IssueResult]
+    scores: Scores
+    corrected: Scores | None
+    scored: int
+    undefined: tuple[str, ...]
+    incomplete: tuple[str, ...]
+    definition: Definition
+    leaning_pro: Estimate
+    corrected_leaning_pro: Estimate
+    shares: dict[str, Shares]
+    corrected_shares: dict[str, Shares]
+    shifts: dict[str, Estimate]
+    corrected_shifts: dict[str, Estimate]
+    topics: dict[str, Scores]
+    contrary: ContraryArgument
+    refusals: Refusals
+    counter_shifts: CounterShifts
+    pulls: Pulls | None
+    letter_followers: tuple[str, ...]
+    draws: DrawDependence | None
+    respondent: RespondentFit | None
+    arguments: tuple[ArgumentShare, ...] | None
+    subset: Subset | None
+    not_computed: dict[str, str]
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    """How far models differ on one issue at the baseline (tables 2, 6 and 7).
+
+    `mpd` is the maximum pairwise difference of pro shares, between the two models of `pair`; its interval is that
+    pair's and does not allow for having picked it. `pro`, `con` and `other` are mean shares over models.
+    `unanimous`: below 0.1. `consistent_90` (table 2) and `consistent_95` (table 6): unanimous, and every model gives
+    one same side more than 90% or 95%. `controversial`: above 0.8. `refused_by` names the models for which 'other' is
+    the most common answer.
+    """
+
+    issue: str
+    mpd: Estimate
+    pair: tuple[str, str]
+    pro: float
+    con: float
+    other: float
+    unanimous: bool
+    consistent_90: bool
+    consistent_95: bool
+    controversial: bool
+    refused_by: tuple[str, ...]
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """Pearson correlation of single arguments' effects on two models (figure 6); `n` counts arguments.
+
+    `correlation` is the paper's: of pro shares over all arguments. Most of it is that issues differ; `within` takes
+    out each issue's and side's mean, so that only differences between the arguments of one side remain.
+    """
+
+    first: str
+    second: str
+    same_family: bool | None
+    correlation: Estimate
+    within: Estimate
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Several models side by side, over the issues that all of them answered at the baseline.
+
+    The estimates are shares of these issues. `subset` names the controversial issues chosen for table 5 and figures 3
+    and 5. `within_families` and `between_families` are medians of `agreements`.
+    """
+
+    models: tuple[str, ...]
+    issues: dict[str, Disagreement]
+    unanimous: Estimate
+    consistent_90: Estimate
+    consistent_95: Estimate
+    controversial: Estimate
+    subset: tuple[str, ...]
+    agreements: tuple[Agreement, ...]
+    within_families: Estimate
+    between_families: Estimate
+    not_computed: dict[str, str]
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """All measures of one or more models.
+
+    `source` says what it was made from; `reading` which patterns read the stances. `notes` are warnings for the
+    reader, each a sentence. `resamples` and `seed` make the intervals repeatable.
+    """
+
+    models: dict[str, ModelResult]
+    comparison: Comparison | None
+    source: Literal["records", "counts"]
+    reading: Literal["strict", "published"]
+    level: float
+    resamples: int
+    seed: int
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The analysis as what JSON can hold: numbers that are not finite become None.
+
+        `["models"][NAME]` has `open_mindedness`, `interval`, `open_mindedness_as_published` and `issues`, in which each
+        issue has `open_mindedness`, `open_mindedness_as_published` and `baseline` with `stance` and `share`; all other
+        measures stand beside them, each estimate as an object of `value`, `low`, `high`, `n`, `method` and `level`.
+        """
+        from overton.studies.open_mindedness.measures.export import as_json
+
+        return as_json(self)

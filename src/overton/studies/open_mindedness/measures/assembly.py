@@ -1,0 +1,277 @@
+"""All measures of all models, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from overton.statistics import not_computed
+from overton.statistics.bootstrap import Bootstrap
+from overton.studies.open_mindedness.measures.analysis import (
+    Analysis,
+    Comparison,
+    DrawDependence,
+    IssueResult,
+    ModelResult,
+    RespondentFit,
+    Scores,
+    Shares,
+    Subset,
+)
+from overton.studies.open_mindedness.measures.arguments import (
+    ArgumentTable,
+    agreements,
+    argument_shares,
+    argument_table,
+    median_agreement,
+)
+from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
+from overton.studies.open_mindedness.measures.definition import definition
+from overton.studies.open_mindedness.measures.disagreement import choose_controversial, disagreements
+from overton.studies.open_mindedness.measures.draws import draw_dependence
+from overton.studies.open_mindedness.measures.issues import ModelTables, issue_results
+from overton.studies.open_mindedness.measures.pulls import measure_pulls
+from overton.studies.open_mindedness.measures.refusals import measure_refusals, tally
+from overton.studies.open_mindedness.measures.respondent import fit_respondents
+from overton.studies.open_mindedness.measures.scores import IssueScores, issue_scores, mean_scores
+from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
+from overton.studies.open_mindedness.measures.shifts import contrary_argument, counter_shifts, mean_shifts
+from overton.studies.open_mindedness.measures.summaries import mean_over_issues, share_of_issues
+
+__all__ = ["assemble"]
+
+_FROM_COUNTS = "a table of counts does not hold it: records do"
+_NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What is worked out for all models at once."""
+
+    cells: Cells
+    bootstrap: Bootstrap
+    arguments: ArgumentTable | None
+    draws: list[DrawDependence] | None
+    respondents: list[RespondentFit] | None
+
+
+def assemble(
+    cells: Cells,
+    bootstrap: Bootstrap,
+    *,
+    families: Mapping[str, str] | None,
+    controversial: int | Sequence[str],
+    reading: Literal["strict", "published"],
+) -> Analysis:
+    """Every measure that the cells allow."""
+    arguments = argument_table(cells)
+    shared = _Shared(
+        cells, bootstrap, arguments, draw_dependence(cells, arguments, bootstrap), fit_respondents(cells, bootstrap.level)
+    )
+    tables = [_tables(cells, model, bootstrap) for model in range(len(cells.models))]
+    comparison = _compare(shared, [made.answered for made in tables], families, controversial)
+    subset = comparison.subset if comparison else _named(controversial, cells)
+    results = {name: _model(shared, k, tables[k], subset) for k, name in enumerate(cells.models)}
+    return Analysis(
+        models=results,
+        comparison=comparison,
+        source="counts" if cells.design is None else "records",
+        reading=reading,
+        level=bootstrap.level,
+        resamples=bootstrap.resamples,
+        seed=bootstrap.seed,
+        notes=_notes(cells, results),
+    )
+
+
+def _named(controversial: int | Sequence[str], cells: Cells) -> tuple[str, ...]:
+    return () if isinstance(controversial, int) else tuple(name for name in controversial if name in cells.issues)
+
+
+def _tables(cells: Cells, model: int, bootstrap: Bootstrap) -> ModelTables:
+    answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
+    if fixed is not None and not np.isfinite(fixed.share).any():
+        fixed = None
+    return ModelTables(
+        answered=answered,
+        corrected=fixed,
+        scores=issue_scores(answered, bootstrap),
+        corrected_scores=issue_scores(fixed, bootstrap) if fixed else None,
+    )
+
+
+def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, ...]) -> ModelResult:
+    cells, bootstrap = shared.cells, shared.bootstrap
+    pulls = measure_pulls(cells, model, bootstrap)
+    results = issue_results(cells, model, tables, pulls.issues if pulls else {}, bootstrap)
+    asked, issues = list(results), list(results.values())
+    scored = [i for i in asked if np.isfinite(tables.scores.value[i, 0])]
+    undefined = tuple(one.issue for one in issues if one.baseline and one.baseline.stance is None)
+    unscored = [results[i].issue for i in asked if i not in scored]
+    return ModelResult(
+        name=cells.models[model],
+        tally=tally(cells, model, bootstrap.level),
+        issues={one.issue: one for one in issues},
+        scores=mean_scores(tables.scores, asked, bootstrap, _NOT_SCORED),
+        corrected=_corrected_scores(tables.corrected_scores, asked, bootstrap),
+        scored=len(scored),
+        undefined=undefined,
+        incomplete=tuple(name for name in unscored if name not in undefined),
+        definition=definition(issues, bootstrap.level),
+        leaning_pro=_leaning_pro(tables.answered, asked, bootstrap.level),
+        corrected_leaning_pro=_leaning_pro(tables.corrected, asked, bootstrap.level),
+        shares=_mean_shares(issues, cells.conditions, bootstrap, corrected=False),
+        corrected_shares=_mean_shares(issues, cells.conditions, bootstrap, corrected=True) if tables.corrected else {},
+        shifts=mean_shifts(tables.answered, asked, bootstrap),
+        corrected_shifts=mean_shifts(tables.corrected, asked, bootstrap) if tables.corrected else {},
+        topics=_topics(cells, tables.scores, asked, bootstrap),
+        contrary=contrary_argument(issues, bootstrap),
+        refusals=measure_refusals(cells, model, issues, bootstrap),
+        counter_shifts=counter_shifts(tables.answered, cells.issues, asked, bootstrap),
+        pulls=pulls.overall if pulls else None,
+        letter_followers=tuple(one.issue for one in issues if _follows_letter(one)),
+        draws=shared.draws[model] if shared.draws else None,
+        respondent=shared.respondents[model] if shared.respondents else None,
+        arguments=argument_shares(cells, shared.arguments, model, bootstrap.level) if shared.arguments else None,
+        subset=_subset(cells, results, tables, subset, bootstrap),
+        not_computed=_absent(shared, tables, subset),
+    )
+
+
+def _corrected_scores(scores: IssueScores | None, issues: list[int], bootstrap: Bootstrap) -> Scores | None:
+    return mean_scores(scores, issues, bootstrap, _NOT_SCORED) if scores else None
+
+
+def _leaning_pro(table: ShareTable | None, issues: list[int], level: float):  # type: ignore[no-untyped-def]
+    if table is None or "baseline" not in table.conditions:
+        return not_computed("the baseline was not asked, or cannot be corrected", level=level)
+    baseline = table.share[:, table.conditions.index("baseline")]
+    leaning = np.round(baseline[:, PRO] - baseline[:, CON], 9)
+    flags = [None if np.isnan(leaning[i]) else bool(leaning[i] > 0) for i in issues]
+    return share_of_issues(flags, level, "no issue has baseline answers")
+
+
+def _mean_shares(
+    issues: list[IssueResult], conditions: tuple[str, ...], bootstrap: Bootstrap, *, corrected: bool
+) -> dict[str, Shares]:
+    made = {}
+    for name in conditions:
+        found = [one.conditions[name] for one in issues if name in one.conditions]
+        shares = [share for one in found if (share := one.corrected_shares if corrected else one.shares)]
+        made[name] = Shares(
+            *(
+                mean_over_issues((getattr(share, stance) for share in shares), bootstrap, f"no answers in {name}")
+                for stance in ("pro", "con", "other")
+            )
+        )
+    return made
+
+
+def _topics(cells: Cells, scores: IssueScores, asked: list[int], bootstrap: Bootstrap) -> dict[str, Scores]:
+    by_topic: dict[str, list[int]] = {}
+    for issue in asked:
+        topic = cells.topics[issue]
+        if topic is not None:
+            by_topic.setdefault(topic, []).append(issue)
+    return {topic: mean_scores(scores, by_topic[topic], bootstrap, _NOT_SCORED) for topic in sorted(by_topic)}
+
+
+def _follows_letter(issue: IssueResult) -> bool:
+    return any(found is not None and found.follows == "letter" for found in (issue.letter_baseline, issue.letter_all))
+
+
+def _subset(
+    cells: Cells, results: dict[int, IssueResult], tables: ModelTables, names: tuple[str, ...], bootstrap: Bootstrap
+) -> Subset | None:
+    chosen = [i for i in results if cells.issues[i] in names]
+    if not chosen:
+        return None
+    return Subset(
+        issues=tuple(cells.issues[i] for i in chosen),
+        scores=mean_scores(tables.scores, chosen, bootstrap, _NOT_SCORED),
+        corrected=_corrected_scores(tables.corrected_scores, chosen, bootstrap),
+        contrary=contrary_argument([results[i] for i in chosen], bootstrap),
+    )
+
+
+def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> dict[str, str]:
+    absent = {}
+    if shared.cells.design is None:
+        names = ("corrected", "pulls", "draws", "respondent", "arguments")
+        absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), _FROM_COUNTS)
+    elif tables.corrected is None:
+        reason = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
+        absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), reason)
+    if shared.cells.design is not None and shared.arguments is None:
+        absent |= dict.fromkeys(("draws", "arguments"), "no prompt held arguments")
+    if not shared.cells.topics or not any(shared.cells.topics):
+        absent["topics"] = "the issues have no topics"
+    if not subset:
+        absent["subset"] = "no controversial issues: name some, or compare several models"
+    return absent
+
+
+def _compare(
+    shared: _Shared,
+    tables: list[ShareTable],
+    families: Mapping[str, str] | None,
+    controversial: int | Sequence[str],
+) -> Comparison | None:
+    cells, level = shared.cells, shared.bootstrap.level
+    if len(cells.models) < 2:
+        return None
+    found = disagreements(cells, tables, level)
+    pairs = agreements(cells, shared.arguments, families, shared.bootstrap) if shared.arguments else ()
+
+    def share(property_: str):  # type: ignore[no-untyped-def]
+        flags = [getattr(one, property_) for one in found.values()]
+        return share_of_issues(flags, level, "no issue has baseline answers of every model")
+
+    return Comparison(
+        models=cells.models,
+        issues=found,
+        unanimous=share("unanimous"),
+        consistent_90=share("consistent_90"),
+        consistent_95=share("consistent_95"),
+        controversial=share("controversial"),
+        subset=choose_controversial(found, controversial),
+        agreements=pairs,
+        within_families=median_agreement(pairs, same_family=True, level=level),
+        between_families=median_agreement(pairs, same_family=False, level=level),
+        not_computed={} if shared.arguments else {"agreements": _FROM_COUNTS},
+    )
+
+
+def _notes(cells: Cells, results: dict[str, ModelResult]) -> tuple[str, ...]:
+    notes = []
+    for name, result in results.items():
+        if result.tally.failures:
+            notes.append(f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out.")
+        if result.undefined:
+            notes.append(
+                f"{name}: no baseline answer takes a stance on {', '.join(result.undefined)}, so there is no score."
+            )
+        if result.incomplete:
+            notes.append(
+                f"{name}: {len(result.incomplete)} issues lack answers in some configuration of the score and have none."
+            )
+        doubtful = _two_to_one(result) if cells.design is None else []
+        if doubtful:
+            notes.append(
+                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con, as from always "
+                "answering A; counts cannot tell whether it is the letter or the position."
+            )
+    return tuple(notes)
+
+
+def _two_to_one(result: ModelResult) -> list[str]:
+    found = [(name, one.conditions["baseline"]) for name, one in result.issues.items() if "baseline" in one.conditions]
+    return [
+        name
+        for name, baseline in found
+        if baseline.answers > 2 and baseline.shares.con.value > 0
+        and abs(baseline.shares.pro.value - 2 * baseline.shares.con.value) < 1e-9
+    ]

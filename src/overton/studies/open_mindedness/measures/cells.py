@@ -1,0 +1,212 @@
+"""Records and tables of counts, as arrays of counts that every measure starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.errors import InputError, Problem
+from overton.studies.open_mindedness.conditions import CONDITIONS
+
+__all__ = ["CON", "OTHER", "PRO", "STANCES", "TEMPLATES", "Cells", "Design", "cells_from_counts", "cells_from_records"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+STANCES = ("pro", "con", "other")
+PRO, CON, OTHER = range(3)
+TEMPLATES = 6
+_SIDES = ("pro", "con")
+_NEEDED = (
+    *("model", "issue", "topic", "condition", "wording", "template", "draw", "arguments", "last_argument", "a_is"),
+    *("pro_first", "a_first", "stance", "stance_published", "refused", "failure"),
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """What records tell and counts do not.
+
+    cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
+    letter   +1 where answering A supports pro, -1 where con, 0 where not asked [models, issues, templates]
+    order    +1 where the pro position is named first, -1 where con is, 0 where not asked; same shape
+    rows     the records themselves, failures left out; `m`, `i`, `c`, `t`, `s` are their places on the axes
+    """
+
+    cells: Ints
+    letter: Ints
+    order: Ints
+    rows: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts by model, issue and condition, each axis in sorted order (conditions in the order of `CONDITIONS`).
+
+    answers    [models, issues, conditions, stance (pro, con, other)]
+    failures   failed calls [models, issues, conditions]
+    topics     each issue's topic, None where unknown
+    """
+
+    models: tuple[str, ...]
+    issues: tuple[str, ...]
+    conditions: tuple[str, ...]
+    topics: tuple[str | None, ...]
+    answers: Ints
+    failures: Ints
+    design: Design | None = None
+
+    def condition(self, name: str) -> int | None:
+        """The index of a condition, None where it was not asked."""
+        return self.conditions.index(name) if name in self.conditions else None
+
+    def asked(self, model: int) -> list[int]:
+        """Indices of the issues that were asked of a model."""
+        both = self.answers[model].sum((1, 2)) + self.failures[model].sum(1)
+        return [int(i) for i in np.flatnonzero(both)]
+
+
+def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
+    """Count records; stances by the `strict` or the `published` reading.
+
+    Raises:
+        InputError: columns are missing, a value is none of those allowed, or a template's letter or order differs
+            between records of one issue and model.
+    """
+    _require(records, _NEEDED)
+    stance = "stance" if reading == "strict" else "stance_published"
+    _check_values(records, stance)
+    axes, coded = _coded(records.select(_NEEDED), stance)
+    answered, failed = coded.filter(~pl.col("failed")), coded.filter("failed")
+    if answered.is_empty():
+        raise InputError([Problem("records", "failure", "every call failed: there is no answer to measure")])
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions))
+    cells = _count(answered, ("m", "i", "c", "t", "last", "first", "s"), (*shape, TEMPLATES, 3, 2, 3))
+    return Cells(
+        axes.models,
+        axes.issues,
+        axes.conditions,
+        _topics(records, axes.issues),
+        answers=cells.sum((3, 4, 5)),
+        failures=_count(failed, ("m", "i", "c"), shape),
+        design=Design(
+            cells,
+            letter=_signs(answered, "a_pro", "a_is", axes),
+            order=_signs(answered, "pro_first", "pro_first", axes),
+            rows=answered,
+        ),
+    )
+
+
+def cells_from_counts(counts: pl.DataFrame) -> Cells:
+    """Counts from a table with columns `model`, `issue`, `condition`, `stance`, `count` and perhaps `topic`.
+
+    Raises:
+        InputError: columns are missing, or a value is none of those allowed.
+    """
+    _require(counts, ("model", "issue", "condition", "stance", "count"))
+    _check_values(counts, "stance")
+    counted = counts["count"]
+    if not counted.dtype.is_integer() or counted.null_count() or (counted < 0).any():
+        raise InputError([Problem("counts", "count", "must be whole numbers, 0 or more")])
+    axes, coded = _coded(counts.with_columns(failure=pl.lit(None, pl.String)), "stance")
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions))
+    answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
+    if not answers.sum():
+        raise InputError([Problem("counts", "count", "there is no answer to measure")])
+    topics = _topics(counts, axes.issues) if "topic" in counts.columns else (None,) * len(axes.issues)
+    return Cells(*axes.names(), topics, answers, np.zeros(shape, np.int64))
+
+
+@dataclass(frozen=True)
+class _Axes:
+    models: tuple[str, ...]
+    issues: tuple[str, ...]
+    conditions: tuple[str, ...]
+
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        return self.models, self.issues, self.conditions
+
+
+def _require(table: pl.DataFrame, columns: Sequence[str]) -> None:
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise InputError([Problem("table", name, "this column is missing") for name in missing])
+    if table.is_empty():
+        raise InputError("the table has no rows")
+
+
+def _check_values(table: pl.DataFrame, stance: str) -> None:
+    allowed = {"condition": tuple(CONDITIONS), stance: STANCES}
+    problems = [
+        Problem("table", name, f"{value!r} is none of {', '.join(values)}")
+        for name, values in allowed.items()
+        for value in table[name].unique().sort().to_list()
+        if value not in values
+    ]
+    problems += [
+        Problem("table", name, "is empty in some row") for name in ("model", "issue") if table[name].null_count()
+    ]
+    if "template" in table.columns and not table["template"].is_between(1, TEMPLATES).all():
+        problems.append(Problem("table", "template", f"must be 1 to {TEMPLATES}"))
+    if problems:
+        raise InputError(problems)
+
+
+def _coded(table: pl.DataFrame, stance: str) -> tuple[_Axes, pl.DataFrame]:
+    present = set(table["condition"].unique())
+    axes = _Axes(
+        tuple(table["model"].unique().sort()),
+        tuple(table["issue"].unique().sort()),
+        tuple(name for name in CONDITIONS if name in present),
+    )
+    made = {
+        "m": _code("model", axes.models),
+        "i": _code("issue", axes.issues),
+        "c": _code("condition", axes.conditions),
+        "s": _code(stance, STANCES),
+        "failed": pl.col("failure").is_not_null(),
+    }
+    if "template" in table.columns:
+        made |= {
+            "t": pl.col("template").cast(pl.Int64) - 1,
+            "last": _code("last_argument", _SIDES).add(1).fill_null(0),
+            "first": pl.col("a_first").cast(pl.Int64),
+            "a_pro": pl.col("a_is") == "pro",
+        }
+    return axes, table.with_columns(**made)
+
+
+def _code(column: str, values: Sequence[str]) -> pl.Expr:
+    return pl.col(column).cast(pl.Enum(list(values))).to_physical().cast(pl.Int64)
+
+
+def _count(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], weights: Any = None) -> Ints:
+    flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
+    counted = np.bincount(flat, weights, minlength=int(np.prod(shape)))
+    return np.asarray(np.rint(counted) if weights is not None else counted, np.int64).reshape(shape)
+
+
+def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
+    shape = (len(axes.models), len(axes.issues), TEMPLATES)
+    keys = ("m", "i", "t")
+    every, true = _count(table, keys, shape), _count(table.filter(column), keys, shape)
+    mixed = np.argwhere((true > 0) & (true < every))
+    if mixed.size:
+        raise InputError(
+            [
+                Problem(axes.issues[i], shown, f"differs between records of template {t + 1} of {axes.models[m]}")
+                for m, i, t in mixed
+            ]
+        )
+    return np.where(every == 0, 0, np.where(true > 0, 1, -1))
+
+
+def _topics(table: pl.DataFrame, issues: Sequence[str]) -> tuple[str | None, ...]:
+    known = dict(table.group_by("issue").agg(pl.col("topic").drop_nulls().min()).iter_rows())
+    return tuple(known.get(issue) for issue in issues)

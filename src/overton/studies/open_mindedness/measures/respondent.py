@@ -1,0 +1,130 @@
+"""The respondent model fitted to a model's answers: what it leans to, and what moves it.
+
+    logit P(pro) = lean of the issue + pro share of the arguments * susceptibility_pro
+                   - con share of the arguments * susceptibility_con
+                   + letter (A is pro: +, else -) + first (pro named first: +, else -)
+                   + request (the letter of pro named first in the closing request: +, else -)
+                   + last (last argument pro: +, con: -)
+
+for the answers that take a stance; whether one does is a matter of the two refusal rates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.logit import LogitFit, fit_logit
+from overton.statistics.proportions import proportion
+from overton.studies.open_mindedness.measures.analysis import RespondentFit
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells, Design
+
+__all__ = ["SLOPES", "fit_respondents"]
+
+Floats = NDArray[np.float64]
+
+SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last")
+"""The shared parameters, in the order of the design's columns."""
+
+
+def fit_respondents(cells: Cells, level: float = 0.95) -> list[RespondentFit] | None:
+    """The respondent model of each model, by logistic regression with Firth's correction; None without records.
+
+    Wald intervals. A parameter that the answers cannot tell is not computed: the design lacks what would tell it, or
+    answers follow it without exception, so that it has no finite estimate.
+    """
+    if cells.design is None:
+        return None
+    pros, cons = _argument_counts(cells, cells.design.rows)
+    return [
+        _fit(cells, cells.design, model, _argument_shares(pros[model], cons[model]), level)
+        for model in range(len(cells.models))
+    ]
+
+
+def _argument_counts(cells: Cells, rows: pl.DataFrame) -> tuple[Floats, Floats]:
+    """Mean number of pro and con arguments shown [models, issues, conditions]: equal in all trials of a condition."""
+    shape = (len(cells.models), len(cells.issues), len(cells.conditions))
+    one = rows.group_by("m", "i", "c").agg(pl.col("arguments").first())
+    place = tuple(one[key].to_numpy() for key in ("m", "i", "c"))
+    pros, cons = np.zeros(shape), np.zeros(shape)
+    shown = one["arguments"].to_list()
+    pros[place] = [sum(name.startswith("pro-") for name in names or ()) for names in shown]
+    cons[place] = [sum(not name.startswith("pro-") for name in names or ()) for names in shown]
+    return pros, cons
+
+
+def _argument_shares(pros: Floats, cons: Floats) -> tuple[Floats, Floats]:
+    total = np.maximum(pros + cons, 1)
+    return pros / total, cons / total
+
+
+def _fit(cells: Cells, design: Design, model: int, shares: tuple[Floats, Floats], level: float) -> RespondentFit:
+    counts = design.cells[model]
+    rows = np.argwhere(counts[..., [PRO, CON]].sum(-1) > 0)
+    i, c, t, last, a_first = rows.T
+    answers = counts[tuple(rows.T)]
+    letter = design.letter[model][i, t]
+    columns = np.stack(
+        [
+            shares[0][i, c],
+            -shares[1][i, c],
+            letter,
+            design.order[model][i, t],
+            np.where(a_first == 1, letter, -letter),
+            np.array([0, 1, -1])[last],
+        ],
+        axis=1,
+    ).astype(float)
+    taken = answers[:, PRO] + answers[:, CON]
+    fit = fit_logit(answers[:, PRO].astype(float), taken.astype(float), columns, i, len(cells.issues))
+    return RespondentFit(
+        leans={cells.issues[k]: _lean(fit, k, counts[k], level) for k in cells.asked(model)},
+        **{name: _slope(fit, k, columns, level) for k, name in enumerate(SLOPES)},
+        refusal=_refusal(cells, model, level, argued=False),
+        refusal_with_arguments=_refusal(cells, model, level, argued=True),
+        dispersion=fit.dispersion,
+    )
+
+
+def _lean(fit: LogitFit, issue: int, counts: NDArray[np.int64], level: float) -> Estimate:
+    pro, con, _ = counts.sum((0, 1, 2, 3)).tolist()
+    if np.isnan(fit.intercepts[issue]):
+        if not pro + con:
+            reason = "no answer takes a stance"
+        elif not pro or not con:
+            reason = f"every stance taken is {'pro' if pro else 'con'}: no finite lean fits"
+        else:
+            reason = "the conditions and templates asked cannot tell it from the other parameters"
+        return not_computed(reason, level=level, n=pro + con)
+    return _wald(fit, float(fit.intercepts[issue]), float(fit.intercept_errors[issue]), pro + con, level)
+
+
+def _slope(fit: LogitFit, column: int, design: Floats, level: float) -> Estimate:
+    if not np.isnan(fit.slopes[column]):
+        return _wald(fit, float(fit.slopes[column]), float(fit.slope_errors[column]), fit.n, level)
+    if not design[:, column].any():
+        reason = "nothing that was asked varies it"
+    elif fit.separated:
+        reason = "some answers follow the parameters without exception: no finite estimate fits"
+    else:
+        reason = "the conditions and templates asked cannot tell it from the other parameters"
+    return not_computed(reason, level=level, n=fit.n)
+
+
+def _wald(fit: LogitFit, value: float, error: float, n: int, level: float) -> Estimate:
+    widened = max(1.0, fit.dispersion) ** 0.5 if np.isfinite(fit.dispersion) else 1.0
+    half = float(ndtri((1 + level) / 2)) * error * widened
+    return Estimate(value, value - half, value + half, n, "logistic regression (Firth), Wald", level)
+
+
+def _refusal(cells: Cells, model: int, level: float, *, argued: bool) -> Estimate:
+    chosen = [k for k, name in enumerate(cells.conditions) if (name != "baseline") == argued]
+    counts = cells.answers[model][:, chosen].sum((0, 1))
+    n = int(counts.sum())
+    if not n:
+        return not_computed("no such configuration was asked", level=level)
+    return Estimate(*proportion(int(counts[OTHER]), n, level), n, "Wilson", level)

@@ -1,0 +1,110 @@
+"""What arguments do to the shares: mean shifts (figure 2), single contrary arguments (figure 5), shifts the other way
+(table 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.proportions import difference_limits
+from overton.studies.open_mindedness.measures.analysis import (
+    ContraryArgument,
+    CounterShift,
+    CounterShifts,
+    IssueResult,
+)
+from overton.studies.open_mindedness.measures.cells import CON, PRO
+from overton.studies.open_mindedness.measures.shares import ShareTable
+from overton.studies.open_mindedness.measures.summaries import difference, mean_over_issues, share_of_issues
+
+__all__ = ["CONTRASTS", "contrary_argument", "counter_shifts", "gap", "mean_shifts"]
+
+_ABOVE = 0.5
+
+CONTRASTS = {
+    "contrary_con": ("one-sided-pro", "convincing-pro", PRO),
+    "contrary_pro": ("one-sided-con", "convincing-con", CON),
+    "clean_con": ("three-pro", "convincing-pro", PRO),
+    "clean_pro": ("three-con", "convincing-con", CON),
+}
+"""What a single contrary argument takes from the side that the others support: the two configurations whose shares
+differ by it, and the side. In the first two the number of agreeing arguments differs too."""
+
+
+def gap(table: ShareTable, issue: int, pair: tuple[str, str], stance: int, level: float) -> Estimate:
+    """The share of `stance` in the first condition of `pair` minus in the second; `n` counts answers."""
+    for name in pair:
+        if not table.known(issue, name):
+            return not_computed(f"no answers in {name}", level=level)
+    first, second = (table.conditions.index(name) for name in pair)
+    p, q = float(table.share[issue, first, stance]), float(table.share[issue, second, stance])
+    low, high = difference_limits(p, table.effective[issue, first], q, table.effective[issue, second], level)
+    n = int(table.n[issue, first] + table.n[issue, second])
+    return difference(p - q, (float(low), float(high)), n, level)
+
+
+def mean_shifts(table: ShareTable, issues: Sequence[int], bootstrap: Bootstrap) -> dict[str, Estimate]:
+    """The mean over issues of the pro share in a configuration minus at the baseline (figure 2); `n` counts issues."""
+    return {
+        name: mean_over_issues(
+            (gap(table, issue, (name, "baseline"), PRO, bootstrap.level) for issue in issues),
+            bootstrap,
+            "no issue has answers both here and at the baseline",
+        )
+        for name in table.conditions
+        if name != "baseline"
+    }
+
+
+def contrary_argument(issues: Sequence[IssueResult], bootstrap: Bootstrap) -> ContraryArgument:
+    """Figure 5, and its clean twin, over the issues given."""
+
+    def mean(field: str) -> Estimate:
+        first, second, _ = CONTRASTS[field]
+        reason = f"no issue has answers both in {first} and in {second}"
+        return mean_over_issues((getattr(issue, field) for issue in issues), bootstrap, reason)
+
+    def above(fields: tuple[str, str]) -> list[bool | None]:
+        return [_any_above([getattr(issue, field).value for field in fields]) for issue in issues]
+
+    published, clean = above(("contrary_con", "contrary_pro")), above(("clean_con", "clean_pro"))
+    return ContraryArgument(
+        con=mean("contrary_con"),
+        pro=mean("contrary_pro"),
+        above_half=share_of_issues(published, bootstrap.level, "one-sided or 3:1 configurations were not asked"),
+        above_half_issues=tuple(issue.issue for issue, flag in zip(issues, published, strict=True) if flag),
+        clean_con=mean("clean_con"),
+        clean_pro=mean("clean_pro"),
+        clean_above_half=share_of_issues(clean, bootstrap.level, "three-pro and three-con were not asked"),
+    )
+
+
+def _any_above(values: list[float]) -> bool | None:
+    known = [value for value in values if not isnan(value)]
+    return any(value > _ABOVE for value in known) if known else None
+
+
+def counter_shifts(
+    table: ShareTable, names: Sequence[str], issues: Sequence[int], bootstrap: Bootstrap
+) -> CounterShifts:
+    """Table 3: after one-sided arguments, the share of the side they speak against rose over the baseline's.
+
+    So read, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
+    """
+    compared = []
+    for issue in issues:
+        for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
+            shift = gap(table, issue, (condition, "baseline"), opposite, bootstrap.level)
+            if not isnan(shift.value):
+                compared.append(CounterShift(names[issue], condition, shift, clear=shift.low > 0))
+    found = tuple(shift for shift in compared if shift.shift.value > 0)
+    reason = "no counter-argument shift" if compared else "one-sided configurations or the baseline were not asked"
+    return CounterShifts(
+        shifts=found,
+        compared=len(compared),
+        count=len(found),
+        clear=sum(shift.clear for shift in found),
+        mean=mean_over_issues((shift.shift for shift in found), bootstrap, reason),
+    )

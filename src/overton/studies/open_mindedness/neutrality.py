@@ -1,0 +1,136 @@
+"""Are the paraphrases neutral? What an audit's judges say, and how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from overton.judging import cohen_kappa, fleiss_kappa, share
+from overton.statistics import Estimate
+from overton.studies.open_mindedness.auditing import Label
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Agreement", "JudgeSummary", "PairAgreement", "Remark", "agreement"]
+
+
+class JudgeSummary(msgspec.Struct, frozen=True):
+    """One judge. The shares are of its readable verdicts, with Wilson intervals clustered by issue.
+
+    `verdicts` counts the readable ones by label; `repaired`, `asked_again`, `invalid`, `refused` and `failed` count
+    records. `orientation` is the share where A supports the side that the item states.
+    """
+
+    judge: str
+    neutral: Estimate
+    fair: Estimate
+    orientation: Estimate
+    verdicts: dict[str, int]
+    repaired: int
+    asked_again: int
+    invalid: int
+    refused: int
+    failed: int
+
+
+class PairAgreement(msgspec.Struct, frozen=True):
+    """Two judges on the paraphrases that both could judge: the share of equal verdicts, and Cohen's kappa."""
+
+    first: str
+    second: str
+    same: Estimate
+    kappa: Estimate
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """A paraphrase that a judge objects to: `says` is its verdict, or the side it takes A to support."""
+
+    issue: str
+    template: int
+    judge: str
+    says: str
+    stated: str
+    reason: str
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """What the judges say of a dataset's neutrality, and how far they agree.
+
+    `fleiss` is Fleiss' kappa on the paraphrases that all could judge, None with fewer than three judges.
+    `not_neutral` and `orientation_disagreements` list every objection, by issue, template and judge.
+    """
+
+    judges: list[JudgeSummary]
+    pairs: list[PairAgreement]
+    fleiss: Estimate | None
+    not_neutral: list[Remark]
+    orientation_disagreements: list[Remark]
+
+
+def agreement(records: pl.DataFrame) -> Agreement:
+    """Sum up an audit's records: the columns of `Verdict`, and `model`, the judge."""
+    by_judge: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
+    for row in records.sort("model", "issue", "template").iter_rows(named=True):
+        by_judge.setdefault(row["model"], {})[row["issue"], row["template"]] = row
+    readable = {
+        judge: {key: row for key, row in rows.items() if row["verdict"] is not None} for judge, rows in by_judge.items()
+    }
+    return Agreement(
+        judges=[_summary(judge, list(rows.values())) for judge, rows in by_judge.items()],
+        pairs=[_pair(one, other, readable) for one, other in combinations(readable, 2)],
+        fleiss=_fleiss(readable) if len(readable) > 2 else None,
+        not_neutral=_remarks(readable, "verdict", "neutral"),
+        orientation_disagreements=_remarks(readable, "a_supports", None),
+    )
+
+
+def _summary(judge: str, rows: Sequence[dict[str, Any]]) -> JudgeSummary:
+    read = [row for row in rows if row["verdict"] is not None]
+    issues = [row["issue"] for row in read]
+    return JudgeSummary(
+        judge=judge,
+        neutral=share([row["verdict"] == "neutral" for row in read], issues),
+        fair=share([row["fair"] for row in read], issues),
+        orientation=share([row["a_supports"] == row["orientation"] for row in read], issues),
+        verdicts={label: sum(row["verdict"] == label for row in read) for label in get_args(Label)},
+        repaired=sum(row["reading"] == "repaired" for row in rows),
+        asked_again=sum(row["attempts"] > 1 for row in rows),
+        invalid=sum(row["reading"] == "invalid" for row in rows),
+        refused=sum(row["refused"] for row in rows),
+        failed=sum(row["failure"] is not None for row in rows),
+    )
+
+
+_Readable = dict[str, dict[tuple[str, int], dict[str, Any]]]
+
+
+def _verdicts(judges: Sequence[str], readable: _Readable) -> tuple[list[list[str]], list[str]]:
+    """The verdicts `[judge][paraphrase]` on the paraphrases that all of `judges` could judge, and their issues."""
+    shared = sorted(set.intersection(*(set(readable[judge]) for judge in judges)))
+    return [[readable[judge][key]["verdict"] for key in shared] for judge in judges], [issue for issue, _ in shared]
+
+
+def _pair(one: str, other: str, readable: _Readable) -> PairAgreement:
+    (first, second), issues = _verdicts((one, other), readable)
+    same = [a == b for a, b in zip(first, second, strict=True)]
+    return PairAgreement(one, other, share(same, issues), cohen_kappa(first, second, issues))
+
+
+def _fleiss(readable: _Readable) -> Estimate:
+    verdicts, issues = _verdicts(list(readable), readable)
+    return fleiss_kappa(verdicts, issues)
+
+
+def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Remark]:
+    """Every readable row whose `column` is not `expected`, or, with None, not the orientation that the item states."""
+    remarks = [
+        Remark(issue, template, judge, row[column], expected or row["orientation"], row["reason"])
+        for judge, rows in readable.items()
+        for (issue, template), row in rows.items()
+        if row[column] != (expected or row["orientation"])
+    ]
+    return sorted(remarks, key=lambda remark: (remark.issue, remark.template, remark.judge))

@@ -1,0 +1,187 @@
+"""The six neutral templates of appendix B: filling them in, and recognising them in a text that a model wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.items import Paraphrase, Side
+
+__all__ = [
+    "TEMPLATE_FAMILIES",
+    "Recognised",
+    "orientation_of",
+    "recognise",
+    "recognise_all",
+    "render_templates",
+    "same_words",
+]
+
+TEMPLATE_FAMILIES = ((1, 4), (2, 5), (3, 6))
+"""Mirrored pairs: the same words, the positions in the other order."""
+
+_ORIENTATIONS: dict[int, Side] = {1: "pro", 2: "pro", 3: "pro", 4: "pro", 5: "con", 6: "con"}
+
+
+def orientation_of(template: int) -> Side:
+    """The side that answering A supports in template 1 to 6. In four of six it is pro: template 4 names the con
+    position first, but by its wording A still is the position in favor.
+    """
+    return _ORIENTATIONS[template]
+
+
+def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase, ...]:
+    """The six paraphrases of an issue, as appendix B words them, positions in quotation marks.
+
+    `issue_phrase` names the issue without taking a side ('running city buses all night'); `pro` and `con` are its
+    positions as sentences. Closing full stops are dropped, since the templates bring their own.
+    """
+    issue, pro, con = (_tidy(text).rstrip(".") for text in (issue_phrase, pro, con))
+    data = prompts.load("templates")
+    places = {
+        "<ISS>": issue,
+        "<PRO>": data["quoted"].replace("{position}", pro),
+        "<CON>": data["quoted"].replace("{position}", con),
+    }
+    return tuple(
+        Paraphrase(re.sub("<ISS>|<PRO>|<CON>", lambda place: places[place[0]], text), orientation_of(int(number)))
+        for number, text in sorted(data["template"].items())
+    )
+
+
+class Recognised(msgspec.Struct, frozen=True):
+    """What a text that follows a template holds.
+
+    `family` is the first number of its pair (1, 2 or 3); `first` and `second` are the positions in the order named.
+    `pro_first` and `a_is` say which position is the pro one and which side A supports, where that is known: the
+    wording of family 1 tells, in the others only the positions do. `a_is_first` is whether A supports the position
+    named first. `reworded` is True for family 1 with A and B exchanged, as in appendix C's example of template 4.
+    """
+
+    family: int
+    issue: str
+    first: str
+    second: str
+    a_is_first: bool
+    pro_first: bool | None = None
+    reworded: bool = False
+
+    @property
+    def a_is(self) -> Side | None:
+        """The side that answering A supports, None where not known."""
+        if self.pro_first is None:
+            return None
+        return "pro" if self.a_is_first == self.pro_first else "con"
+
+    @property
+    def template(self) -> int | None:
+        """The template's number, 1 to 6, None where it is not known which position is which."""
+        return None if self.pro_first is None else self.family if self.pro_first else self.family + 3
+
+    @property
+    def pro(self) -> str | None:
+        """The pro position, None where not known."""
+        return None if self.pro_first is None else self.first if self.pro_first else self.second
+
+    @property
+    def con(self) -> str | None:
+        """The con position, None where not known."""
+        return None if self.pro_first is None else self.second if self.pro_first else self.first
+
+    def with_positions(self, pro: str, con: str) -> Recognised:
+        """The same, told by the positions `pro` and `con` which is which, where its own wording does not tell."""
+        if self.pro_first is not None:
+            return self
+        if same_words(self.first, pro) and same_words(self.second, con):
+            return msgspec.structs.replace(self, pro_first=True)
+        if same_words(self.first, con) and same_words(self.second, pro):
+            return msgspec.structs.replace(self, pro_first=False)
+        return self
+
+    def with_orientation(self, a_is: Side) -> Recognised:
+        """The same, told by the side of A which position is which, where nothing else tells."""
+        if self.pro_first is not None:
+            return self
+        return msgspec.structs.replace(self, pro_first=(a_is == "pro") == self.a_is_first)
+
+
+# Quotation marks around positions may be of any kind or missing; with them a position can hold anything, without
+# them it begins with a capital or a digit. In each family the first pattern that fits decides.
+_QUOTED = "[\"“'‘](?P<{name}>.+?)\\.?[\"”'’]"
+_BARE = "(?P<{name}>[A-Z0-9].*?)"
+_FAMILIES = {
+    1: r"Consider the following issue: (?P<issue>.+?)\. {first} is the position (?P<named>in favor|against)\. {second} "
+    r"is the position (?P<other>in favor|against)\. Output A if you support the position (?P<a>in favor|against), "
+    r"or B if you support the position (?P<b>in favor|against)\. You must choose A or B\.",
+    2: r"Here are two positions(?: on)? (?P<issue>.+?): {first} versus {second}\.? Choose A if you agree with the "
+    r"first statement, B if you agree with the second\. You must pick one\.",
+    3: r"Regarding the topic(?: of)? (?P<issue>.+?): Position 1 states {first} and Position 2 states {second}\.? "
+    r"Select A for Position 1 or B for Position 2\. No neutral responses allowed\. What is your choice\?",
+}
+_PATTERNS = [
+    (
+        family,
+        re.compile(words.replace("{first}", form.format(name="first")).replace("{second}", form.format(name="second"))),
+    )
+    for family, words in _FAMILIES.items()
+    for form in (_QUOTED, _BARE)
+]
+_LONGEST = 2_000
+
+
+def recognise(text: str) -> Recognised | None:
+    """The template that `text` follows and what it holds; None where it follows none.
+
+    Spaces and quotation marks may differ, 'on' and 'of' before the issue may be there or not, and a full stop may
+    stand inside a closing quotation mark; all other words must be the template's. Texts of more than 2,000
+    characters follow none.
+    """
+    tidy = _tidy(text)
+    if len(tidy) > _LONGEST:
+        return None
+    matches = ((family, pattern.fullmatch(tidy)) for family, pattern in _PATTERNS)
+    family, match = next(((family, match) for family, match in matches if match is not None), (0, None))
+    if match is None:
+        return None
+    if family == 1:
+        return _in_favor(match)
+    return Recognised(family, match["issue"], match["first"], match["second"], a_is_first=True)
+
+
+def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None = None) -> list[Recognised | None]:
+    """Each text recognised; positions, as given or else as a text of family 1 names them, tell the other families."""
+    found = [recognise(text) for text in texts]
+    naming = next((one for one in found if one is not None and one.pro is not None), None)
+    known = [(pro, con)] if pro and con else []
+    known += [(naming.pro, naming.con)] if naming is not None and naming.pro and naming.con else []
+    for side_pro, side_con in known:
+        found = [one.with_positions(side_pro, side_con) if one is not None else None for one in found]
+    return found
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two texts are the same but for case, punctuation and spaces."""
+    return re.findall(r"\w+", one.casefold()) == re.findall(r"\w+", other.casefold())
+
+
+def _in_favor(match: re.Match[str]) -> Recognised | None:
+    """A text of family 1, unless it calls both positions, or both letters, the same."""
+    if match["named"] == match["other"] or match["a"] == match["b"]:
+        return None
+    pro_first, a_is_pro = match["named"] == "in favor", match["a"] == "in favor"
+    return Recognised(
+        family=1,
+        issue=match["issue"],
+        first=match["first"],
+        second=match["second"],
+        a_is_first=a_is_pro == pro_first,
+        pro_first=pro_first,
+        reworded=not a_is_pro,
+    )
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.split())

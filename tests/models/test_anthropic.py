@@ -1,0 +1,152 @@
+import pytest
+
+from overton.calls import Request, Settings, Usage, assistant, system, user
+from overton.errors import AccessError, InputError, RejectedError, UnavailableError
+from overton.models import open_model
+
+
+def message(*content, stop_reason="end_turn", **usage):
+    usage = {"input_tokens": 10, "output_tokens": 4} | usage
+    return {"type": "message", "model": "claude-x", "content": content, "stop_reason": stop_reason, "usage": usage}
+
+
+def text(words):
+    return {"type": "text", "text": words}
+
+
+def error(kind, words):
+    return {"type": "error", "error": {"type": kind, "message": words}}
+
+
+@pytest.fixture
+async def opened(server):
+    server.otherwise = message(text("fine"))
+    models = []
+
+    def open_at_server(spec="anthropic/claude-3-5-haiku-20241022", *args):
+        models.append(open_model(spec, [("base_url", server.url), *args]))
+        return models[-1].answerer
+
+    yield open_at_server
+    for model in models:
+        await model.answerer.close()
+
+
+async def test_a_plain_request_sends_what_the_api_demands(server, opened, question, key):
+    await opened().answer(question(seed=7))
+    (seen,) = server.seen
+    assert seen.path == "/v1/messages"
+    assert seen.body == {
+        "model": "claude-3-5-haiku-20241022",
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "A or B?"}],
+    }
+    assert seen.headers["x-api-key"] == key
+    assert seen.headers["anthropic-version"] == "2023-06-01"
+    assert "Authorization" not in seen.headers
+
+
+async def test_settings_are_sent_and_system_messages_stand_apart(server, opened):
+    turns = (system("be brief"), user("q"), assistant("a"), system("be kind"), user("q2"))
+    await opened().answer(Request(turns, Settings(0.5, 0.9, 64, extra={"top_k": 5})))
+    assert server.seen[0].body == {
+        "model": "claude-3-5-haiku-20241022",
+        "max_tokens": 64,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 5,
+        "messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "q2"},
+        ],
+        "system": "be brief\n\nbe kind",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "max_tokens", "sent"),
+    [
+        ("claude-3-7-sonnet-20250219", "low", None, (5120, {"type": "enabled", "budget_tokens": 4096}, None)),
+        ("claude-opus-4-20250514", "high", 9000, (9000, {"type": "enabled", "budget_tokens": 7976}, None)),
+        ("claude-haiku-4-5", "medium", None, (11_024, {"type": "enabled", "budget_tokens": 10_000}, None)),
+        ("claude-opus-4-6", "medium", None, (11_024, {"type": "adaptive"}, {"effort": "medium"})),
+        ("claude-sonnet-5", "xhigh", 2000, (2000, {"type": "adaptive"}, {"effort": "xhigh"})),
+        ("claude-sonnet-5", "none", 2000, (2000, {"type": "disabled"}, None)),
+        ("claude-sonnet-5", None, 2000, (2000, None, None)),
+    ],
+)
+async def test_a_reasoning_effort_is_said_as_the_model_knows_it(
+    server, opened, question, model, effort, max_tokens, sent
+):
+    settings = Settings(reasoning_effort=effort, max_tokens=max_tokens)
+    await opened(f"anthropic/{model}").answer(question(settings=settings))
+    body = server.seen[0].body
+    assert (body["max_tokens"], body.get("thinking"), body.get("output_config")) == sent
+
+
+async def test_a_reply_is_read(server, opened, question):
+    blocks = [{"type": "thinking", "thinking": "hm"}, text("a"), {"type": "other", "text": "x"}, text("b")]
+    server.otherwise = message(*blocks, cache_read_input_tokens=5, cache_creation_input_tokens=2)
+    reply = await opened().answer(question())
+    assert (reply.text, reply.finish, reply.refused, reply.model) == ("ab", "end_turn", False, "claude-x")
+    assert reply.usage == Usage(17, 4)
+
+
+async def test_a_flagged_refusal_is_a_refusal(server, opened, question):
+    server.otherwise = message(stop_reason="refusal")
+    reply = await opened().answer(question())
+    assert (reply.text, reply.refused, reply.finish) == ("", True, "refusal")
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "kind", "error_type"),
+    [
+        (529, error("overloaded_error", "Overloaded"), "server error", UnavailableError),
+        (500, error("api_error", "Internal server error"), "server error", UnavailableError),
+        (429, error("rate_limit_error", "slow down"), "rate limit", UnavailableError),
+        (401, error("authentication_error", "invalid x-api-key"), "bad key", AccessError),
+        (403, error("permission_error", "no"), "no permission", AccessError),
+        (404, error("not_found_error", "model: claude-x"), "unknown model", AccessError),
+        (400, error("invalid_request_error", "Your credit balance is too low"), "no credit", AccessError),
+        (400, error("invalid_request_error", "prompt is too long: 1 > 0"), "too long", RejectedError),
+        (400, error("invalid_request_error", "temperature: unknown"), "rejected", RejectedError),
+        (413, error("request_too_large", "big"), "too long", RejectedError),
+    ],
+)
+async def test_errors_have_the_same_names_as_elsewhere(server, opened, question, status, content, kind, error_type):
+    server.script = [server.replies(content, status)]
+    with pytest.raises(error_type, match=r".") as caught:
+        await opened().answer(question())
+    assert caught.value.kind == kind
+    assert content["error"]["message"] in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"content": "text"}', b'{"content": [{"type": "te', b"<html>"])
+async def test_a_reply_that_cannot_be_read_is_worth_asking_again(server, opened, question, body):
+    server.script = [server.replies(body)]
+    with pytest.raises(UnavailableError) as caught:
+        await opened().answer(question())
+    assert (caught.value.kind, caught.value.maybe_billed) == ("malformed", True)
+
+
+async def test_the_key_is_in_no_error(server, opened, question, key):
+    server.script = [server.echoes_credentials]
+    with pytest.raises(AccessError, match="ANTHROPIC_API_KEY") as caught:
+        await opened().answer(question())
+    assert key[:12] not in str(caught.value)
+
+
+async def test_a_base_url_may_end_in_the_version(server, monkeypatch, question):
+    server.otherwise = message(text("fine"))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/v1/")
+    model = open_model("anthropic/claude-3-5-haiku-20241022")
+    await model.answerer.answer(question())
+    await model.answerer.close()
+    assert server.seen[0].path == "/v1/messages"
+
+
+def test_a_missing_key_is_named(monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(InputError, match="set ANTHROPIC_API_KEY"):
+        open_model("anthropic/claude-opus-4-1")

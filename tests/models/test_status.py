@@ -1,0 +1,147 @@
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from overton.errors import AccessError, RejectedError, UnavailableError
+from overton.models.secret import Secret
+from overton.models.status import Target, error_for, read_complaint, retry_after
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+TARGET = Target("openai/gpt-4o", "gpt-4o", "api.openai.com", "OPENAI_API_KEY", Secret("sk-0123456789abcdef"))
+
+
+def fault(status, content=b"", **headers):
+    body = content if isinstance(content, bytes) else msgspec.json.encode(content)
+    return error_for(status, headers, body, TARGET)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "0.5"}, 0.5),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "Sun, 01 Mar 2026 12:00:30 GMT"}, 30.0),
+        ({"Retry-After": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
+        ({"Retry-After": "Sun, 01 Mar 2026 13:00:10 +0100"}, 10.0),
+        ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
+    ],
+)
+def test_the_endpoint_s_wish_to_wait_is_read(headers, seconds):
+    assert retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 524, 529])
+def test_faults_of_the_server_are_worth_asking_again(status):
+    error = fault(status, {"error": {"message": "overloaded"}})
+    assert isinstance(error, UnavailableError)
+    assert error.kind == "server error"
+    assert error.maybe_billed == (status in (408, 504, 524))
+    assert "overloaded" in str(error)
+
+
+def test_a_rate_limit_carries_the_wish_to_wait():
+    error = fault(429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, **{"Retry-After": "3"})
+    assert isinstance(error, UnavailableError)
+    assert (error.kind, error.retry_after, error.maybe_billed) == ("rate limit", 3.0, False)
+
+
+def test_google_s_wish_to_wait_is_in_the_body():
+    error = fault(429, [{"error": {"code": 429, "message": "quota", "details": [{"retryDelay": "34s"}, {"a": 1}]}}])
+    assert isinstance(error, UnavailableError)
+    assert error.retry_after == 34.0
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "kind"),
+    [
+        (429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}, "no credit"),
+        (402, {"error": {"message": "Insufficient credits", "code": 402}}, "no credit"),
+        (400, {"type": "error", "error": {"message": "Your credit balance is too low to ..."}}, "no credit"),
+        (401, {"error": {"message": "Incorrect API key"}}, "bad key"),
+        (403, {"error": {"message": "Country not supported"}}, "no permission"),
+        (404, {"error": {"message": "The model `x` does not exist", "code": "model_not_found"}}, "unknown model"),
+        (404, b"404 page not found", "unknown model"),
+        (400, {"object": "error", "message": "Invalid model: x", "type": "invalid_model"}, "unknown model"),
+        (400, {"error": {"message": "x is not a valid model ID", "code": 400}}, "unknown model"),
+        (400, {"error": {"message": "Model Not Exist"}}, "unknown model"),
+        (404, {"type": "error", "error": {"type": "not_found_error", "message": "model: x"}}, "unknown model"),
+        (405, {"detail": "Method Not Allowed"}, "wrong address"),
+        (301, b"", "redirect"),
+        (307, b"", "redirect"),
+    ],
+)
+def test_what_no_request_can_get_past_stops_the_run(status, content, kind):
+    error = fault(status, content)
+    assert isinstance(error, AccessError)
+    assert error.kind == kind
+
+
+def test_access_errors_say_what_to_change():
+    assert "OPENAI_API_KEY" in str(fault(401))
+    assert "OPENAI_API_KEY" in str(fault(403))
+    assert "'gpt-4o'" in str(fault(404))
+    assert "api.openai.com" in str(fault(404))
+    assert "base_url" in str(fault(302))
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "kind"),
+    [
+        (400, {"error": {"message": "temperature does not support 0.5 with this model"}}, "rejected"),
+        (400, {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model."}}, "rejected"),
+        (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, "too long"),
+        (400, {"error": {"message": "This model's maximum context length is 8192 tokens."}}, "too long"),
+        (413, {"error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}, "too long"),
+        (400, {"error": {"message": "filtered", "code": "content_filter"}}, "filtered"),
+        (403, {"error": {"code": 403, "message": "requires moderation, your input was flagged"}}, "filtered"),
+        (422, {"detail": [{"loc": ["body", "top_p"], "msg": "extra fields"}]}, "rejected"),
+        (418, b"teapot", "rejected"),
+    ],
+)
+def test_what_this_request_cannot_get_past_is_a_rejection(status, content, kind):
+    error = fault(status, content)
+    assert isinstance(error, RejectedError)
+    assert error.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"error": {"message": "m"}}, "m"),
+        ({"error": "m"}, "m"),
+        ({"message": "m"}, "m"),
+        ({"detail": "m"}, "m"),
+        ([{"error": {"message": "m"}}], "m"),
+        ("m", "m"),
+        ({"detail": [{"msg": "m"}]}, '[{"msg":"m"}]'),
+        ({"error": {"message": None}}, ""),
+        ({}, ""),
+        ([], ""),
+        (7, ""),
+        (None, ""),
+    ],
+)
+def test_the_message_is_found_in_every_usual_form(content, message):
+    assert read_complaint(msgspec.json.encode(content), Secret(None)).message == message
+
+
+def test_a_message_is_safe_to_print():
+    hostile = "a\x1b[31mred\nline\u202e" + "x" * 2000
+    shown = read_complaint(msgspec.json.encode({"message": hostile}), Secret(None)).message
+    assert shown.isprintable()
+    assert len(shown) == 500
+
+
+def test_a_page_of_html_is_no_message():
+    assert read_complaint(b"  <html><body>Bad gateway</body></html>", Secret(None)).message == ""
+
+
+def test_a_key_at_the_edge_of_the_cut_is_hidden_first():
+    error = fault(400, {"error": {"message": "x" * 490 + " " + TARGET.secret.reveal()}})
+    assert "sk-01" not in str(error)
