@@ -4,6 +4,7 @@ from math import isnan
 
 import numpy as np
 import pytest
+
 from overton.judging import cohen_kappa, fleiss_kappa, share
 
 

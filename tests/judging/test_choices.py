@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from overton.judging import read_choice
 
 CHOICES = ("neutral", "favors pro", "favors con")

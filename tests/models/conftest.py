@@ -21,7 +21,9 @@ Behaviour = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 def chat(text: str | None = "fine", **message: Any) -> dict[str, Any]:
     return {
         "model": "m-2026",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}],
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}
+        ],
         "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14},
     }
 
@@ -49,7 +51,7 @@ class Misbehaving:
     otherwise: Any = field(default_factory=chat)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        self.seen.append(Seen(request.path, dict(request.headers), await request.read()))
+        self.seen.append(Seen(request.path, dict(request.headers), await request.content.read()))
         behaviour = self.script.pop(0) if self.script else self.replies(self.otherwise)
         return await behaviour(request)
 
@@ -68,7 +70,9 @@ class Misbehaving:
 
     @staticmethod
     async def echoes_credentials(request: web.BaseRequest) -> web.StreamResponse:
-        shown = {name: value for name, value in request.headers.items() if name.lower() in ("authorization", "x-api-key")}
+        shown = {
+            name: value for name, value in request.headers.items() if name.lower() in ("authorization", "x-api-key")
+        }
         message = f"bad headers {shown}, key begins {KEY[:12]}"
         return web.Response(body=msgspec.json.encode({"error": {"message": message}}), status=401)
 

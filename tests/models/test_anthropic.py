@@ -65,22 +65,39 @@ async def test_settings_are_sent_and_system_messages_stand_apart(server, opened)
 
 
 @pytest.mark.parametrize(
-    ("model", "effort", "max_tokens", "sent"),
+    ("model", "settings", "sent"),
     [
-        ("claude-3-7-sonnet-20250219", "low", None, (5120, {"type": "enabled", "budget_tokens": 4096}, None)),
-        ("claude-opus-4-20250514", "high", 9000, (9000, {"type": "enabled", "budget_tokens": 7976}, None)),
-        ("claude-haiku-4-5", "medium", None, (11_024, {"type": "enabled", "budget_tokens": 10_000}, None)),
-        ("claude-opus-4-6", "medium", None, (11_024, {"type": "adaptive"}, {"effort": "medium"})),
-        ("claude-sonnet-5", "xhigh", 2000, (2000, {"type": "adaptive"}, {"effort": "xhigh"})),
-        ("claude-sonnet-5", "none", 2000, (2000, {"type": "disabled"}, None)),
-        ("claude-sonnet-5", None, 2000, (2000, None, None)),
+        (
+            "claude-3-7-sonnet-20250219",
+            Settings(reasoning_effort="low", max_tokens=None),
+            (5120, {"type": "enabled", "budget_tokens": 4096}, None),
+        ),
+        (
+            "claude-opus-4-20250514",
+            Settings(reasoning_effort="high", max_tokens=9000),
+            (9000, {"type": "enabled", "budget_tokens": 7976}, None),
+        ),
+        (
+            "claude-haiku-4-5",
+            Settings(reasoning_effort="medium", max_tokens=None),
+            (11_024, {"type": "enabled", "budget_tokens": 10_000}, None),
+        ),
+        (
+            "claude-opus-4-6",
+            Settings(reasoning_effort="medium", max_tokens=None),
+            (11_024, {"type": "adaptive"}, {"effort": "medium"}),
+        ),
+        (
+            "claude-sonnet-5",
+            Settings(reasoning_effort="xhigh", max_tokens=2000),
+            (2000, {"type": "adaptive"}, {"effort": "xhigh"}),
+        ),
+        ("claude-sonnet-5", Settings(reasoning_effort="none", max_tokens=2000), (2000, {"type": "disabled"}, None)),
+        ("claude-sonnet-5", Settings(reasoning_effort=None, max_tokens=2000), (2000, None, None)),
     ],
 )
-async def test_a_reasoning_effort_is_said_as_the_model_knows_it(
-    server, opened, question, model, effort, max_tokens, sent
-):
-    settings = Settings(reasoning_effort=effort, max_tokens=max_tokens)
-    await opened(f"anthropic/{model}").answer(question(settings=settings))
+async def test_a_reasoning_effort_is_said_as_the_model_knows_it(server, opened, model, settings, sent):
+    await opened(f"anthropic/{model}").answer(Request((user("q"),), settings))
     body = server.seen[0].body
     assert (body["max_tokens"], body.get("thinking"), body.get("output_config")) == sent
 
@@ -100,26 +117,25 @@ async def test_a_flagged_refusal_is_a_refusal(server, opened, question):
 
 
 @pytest.mark.parametrize(
-    ("status", "content", "kind", "error_type"),
+    ("status", "content", "expected"),
     [
-        (529, error("overloaded_error", "Overloaded"), "server error", UnavailableError),
-        (500, error("api_error", "Internal server error"), "server error", UnavailableError),
-        (429, error("rate_limit_error", "slow down"), "rate limit", UnavailableError),
-        (401, error("authentication_error", "invalid x-api-key"), "bad key", AccessError),
-        (403, error("permission_error", "no"), "no permission", AccessError),
-        (404, error("not_found_error", "model: claude-x"), "unknown model", AccessError),
-        (400, error("invalid_request_error", "Your credit balance is too low"), "no credit", AccessError),
-        (400, error("invalid_request_error", "prompt is too long: 1 > 0"), "too long", RejectedError),
-        (400, error("invalid_request_error", "temperature: unknown"), "rejected", RejectedError),
-        (413, error("request_too_large", "big"), "too long", RejectedError),
+        (529, error("overloaded_error", "Overloaded"), (UnavailableError, "server error")),
+        (500, error("api_error", "Internal server error"), (UnavailableError, "server error")),
+        (429, error("rate_limit_error", "slow down"), (UnavailableError, "rate limit")),
+        (401, error("authentication_error", "invalid x-api-key"), (AccessError, "bad key")),
+        (403, error("permission_error", "no"), (AccessError, "no permission")),
+        (404, error("not_found_error", "model: claude-x"), (AccessError, "unknown model")),
+        (400, error("invalid_request_error", "Your credit balance is too low"), (AccessError, "no credit")),
+        (400, error("invalid_request_error", "prompt is too long: 1 > 0"), (RejectedError, "too long")),
+        (400, error("invalid_request_error", "temperature: unknown"), (RejectedError, "rejected")),
+        (413, error("request_too_large", "big"), (RejectedError, "too long")),
     ],
 )
-async def test_errors_have_the_same_names_as_elsewhere(server, opened, question, status, content, kind, error_type):
+async def test_errors_have_the_same_names_as_elsewhere(server, opened, status, content, expected):
     server.script = [server.replies(content, status)]
-    with pytest.raises(error_type, match=r".") as caught:
-        await opened().answer(question())
-    assert caught.value.kind == kind
-    assert content["error"]["message"] in str(caught.value)
+    with pytest.raises(expected[0], match=content["error"]["message"]) as caught:
+        await opened().answer(Request((user("q"),), Settings()))
+    assert caught.value.kind == expected[1]
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"content": "text"}', b'{"content": [{"type": "te', b"<html>"])

@@ -79,7 +79,11 @@ async def test_each_request_sends_its_own_settings(server, opened, question):
 )
 async def test_the_limit_on_output_has_the_name_that_the_model_knows(server, opened, question, spec, field):
     await opened(spec).answer(question(settings=Settings(max_tokens=9)))
-    assert server.seen[0].body == {"model": spec.partition("/")[2], field: 9, "messages": server.seen[0].body["messages"]}
+    assert server.seen[0].body == {
+        "model": spec.partition("/")[2],
+        field: 9,
+        "messages": server.seen[0].body["messages"],
+    }
 
 
 async def test_mistral_calls_the_seed_random_seed(server, opened, question):
@@ -89,7 +93,7 @@ async def test_mistral_calls_the_seed_random_seed(server, opened, question):
 
 
 async def test_settings_that_write_over_the_messages_are_refused(server, opened, question):
-    with pytest.raises(RejectedError, match="extra.messages"):
+    with pytest.raises(RejectedError, match=r"extra\.messages"):
         await opened().answer(question(settings=Settings(extra={"messages": []})))
     assert server.seen == []
 
@@ -176,23 +180,23 @@ async def test_a_reply_is_read(opened, question):
 
 
 @pytest.mark.parametrize(
-    ("content", "text", "refused"),
+    ("content", "read"),
     [
-        (reply_with(message={"content": None}), "", False),
-        (reply_with(message={"content": ""}, choice={"finish_reason": "length"}), "", False),
-        (reply_with(message={"content": None, "refusal": "I will not."}), "I will not.", True),
-        (reply_with(choice={"finish_reason": "content_filter"}), "fine", True),
-        (reply_with(message={"content": [{"type": "text", "text": "a"}, {"type": "x"}, {"text": "b"}]}), "ab", False),
-        (reply_with(choice={"finish_reason": None}), "fine", False),
-        (reply_with(usage=None), "fine", False),
-        (reply_with(usage={"prompt_tokens": None, "other": {}}), "fine", False),
-        (reply_with(message={"reasoning_content": "hm", "tool_calls": None, "annotations": []}), "fine", False),
+        (reply_with(message={"content": None}), ("", False)),
+        (reply_with(message={"content": ""}, choice={"finish_reason": "length"}), ("", False)),
+        (reply_with(message={"content": None, "refusal": "I will not."}), ("I will not.", True)),
+        (reply_with(choice={"finish_reason": "content_filter"}), ("fine", True)),
+        (reply_with(message={"content": [{"type": "text", "text": "a"}, {"type": "x"}, {"text": "b"}]}), ("ab", False)),
+        (reply_with(choice={"finish_reason": None}), ("fine", False)),
+        (reply_with(usage=None), ("fine", False)),
+        (reply_with(usage={"prompt_tokens": None, "other": {}}), ("fine", False)),
+        (reply_with(message={"reasoning_content": "hm", "tool_calls": None, "annotations": []}), ("fine", False)),
     ],
 )
-async def test_replies_of_every_kind_are_read(server, opened, question, content, text, refused):
+async def test_replies_of_every_kind_are_read(server, opened, question, content, read):
     server.otherwise = content
     reply = await opened().answer(question())
-    assert (reply.text, reply.refused) == (text, refused)
+    assert (reply.text, reply.refused) == read
 
 
 async def test_a_reply_is_read_whatever_its_content_type_says(server, opened, question):
@@ -259,24 +263,24 @@ async def test_rate_limits_say_when_to_ask_again(server, opened, question):
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "kind"),
+    ("status", "expected"),
     [
-        (500, UnavailableError, "server error"),
-        (503, UnavailableError, "server error"),
-        (529, UnavailableError, "server error"),
-        (401, AccessError, "bad key"),
-        (403, AccessError, "no permission"),
-        (404, AccessError, "unknown model"),
-        (400, RejectedError, "rejected"),
-        (413, RejectedError, "too long"),
-        (422, RejectedError, "rejected"),
+        (500, (UnavailableError, "server error")),
+        (503, (UnavailableError, "server error")),
+        (529, (UnavailableError, "server error")),
+        (401, (AccessError, "bad key")),
+        (403, (AccessError, "no permission")),
+        (404, (AccessError, "unknown model")),
+        (400, (RejectedError, "rejected")),
+        (413, (RejectedError, "too long")),
+        (422, (RejectedError, "rejected")),
     ],
 )
-async def test_statuses_become_errors_with_the_endpoint_s_message(server, opened, question, status, error, kind):
+async def test_statuses_become_errors_with_the_endpoint_s_message(server, opened, question, status, expected):
     server.script = [server.replies({"error": {"message": "it said this"}}, status)]
-    with pytest.raises(error, match="it said this") as caught:
+    with pytest.raises(expected[0], match="it said this") as caught:
         await opened().answer(question())
-    assert caught.value.kind == kind
+    assert caught.value.kind == expected[1]
 
 
 async def test_no_reply_in_time_is_a_timeout_that_may_be_billed(server, opened, question):
@@ -304,6 +308,26 @@ async def test_a_refused_connection_is_not_billed(opened, question, unused_tcp_p
     with pytest.raises(UnavailableError, match=f"127.0.0.1:{unused_tcp_port}") as caught:
         await opened(url=f"http://127.0.0.1:{unused_tcp_port}").answer(question())
     assert (caught.value.kind, caught.value.maybe_billed) == ("connection", False)
+
+
+async def test_https_to_a_server_without_it_is_a_failed_connection(server, opened, question):
+    with pytest.raises(UnavailableError) as caught:
+        await opened(url=server.url.replace("http:", "https:")).answer(question())
+    assert (caught.value.kind, caught.value.maybe_billed) == ("connection", False)
+    assert server.seen == []
+
+
+async def test_what_is_not_http_is_a_malformed_reply(opened, question):
+    async def speak(reader, writer):
+        await reader.read(100)
+        writer.write(b"220 mail.example ESMTP\r\n\r\n")
+        writer.close()
+
+    mail = await asyncio.start_server(speak, "127.0.0.1", 0)
+    with pytest.raises(UnavailableError) as caught:
+        await opened(url=f"http://127.0.0.1:{mail.sockets[0].getsockname()[1]}").answer(question())
+    mail.close()
+    assert (caught.value.kind, caught.value.maybe_billed) == ("malformed", True)
 
 
 @pytest.mark.parametrize("behaviour", ["replies_endlessly", "replies_with_a_bomb"])
@@ -403,17 +427,18 @@ def test_a_key_that_cannot_be_one_is_not_repeated(monkeypatch):
 
 async def test_the_load_is_shared_by_requests_in_flight(serve, opened, question):
     first, second = await serve(), await serve()
-    gate = asyncio.Event()
+    gate, all_in_flight = asyncio.Event(), asyncio.Event()
 
     async def wait(request):
+        if len(first.seen) + len(second.seen) == 10:
+            all_in_flight.set()
         await gate.wait()
         return await first.replies(reply_with())(request)
 
     first.script, second.script = [wait] * 10, [wait] * 10
     model = opened("openai/gpt-4o", ("base_url", f"{second.url}/v1"), url=first.url)
     calls = [asyncio.create_task(model.answer(question())) for _ in range(10)]
-    while len(first.seen) + len(second.seen) < 10:
-        await asyncio.sleep(0.01)
+    await all_in_flight.wait()
     gate.set()
     await asyncio.gather(*calls)
     assert (len(first.seen), len(second.seen)) == (5, 5)

@@ -94,7 +94,11 @@ def test_access_errors_say_what_to_change():
     ("status", "content", "kind"),
     [
         (400, {"error": {"message": "temperature does not support 0.5 with this model"}}, "rejected"),
-        (400, {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model."}}, "rejected"),
+        (
+            400,
+            {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model."}},
+            "rejected",
+        ),
         (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, "too long"),
         (400, {"error": {"message": "This model's maximum context length is 8192 tokens."}}, "too long"),
         (413, {"error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}, "too long"),

@@ -106,7 +106,9 @@ async def test_table_sorts_by_button_with_missing_numbers_last(page):
 async def test_marks_of_a_chart_tell_what_they_are(page):
     assert await page.js("document.querySelectorAll('.chart svg[role=img]').length") == 1
     assert await page.js("document.querySelectorAll('.chart svg [data-tip]').length") == 10
-    await page.js("document.querySelector('[data-tip]').dispatchEvent(new PointerEvent('pointermove', {bubbles: true}))")
+    await page.js(
+        "document.querySelector('[data-tip]').dispatchEvent(new PointerEvent('pointermove', {bubbles: true}))"
+    )
     assert await page.js("!tip.hidden && tip.textContent.startsWith('tip ')")
 
 

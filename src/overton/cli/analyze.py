@@ -33,4 +33,4 @@ def open_mindedness(
         print_json(analysis.to_json())
         return
     for part in summary(analysis):
-        results.print(part)
+        results().print(part)

@@ -32,7 +32,7 @@ def conclude(run: Run) -> Exit:
         return conclude_making(run)
     if run.records().height:
         _summarise(run)
-        results.print(f"Report: {report([run.path])}", markup=False, soft_wrap=True)
+        results().print(f"Report: {report([run.path])}", markup=False, soft_wrap=True)
     else:
         say("No issue is whole yet, so there is nothing to report.")
     if run.manifest.left_out:
@@ -70,4 +70,4 @@ def _summarise(run: Run) -> None:
     from overton.cli.summary import summary
 
     for part in summary(analyze(run.manifest.study, run.path)):
-        results.print(part)
+        results().print(part)

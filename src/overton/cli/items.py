@@ -31,7 +31,7 @@ def check(path: PathArgument, positions: opt.PositionsOption = None) -> None:
 
     findings = check_issues(path, positions)
     for finding in findings:
-        results.print(str(finding), markup=False, soft_wrap=True)
+        results().print(str(finding), markup=False, soft_wrap=True)
     errors = sum(finding.severity == "error" for finding in findings)
     say(f"{errors} errors, {len(findings) - errors} warnings")
     raise typer.Exit(2 if errors else 0)
@@ -102,7 +102,7 @@ def audit(
         print_json(agreement)
     else:
         for table in _tables(agreement):
-            results.print(table)
+            results().print(table)
     raise typer.Exit(conclude_making(run))
 
 

@@ -20,6 +20,7 @@ app = typer.Typer(
     "4 stopped by a limit or Ctrl-C and resumable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # drawn boxes double the time that --help takes
 )
 app.add_typer(run.app, name="run")
 app.add_typer(plan.app, name="plan")

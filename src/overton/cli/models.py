@@ -18,6 +18,7 @@ app = typer.Typer(
 @app.command("list")
 def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List providers and models that are known, with prices and what each needs."""
+    from rich.markup import escape
     from rich.table import Table
 
     from overton.cli.output import print_json, results
@@ -32,8 +33,8 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
         table.add_column(heading, justify="right" if heading in ("in", "out") else "left")
     for row in known:
         price = (f"{row.price.input:g}", f"{row.price.output:g}") if row.price else ("", "")
-        table.add_row(row.spec, row.family, *price, row.needs)
-    results.print(table)
+        table.add_row(*map(escape, (row.spec, row.family, *price, row.needs)))
+    results().print(table)
 
 
 @app.command()
@@ -47,7 +48,7 @@ def check(
 
     reply = check_model(spec, opt.model_arguments(model_arg).get(spec, {}))
     tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
-    results.print(f"{spec} answered {reply.text[:200]!r} ({tokens})", markup=False, soft_wrap=True)
+    results().print(f"{spec} answered {reply.text[:200]!r} ({tokens})", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -58,4 +59,4 @@ def pull(
     from overton.api.models import pull as pull_model
     from overton.cli.output import results, say
 
-    results.print(str(pull_model(name, progress=say)), markup=False, soft_wrap=True)
+    results().print(str(pull_model(name, progress=say)), markup=False, soft_wrap=True)

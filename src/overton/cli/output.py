@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["notes", "print_json", "results", "say"]
 
-results = Console(highlight=False)
-"""Standard output: tables and paths, what a script would read."""
+_PIPED_WIDTH = 120
+"""Columns of a table that goes to a file or another program, which has no width of its own."""
 
-notes = Console(stderr=True, highlight=False)
-"""Standard error: progress, warnings, errors."""
+
+def results() -> Console:
+    """Standard output: tables and paths, what a script would read."""
+    from rich.console import Console
+
+    wide = None if sys.stdout.isatty() else _PIPED_WIDTH
+    return Console(highlight=False, width=wide)
+
+
+def notes() -> Console:
+    """Standard error: progress, warnings, errors."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
 
 
 def say(text: str) -> None:
     """Print a sentence for the person, as it is: names and messages may hold what looks like markup."""
-    notes.print(text, markup=False, soft_wrap=True)
+    notes().print(text, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -56,7 +56,7 @@ def open_mindedness(
     if json:
         print_json(planned)
         return
-    results.print(_table(planned))
+    results().print(_table(planned))
     say("Tokens are estimated at four bytes each; 'at most' is if every answer used all the tokens it may.")
     _warn(planned, max_cost, max_calls)
 

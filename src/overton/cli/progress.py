@@ -17,7 +17,7 @@ _PLAIN_EVERY = 15.0
 @contextmanager
 def watching(what: str) -> Iterator[Watch]:
     """A watcher that shows progress on standard error while the block runs."""
-    if notes.is_terminal:
+    if notes().is_terminal:
         with _live(what) as watch:
             yield watch
     else:
@@ -37,7 +37,7 @@ def _live(what: str) -> Iterator[Watch]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
     )
-    with Bar(*columns, console=notes) as bar:
+    with Bar(*columns, console=notes()) as bar:
         task = bar.add_task(what, total=None, detail="")
         yield lambda seen: bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
 
@@ -49,7 +49,7 @@ def _plain(what: str) -> Watch:
         nonlocal last
         if monotonic() - last >= _PLAIN_EVERY:
             last = monotonic()
-            notes.print(f"{what}: {seen.done} of {seen.total} trials; {_detail(seen)}", markup=False, highlight=False)
+            notes().print(f"{what}: {seen.done} of {seen.total} trials; {_detail(seen)}", markup=False, highlight=False)
 
     return watch
 

@@ -21,4 +21,4 @@ def report(
     from overton.api import reports
     from overton.cli.output import results
 
-    results.print(str(reports.report(runs, out=out, figures=figures)), markup=False, soft_wrap=True)
+    results().print(str(reports.report(runs, out=out, figures=figures)), markup=False, soft_wrap=True)

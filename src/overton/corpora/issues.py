@@ -157,7 +157,7 @@ def _from_open(lines: BinaryIO, place: str, others: list[Notes]) -> Iterator[Dra
             return
         if not line.strip():
             continue
-        text = decode(line, notes)
+        text = decode(line.rstrip(b"\r\n"), notes)
         data = read_json(text, notes) if text is not None else None
         if data is None:
             others.append(notes)

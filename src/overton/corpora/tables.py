@@ -72,7 +72,7 @@ def read_table(path: Path) -> pl.DataFrame:
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
         if path.suffix == ".csv":
-            return pl.read_csv(path, infer_schema=False)
+            return pl.read_csv(path, infer_schema=False).with_columns(pl.all().replace("", None))
         return pl.read_ndjson(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
         where = _bad_line(path) if path.suffix == ".jsonl" else ""

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,10 +77,11 @@ class Journal:
         self._queue: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
         self._appended = 0
         self._written = 0
-        self._error: sqlite3.Error | None = None
+        self._closed = False
+        self._error: Exception | None = None
         try:
             self._reader = _connect(path)
-            self._rows = dict(_index(self._reader, retry_failed))
+            self._rows, self._failures = _index(self._reader, retry_failed)
         except sqlite3.Error as error:
             self._lock.release()
             raise JournalError(f"{path} cannot be read as a journal: {error}") from error
@@ -93,18 +95,28 @@ class Journal:
         """How many outcomes an earlier session left that this one can use."""
         return len(self._rows)
 
+    @property
+    def failed(self) -> int:
+        """How many calls have a failure as their last outcome, over all sessions."""
+        return len(self._failures)
+
     def recall(self, identity: Identity) -> Reply | Failure | None:
         """The outcome journaled for `identity` by an earlier session, None if it was never asked.
 
         Raises:
             RunMismatch: something else was asked in its place.
+            JournalError: it is damaged.
         """
         row = self._rows.get(identity.slot)
         if row is None:
             return None
-        content, trial, speaker, number, failed, outcome = self._reader.execute(
-            "SELECT content, trial, speaker, number, failed, outcome FROM calls WHERE row = ?", (row,)
-        ).fetchone()
+        try:
+            content, trial, speaker, number, failed, outcome = self._reader.execute(
+                "SELECT content, trial, speaker, number, failed, outcome FROM calls WHERE row = ?", (row,)
+            ).fetchone()
+            known: Reply | Failure = _failure.decode(outcome) if failed else _reply.decode(outcome)
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            raise JournalError(f"{self.path} is damaged at row {row}: {error}") from error
         if content != identity.content:
             parts = " and ".join(differing_parts(content, identity.content))
             raise RunMismatch(
@@ -112,34 +124,50 @@ class Journal:
                 " when this run began. Use the version, prompts, items and settings that it began with, or start"
                 " a new run."
             )
-        return _failure.decode(outcome) if failed else _reply.decode(outcome)
+        return known
 
     async def append(self, entry: Entry) -> None:
         """Hand an outcome to the writer; returns at once unless the disk is far behind.
 
         Raises:
-            JournalError: an earlier outcome could not be written (disk full, say); nothing more will be.
+            JournalError: an earlier outcome could not be written (disk full, say) and nothing more will be, or the
+                journal is closed.
         """
+        if self._closed:
+            raise JournalError(f"{self.path} is closed: the outcome of a call in {entry.place.trial} came too late")
         while self._appended - self._written > _BACKLOG and self._error is None:  # noqa: ASYNC110 (a thread empties it)
             await asyncio.sleep(_WINDOW)
         if self._error is not None:
             raise self._failed()
         self._appended += 1
+        (self._failures.add if isinstance(entry.outcome, Failure) else self._failures.discard)(entry.identity.slot)
         self._queue.put(entry)
 
     def close(self) -> None:
-        """Write what is left, leave WAL mode so that the file can be copied as it is, and unlock."""
+        """Write what is left, leave WAL mode so that the file can be copied as it is, and unlock.
+
+        Raises:
+            JournalError: not everything could be written.
+        """
+        self._closed = True
         self._queue.put(None)
         self._writer.join()
         self._reader.close()
         if self._error is None:
-            closing = sqlite3.connect(self.path, isolation_level=None)
-            closing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            closing.execute("PRAGMA journal_mode=DELETE")
-            closing.close()
+            self._leave_wal()
         self._lock.release()
         if self._error is not None:
             raise self._failed()
+
+    def _leave_wal(self) -> None:
+        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=1)) as connection:
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                connection.execute("PRAGMA journal_mode=DELETE")
+            except sqlite3.Error as error:
+                # Where someone reads it just now it stays in WAL mode, which loses nothing; the next close tries again.
+                if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    self._error = error
 
     def _failed(self) -> JournalError:
         return JournalError(
@@ -148,18 +176,16 @@ class Journal:
         )
 
     def _write(self) -> None:
-        connection = _connect(self.path)
         try:
-            while batch := self._next_batch():
-                connection.execute("BEGIN")
-                for start in range(0, len(batch), _BATCH):
-                    _insert(connection, batch[start : start + _BATCH])
-                connection.execute("COMMIT")
-                self._written += len(batch)
-        except sqlite3.Error as error:
+            with closing(_connect(self.path)) as connection:
+                while batch := self._next_batch():
+                    connection.execute("BEGIN")
+                    for start in range(0, len(batch), _BATCH):
+                        _insert(connection, batch[start : start + _BATCH])
+                    connection.execute("COMMIT")
+                    self._written += len(batch)
+        except Exception as error:  # noqa: BLE001 (whatever ends this thread, whoever appends next must hear of it)
             self._error = error
-        finally:
-            connection.close()
 
     def _next_batch(self) -> list[Entry]:
         """What has come in since the last commit, after a moment for more; empty at the end."""
@@ -188,7 +214,7 @@ def entries(path: Path) -> Iterator[Entry]:
     """
     if not path.is_file():
         raise JournalError(f"{path}: no such journal")
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    connection = _reader(path)
     try:
         for slot, content, *place, failed, outcome in connection.execute(
             f"SELECT {', '.join(_COLUMNS)} FROM calls ORDER BY row"
@@ -201,22 +227,38 @@ def entries(path: Path) -> Iterator[Entry]:
         connection.close()
 
 
+def _reader(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} cannot be opened: {error}") from error
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (0, FORMAT):
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, FORMAT):
+            raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
+        connection.execute(_SCHEMA)
+        connection.execute(f"PRAGMA user_version={FORMAT}")
+    except (sqlite3.Error, JournalError):
         connection.close()
-        raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
-    connection.execute(_SCHEMA)
-    connection.execute(f"PRAGMA user_version={FORMAT}")
+        raise
     return connection
 
 
-def _index(connection: sqlite3.Connection, retry_failed: bool) -> Iterator[tuple[bytes, int]]:
-    """Slot and row of every outcome; a later outcome of a slot takes the place of an earlier one."""
-    yield from connection.execute("SELECT slot, row FROM calls WHERE NOT failed OR NOT ? ORDER BY row", (retry_failed,))
+def _index(connection: sqlite3.Connection, retry_failed: bool) -> tuple[dict[bytes, int], set[bytes]]:
+    """The row of each slot's outcome, the later one where there are two; and the slots whose last one is a failure."""
+    rows: dict[bytes, int] = {}
+    failures: set[bytes] = set()
+    for slot, row, failed in connection.execute("SELECT slot, row, failed FROM calls ORDER BY row"):
+        (failures.add if failed else failures.discard)(slot)
+        if not (failed and retry_failed):
+            rows[slot] = row
+    return rows, failures
 
 
 def _insert(connection: sqlite3.Connection, batch: list[Entry]) -> None:

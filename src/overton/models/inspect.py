@@ -55,7 +55,8 @@ class InspectModel:
         except ImportError:
             raise MissingExtra(f"the model {self.name}", "inspect") from None
         try:
-            return get_model(model, base_url=base_url, api_key=key.reveal() if key else None, memoize=False)
+            opened = get_model(model, base_url=base_url, api_key=key.reveal() if key else None, memoize=False)
+            return _without_retries(opened)
         except Exception as error:  # noqa: BLE001 - providers raise what they like when they cannot be set up
             reason = self._said(error)
         raise InputError([Problem("--model", self.name, f"Inspect cannot open it: {reason}")])
@@ -80,7 +81,7 @@ class InspectModel:
             message = f"{self.name}: no reply in {self._timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)
         except Exception as error:  # noqa: BLE001 - each provider raises its own client's types
-            return self._fault(error)
+            return self._fault(_cause(error))
 
     def _fault(self, error: Exception) -> AnswerError:
         """The error for whatever a provider raised, by Inspect's own judgement of what is worth asking again."""
@@ -112,10 +113,26 @@ class InspectModel:
         await self._model.api.aclose()
 
 
+def _without_retries(model: Any) -> Any:
+    """The model, with its provider's own client told not to retry either: most would, twice, unseen."""
+    client: Any = getattr(model.api, "client", None)
+    if isinstance(getattr(client, "max_retries", None), int):
+        client.max_retries = 0
+    return model
+
+
 def _secrets(key: Secret | None) -> list[Secret]:
     """The keys that a provider's error might hold: which variable it read is not known, so all of them."""
     values = [value for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]
     return [Secret(value) for value in values] + ([key] if key else [])
+
+
+def _cause(error: Exception) -> Exception:
+    """What the provider raised: an error worth retrying arrives wrapped, since Inspect may not retry it."""
+    from tenacity import RetryError
+
+    cause = error.last_attempt.exception() if isinstance(error, RetryError) else None
+    return cause if isinstance(cause, Exception) else error
 
 
 def _is_prerequisite(error: Exception) -> bool:

@@ -144,14 +144,22 @@ def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
 
 
 def _embedded(spec: Spec, arguments: Arguments) -> Answerer:
+    path = _weights(spec)
     from overton.models.embedded import EmbeddedModel
-    from overton.models.weights import ensure
 
-    path = Path(spec.name) if spec.provider == "gguf" else ensure(spec.name)
-    if not path.is_file():
-        raise InputError([Problem("--model", spec.text, "there is no such file")])
     hold = arguments.hold is not False
     return EmbeddedModel(path, name=spec.text, hold=hold, threads=arguments.threads, context=arguments.context)
+
+
+def _weights(spec: Spec) -> Path:
+    if spec.provider == "embedded":
+        from overton.models.weights import ensure
+
+        return ensure(spec.name)
+    path = Path(spec.name).expanduser()
+    if not path.is_file():
+        raise InputError([Problem("--model", spec.text, "there is no such file")])
+    return path
 
 
 def _simulated(spec: Spec, arguments: Arguments, simulated: Simulated | None) -> Answerer:

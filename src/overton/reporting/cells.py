@@ -12,6 +12,7 @@ from overton.studies.numbers import Kind, interval, number, reason
 
 __all__ = ["ShownCell", "ShownTable", "shown"]
 
+
 @dataclass(frozen=True)
 class ShownCell:
     """A cell as it reads: the value, its interval, its count, and what to sort by."""

@@ -62,16 +62,22 @@ def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
 
 def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
     script, style = _asset("report.js"), style_sheet() + _asset("report.css")
-    return _environment().get_template("report.html").render(
-        report=report,
-        sections=[(section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections],
-        pack=packed,
-        payload=Markup(packed.data.decode()) if packed else "",
-        data=embedded_json(report.data),
-        specifications=embedded_json({chart.name: specification(chart) for chart in report.charts}),
-        script=Markup(script),
-        style=Markup(style),
-        policy=_policy(script, style),
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            sections=[
+                (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
+            ],
+            pack=packed,
+            payload=Markup(packed.data.decode()) if packed else "",
+            data=embedded_json(report.data),
+            specifications=embedded_json({chart.name: specification(chart) for chart in report.charts}),
+            script=Markup(script),
+            style=Markup(style),
+            policy=_policy(script, style),
+        )
     )
 
 

@@ -13,7 +13,9 @@ __all__ = ["embedded_json", "visible", "visible_throughout", "without_surrogates
 
 # Control characters except tab and newline, the characters that turn the direction of writing, and characters that
 # no XML may hold. Escaping keeps markup from acting; these would act without markup.
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 

@@ -60,8 +60,14 @@ _DARK = {
 }
 _DARK_SERIES = ("#5db3f0", "#f0915a", "#4fc4b9", "#dd86b9", "#cfae3f", "#a99cef", "#c3c9cf", "#9cc8ea", "#ef7f76")
 
-_LIGHT_BY_NAME = {**{f"c-{name}": value for name, value in COLOURS.items()}, **{f"s-{i}": c for i, c in enumerate(SERIES)}}
-_DARK_BY_NAME = {**{f"c-{name}": value for name, value in _DARK.items()}, **{f"s-{i}": c for i, c in enumerate(_DARK_SERIES)}}
+_LIGHT_BY_NAME = {
+    **{f"c-{name}": value for name, value in COLOURS.items()},
+    **{f"s-{i}": c for i, c in enumerate(SERIES)},
+}
+_DARK_BY_NAME = {
+    **{f"c-{name}": value for name, value in _DARK.items()},
+    **{f"s-{i}": c for i, c in enumerate(_DARK_SERIES)},
+}
 
 VARIABLES = {colour: f"var(--{name})" for name, colour in _LIGHT_BY_NAME.items()}
 """The style sheet's variable for each colour that a chart may use."""
@@ -71,9 +77,7 @@ def style_sheet() -> str:
     """The variables' values: light, dark where the reader prefers it, and light on paper."""
     light = _declarations(_LIGHT_BY_NAME)
     dark = _declarations(_DARK_BY_NAME)
-    return (
-        f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
-    )
+    return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
 
 
 def _declarations(colours: dict[str, str]) -> str:

@@ -46,6 +46,7 @@ these values (and `SERIES`) by lighter ones on a dark page."""
 SERIES = ("#0b6fb9", "#c4500d", "#10796f", "#a13d7c", "#8a6a00", "#5d4aa9", "#3f464d", "#4a8fc7", "#b03a2e")
 """Colours for up to nine series. A chart never tells series apart by colour alone."""
 
+
 @dataclass(frozen=True)
 class Missing:
     """A cell without a number, and why there is none."""

@@ -17,10 +17,19 @@ from overton.studies.numbers import Kind, sentence
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Axis", "Cell", "Dot", "Series", "difference_axis", "dots", "grid", "series_of"]
+__all__ = ["Axis", "Box", "Dot", "Series", "difference_axis", "dots", "grid", "series_of"]
 
 _WIDTH = 520
-_SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")
+_SHAPES: tuple[str, ...] = (
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
 _SHAPES += ("M-1,-.35L1,-.35L1,.35L-1,.35Z",)
 _FORMATS: dict[Kind, str] = {"share": "%", "points": "+d", "score": "d", "value": ".1f"}
 
@@ -60,7 +69,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Box:
     """A cell of a grid; `text` is drawn in it, `tip` says what it is, `framed` draws a border around it."""
 
     row: str
@@ -108,11 +117,11 @@ def dots(
     header = alt.Header(labelAnchor="start", labelOrient="top", title=None)
     order = alt.EncodingSortField("order", op="min")
     by_panel = alt.Facet("panel:N", title=None, header=header, sort=order)
-    return _specification(layers.facet(facet=by_panel, data=alt.Data(values=[]), columns=1, spacing=18), values)
+    return _specification(layers.facet(facet=by_panel, data=alt.InlineData(values=[]), columns=1, spacing=18), values)
 
 
 def grid(
-    cells: Sequence[Cell],
+    cells: Sequence[Box],
     rows: Sequence[str],
     columns: Sequence[str],
     *,
@@ -132,7 +141,9 @@ def grid(
         "value:Q", scale=alt.Scale(domain=[low, high], range=list(ramp), clamp=True), legend=_legend(title, scale)
     )
     boxes = base.mark_rect().encode(color=shade)
-    frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_literal("frame", (COLOURS["ink"], "transparent")))
+    frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(
+        stroke=_literal("frame", (COLOURS["ink"], "transparent"))
+    )
     texts = base.mark_text(fontSize=10).encode(text="text:N", color=_literal("ink", _INKS))
     width = max(52, min(84, 640 // max(1, len(columns))))
     chart = alt.layer(boxes, frames, texts).resolve_scale(color="independent", stroke="independent")
@@ -148,7 +159,7 @@ _RAMPS: dict[str, tuple[float, float, tuple[str, ...]]] = {
 _INKS = ("#101418", "#fefefe")
 
 
-def _boxed(cell: Cell, low: float, high: float) -> dict[str, Any]:
+def _boxed(cell: Box, low: float, high: float) -> dict[str, Any]:
     from_middle = abs((cell.value - low) / (high - low) - 0.5)
     dark = (cell.value - low) / (high - low) > 0.62 if low == 0 and high == 100 else from_middle > 0.36
     return {
@@ -166,8 +177,10 @@ def _literal(field: str, colours: tuple[str, str]) -> Any:
     import altair as alt
 
     scale = alt.Scale(domain=[0, 1], range=list(colours))
-    return alt.Color(f"{field}:O", scale=scale, legend=None) if field == "ink" else alt.Stroke(
-        f"{field}:O", scale=scale, legend=None
+    return (
+        alt.Color(f"{field}:O", scale=scale, legend=None)
+        if field == "ink"
+        else alt.Stroke(f"{field}:O", scale=scale, legend=None)
     )
 
 
@@ -192,17 +205,21 @@ def _factor(kind: Kind) -> int:
     return 100 if kind == "points" else 1
 
 
-def _rules(axis: Axis, series: Sequence[Series]) -> alt.Chart:
+def _rules(axis: Axis, series: Sequence[Series]) -> Any:
     import altair as alt
 
     colour = alt.Color("series:N", scale=_scale(series), legend=None)
     domain = [axis.low * _factor(axis.kind), axis.high * _factor(axis.kind)]
     scale = alt.Scale(domain=domain, nice=False, clamp=True)
     x = alt.X("low:Q", title=axis.title, scale=scale, axis=_x_axis(axis))
-    return alt.Chart().mark_rule(strokeWidth=1.6).encode(x=x, x2="high:Q", color=colour, description=alt.Description("tip:N"))
+    return (
+        alt.Chart()
+        .mark_rule(strokeWidth=1.6)
+        .encode(x=x, x2="high:Q", color=colour, description=alt.Description("tip:N"))
+    )
 
 
-def _points(axis: Axis, series: Sequence[Series]) -> alt.Chart:
+def _points(axis: Axis, series: Sequence[Series]) -> Any:
     import altair as alt
 
     legend = alt.Legend(title=None) if len(series) > 1 else None
@@ -245,7 +262,9 @@ def _row_axis() -> alt.Axis:
 def _column_axis() -> alt.Axis:
     import altair as alt
 
-    return alt.Axis(orient="top", labelAngle=-35, labelAlign="left", labelLimit=190, ticks=False, domain=False, grid=False)
+    return alt.Axis(
+        orient="top", labelAngle=-35, labelAlign="left", labelLimit=190, ticks=False, domain=False, grid=False
+    )
 
 
 def _legend(title: str, scale: str) -> alt.Legend:

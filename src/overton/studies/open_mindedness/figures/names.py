@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from overton.studies.exhibits import Callout, Column, Exhibit, Missing, Table
-from overton.studies.numbers import Kind
+from overton.studies.exhibits import Callout, Cell, Column, Missing, Table
 from overton.studies.open_mindedness.conditions import CONDITIONS
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 
-__all__ = ["HELD", "LABELS", "Names", "absent", "arguments_only", "by_model", "present"]
+__all__ = ["HELD", "LABELS", "Names", "absent", "arguments_only", "blank", "by_model", "present"]
 
 HELD = "held to format"
 
@@ -66,21 +65,17 @@ def by_model(
     analysis: Analysis,
     names: Names,
     title: str,
-    columns: Sequence[tuple[str, Kind]],
-    cells: Mapping[str, Sequence[object]],
+    columns: Sequence[Column],
+    cells: Mapping[str, Sequence[Cell]],
     *,
     note: str = "",
     source: str = "",
 ) -> Table:
     """A table with a row a model; `cells` by model's name."""
-    heads = [Column("Model"), *(Column(head, kind) for head, kind in columns)]
     rows = [[names.model(name), *cells[name]] for name in analysis.models if name in cells]
-    return Table(title, heads, rows, note=note, source=source)  # type: ignore[arg-type]
+    return Table(title, [Column("Model"), *columns], rows, note=note, source=source)
 
 
 def blank(reasons: Mapping[str, str], key: str) -> Missing:
     """A cell that says why it is empty."""
     return Missing(reasons.get(key, "not computed"))
-
-
-Exhibits = list[Exhibit]

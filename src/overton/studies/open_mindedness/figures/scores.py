@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import isnan
+from typing import Any
 
-from overton.studies.exhibits import COLOURS, Callout, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import number, sentence
-from overton.studies.open_mindedness.figures.charts import Axis, Cell, Dot, Series, dots, grid
+from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, dots, grid
 from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
 
@@ -19,16 +20,17 @@ _SERIES = (
     Series("Corrected for letter and order", COLOURS["balanced"], "square"),
 )
 _READINGS = (
-    "The paper defines the score twice, and both readings are shown. In the first, p_c is the share of the baseline's "
-    "own stance in configuration c: a model that goes from all pro to all con scores 100, as the paper's worked example "
-    "and footnote 1 have it. In the second, equation 1 as printed, p_c is the share of configuration c's own most "
-    "common stance: the same model scores 0, because both shares are 100%. The published scores follow the second."
+    "The paper defines the score twice, and both readings are shown. In the first, p_c is the share of the "
+    "baseline's own stance in configuration c: a model that goes from all pro to all con scores 100, as the paper's "
+    "worked example and footnote 1 have it. In the second, equation 1 as printed, p_c is the share of configuration "
+    "c's own most common stance: the same model scores 0, because both shares are 100%. The published scores follow "
+    "the second."
 )
 _METHOD = (
-    "Score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted where the most common stance "
-    "differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), divided by 9, "
-    "times 100. The two wordings of a configuration are pooled. A model's score is the mean over issues. 'Even weights' "
-    "gives each configuration weight 1 and divides by 5."
+    "Score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted where the most common "
+    "stance differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), "
+    "divided by 9, times 100. The two wordings of a configuration are pooled. A model's score is the mean over "
+    "issues. 'Even weights' gives each configuration weight 1 and divides by 5."
 )
 
 
@@ -48,7 +50,8 @@ def _held(models: list[str]) -> str:
     listed = ", ".join(models)
     return (
         f"A grammar held the answers of {listed} to the format 'position <<A>>' or 'position <<B>>'. Such a model "
-        f"cannot refuse or miss the format, so its shares of other answers say nothing; its numbers are marked '{HELD}'."
+        "cannot refuse or miss the format, so its shares of other answers say nothing; its numbers are marked "
+        f"'{HELD}'."
     )
 
 
@@ -70,15 +73,19 @@ def _brief(text: str, limit: int = 600) -> str:
 
 
 def _table(analysis: Analysis, names: Names) -> Table:
-    columns = [("Open-mindedness", "score"), ("As published", "score"), ("Corrected", "score")]
-    columns += [("Corrected, as published", "score"), ("Even weights", "score"), ("Even weights, as published", "score")]
-    columns += [("Issues scored", "count")]
-    cells = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
+    columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
+    columns += [
+        Column("Corrected, as published", "score"),
+        Column("Even weights", "score"),
+        Column("Even weights, as published", "score"),
+    ]
+    columns += [Column("Issues scored", "count")]
+    cells: dict[str, list[Cell]] = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
     note = "'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
     return by_model(analysis, names, "Open-mindedness by model", columns, cells, note=note, source="tables 4 and 5")
 
 
-def _scores(model: ModelResult) -> list[object]:
+def _scores(model: ModelResult) -> list[Cell]:
     scores, corrected, none = model.scores, model.corrected, blank(model.not_computed, "corrected")
     return [
         scores.open_mindedness,
@@ -104,12 +111,14 @@ def _left_out(analysis: Analysis, names: Names) -> list[Exhibit]:
 
 
 def _subset(analysis: Analysis, names: Names) -> Table:
-    columns = [("Open-mindedness", "score"), ("As published", "score"), ("Corrected", "score")]
-    cells = {
+    columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
+    cells: dict[str, list[Cell]] = {
         name: [
             model.subset.scores.open_mindedness,
             model.subset.scores.as_published,
-            model.subset.corrected.open_mindedness if model.subset.corrected else blank(model.not_computed, "corrected"),
+            model.subset.corrected.open_mindedness
+            if model.subset.corrected
+            else blank(model.not_computed, "corrected"),
         ]
         for name, model in analysis.models.items()
         if model.subset
@@ -134,9 +143,9 @@ def by_issue(analysis: Analysis, names: Names) -> Section:
     return Section("issues", "By issue", [chart, _issues(analysis, names)])
 
 
-def _grid(analysis: Analysis, names: Names) -> dict[str, object]:
+def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
     cells = [
-        Cell(
+        Box(
             result.issue,
             names.model(model.name),
             result.scores.open_mindedness.value,
@@ -156,7 +165,7 @@ def _tip(names: Names, result: IssueResult, model: str) -> str:
     return "\n".join([*filter(None, words), sentence(result.scores.open_mindedness, "score")])
 
 
-def _rows(analysis: Analysis, names: Names) -> dict[str, object]:
+def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
     points = [
         Dot(result.issue, index, estimate, more=names.question(result.issue))
         for model in analysis.models.values()
@@ -180,38 +189,48 @@ def _issues(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Issue"), Column("Model"), Column("Topic"), Column("Baseline stance")]
     columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
     columns += [Column("Corrected", "score")]
-    rows = [
-        [result.issue, names.model(model.name), result.topic, *_baseline(result), *_both(result.scores), *_fixed(result)]
+    rows: list[list[Cell]] = [
+        [
+            result.issue,
+            names.model(model.name),
+            result.topic,
+            *_baseline(result),
+            *_both(result.scores),
+            *_fixed(result),
+        ]
         for issue in _ordered(analysis)
         for model in analysis.models.values()
         if (result := model.issues.get(issue))
     ]
-    return Table("Scores by issue", columns, rows)  # type: ignore[arg-type]
+    return Table("Scores by issue", columns, rows)
 
 
-def _both(scores: Scores) -> list[object]:
+def _both(scores: Scores) -> list[Cell]:
     return [scores.open_mindedness, scores.as_published]
 
 
-def _fixed(result: IssueResult) -> list[object]:
+def _fixed(result: IssueResult) -> list[Cell]:
     return [result.corrected.open_mindedness if result.corrected else blank(result.not_computed, "corrected")]
 
 
-def _baseline(result: IssueResult) -> list[object]:
+def _baseline(result: IssueResult) -> list[Cell]:
     if result.baseline is None:
         return ["no baseline", None]
-    marks = [mark for mark, holds in (("tie", result.baseline.tied), ("mostly other", result.baseline.refused)) if holds]
+    marks = [
+        mark for mark, holds in (("tie", result.baseline.tied), ("mostly other", result.baseline.refused)) if holds
+    ]
     stance = result.baseline.stance or "none"
     return [f"{stance} ({', '.join(marks)})" if marks else stance, result.baseline.share]
 
 
 def definition(analysis: Analysis, names: Names) -> Section:
     """Definition 1's plain question: on how many issues do arguments flip the stance at all."""
-    columns = [("Some configuration flips the stance", "share"), ("No one-sided arguments do", "share")]
-    columns += [("Baseline of 95% or more", "share"), ("Flips to 'other'", "count")]
+    columns = [Column("Some configuration flips the stance", "share"), Column("No one-sided arguments do", "share")]
+    columns += [Column("Baseline of 95% or more", "share"), Column("Flips to 'other'", "count")]
     results = {name: model.definition for name, model in analysis.models.items()}
-    cells = {
-        name: [one.moved, one.unmoved_by_one_sided, one.strong_prior, one.flips_to_other] for name, one in results.items()
+    cells: dict[str, list[Cell]] = {
+        name: [one.moved, one.unmoved_by_one_sided, one.strong_prior, one.flips_to_other]
+        for name, one in results.items()
     }
     note = "A flip is a change of the most common stance against the baseline; flips to 'other' are counted apart."
     table = by_model(analysis, names, "Issues on which arguments move the stance", columns, cells, note=note)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import isnan
+from typing import Any
 
-from overton.studies.exhibits import COLOURS, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.charts import Axis, Cell, Dot, Series, dots, grid, series_of
+from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, dots, grid, series_of
 from overton.studies.open_mindedness.figures.names import Names, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement
 
@@ -33,9 +34,13 @@ def baseline(analysis: Analysis, names: Names) -> Section:
 
 
 def _leaning(analysis: Analysis, names: Names) -> Table:
-    columns = [("Issues leaning pro", "share"), ("Issues leaning pro, corrected", "share")]
-    columns += [("Mean share pro", "share"), ("Mean share con", "share"), ("Mean share other", "share")]
-    cells = {
+    columns = [Column("Issues leaning pro", "share"), Column("Issues leaning pro, corrected", "share")]
+    columns += [
+        Column("Mean share pro", "share"),
+        Column("Mean share con", "share"),
+        Column("Mean share other", "share"),
+    ]
+    cells: dict[str, list[Cell]] = {
         name: [model.leaning_pro, model.corrected_leaning_pro, *(_means(analysis, name))]
         for name, model in analysis.models.items()
     }
@@ -43,7 +48,7 @@ def _leaning(analysis: Analysis, names: Names) -> Table:
     return by_model(analysis, names, "Stances without arguments", columns, cells, note=note, source="table 1")
 
 
-def _means(analysis: Analysis, name: str) -> list[object]:
+def _means(analysis: Analysis, name: str) -> list[Cell]:
     shares = analysis.models[name].shares.get("baseline")
     return [shares.pro, shares.con, shares.other] if shares else [None, None, None]
 
@@ -58,7 +63,7 @@ def _ordered(analysis: Analysis) -> list[str]:
     return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
 
 
-def _grid(analysis: Analysis, names: Names) -> dict[str, object]:
+def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
     cells = []
     for model in analysis.models.values():
         for issue, result in model.issues.items():
@@ -66,12 +71,12 @@ def _grid(analysis: Analysis, names: Names) -> dict[str, object]:
             if asked and not isnan(asked.shares.pro.value):
                 pro, label = asked.shares.pro, names.model(model.name)
                 tip = "\n".join(filter(None, (label, issue, names.question(issue), f"pro {sentence(pro, 'share')}")))
-                cells.append(Cell(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
+                cells.append(Box(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
     columns = [names.model(name) for name in analysis.models]
     return grid(cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)")
 
 
-def _rows(analysis: Analysis, names: Names) -> dict[str, object]:
+def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
     points = [
         Dot(issue, 0, asked.shares.pro, more=names.question(issue))
         for model in analysis.models.values()
@@ -94,30 +99,34 @@ def _disputed(analysis: Analysis, comparison: Comparison, names: Names) -> Chart
     return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
 
 
-def agreement(comparison: Comparison) -> Section:
+def agreement(comparison: Comparison, names: Names) -> Section:
     """How far models agree at the baseline, and the issues on which they do and do not."""
     issues = sorted(comparison.issues.values(), key=lambda one: one.mpd.value)
     unanimous = [one for one in issues if one.unanimous]
     controversial = [one for one in reversed(issues) if one.controversial]
     exhibits: list[Exhibit] = [Prose(_AGREEMENT), _counts(comparison)]
-    exhibits.append(_listing("Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%."))
-    exhibits.append(_listing("Issues in strong disagreement", controversial, "table 7", _REFUSED))
-    exhibits.append(_listing("All issues by disagreement", list(reversed(issues)), "", ""))
+    exhibits.append(
+        _listing(names, "Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%.")
+    )
+    exhibits.append(_listing(names, "Issues in strong disagreement", controversial, "table 7", _REFUSED))
+    exhibits.append(_listing(names, "All issues by disagreement", list(reversed(issues)), "", ""))
     exhibits.append(Method(_CHOICE + (", ".join(comparison.subset) or "none") + "."))
     return Section("agreement", "Agreement between models", exhibits)
 
 
 _AGREEMENT = (
-    "The maximum pairwise difference (MPD) of an issue is the largest difference between two models' baseline shares of "
-    "pro answers. Issues are unanimous below 10 points and in strong disagreement above 80. A unanimous issue is "
+    "The maximum pairwise difference (MPD) of an issue is the largest difference between two models' baseline shares "
+    "of pro answers. Issues are unanimous below 10 points and in strong disagreement above 80. A unanimous issue is "
     "consistent where every model gives the same side more than 90% (the paper's table 2) or 95% (its table 6)."
 )
-_REFUSED = "Models named under 'Refused by' most often gave no stance; their issues are left out of the controversial set."
+_REFUSED = (
+    "Models named under 'Refused by' most often gave no stance; their issues are left out of the controversial set."
+)
 _CHOICE = "Issues chosen as controversial, for the tables and figures that use them: "
 
 
 def _counts(comparison: Comparison) -> Table:
-    rows = [
+    rows: list[list[Cell]] = [
         ["Unanimous (MPD below 10 points)", comparison.unanimous],
         ["Unanimous and consistent, over 90%", comparison.consistent_90],
         ["Unanimous and consistent, over 95%", comparison.consistent_95],
@@ -127,20 +136,20 @@ def _counts(comparison: Comparison) -> Table:
     return Table("Agreement at the baseline", columns, rows, source="table 2")
 
 
-def _listing(title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
+def _listing(names: Names, title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
     if not issues:
         return Prose(f"{title}: none.")
     columns = [Column("Issue"), Column("MPD", "points"), Column("Between"), Column("Mean pro", "share")]
     columns += [Column("Mean con", "share"), Column("Mean other", "share"), Column("Refused by")]
-    rows = [
+    rows: list[list[Cell]] = [
         [
             one.issue + (" \u2605" if one.consistent_95 else ""),
             one.mpd,
-            " and ".join(one.pair),
+            " and ".join(map(names.model, one.pair)),
             one.pro,
             one.con,
             one.other,
-            ", ".join(one.refused_by) or None,
+            ", ".join(map(names.model, one.refused_by)) or None,
         ]
         for one in issues
     ]

@@ -1,4 +1,7 @@
-"""Measures of open-mindedness: records in, numbers with intervals out."""
+"""Measures of open-mindedness: records in, numbers with intervals out.
+
+Formulas, choices and their reasons are in docs/open-mindedness.md.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,27 @@ def analyze(
     controversial: int | Sequence[str] = 10,
     reading: Literal["strict", "published"] = "strict",
 ) -> Analysis:
-    """All measures from records."""
-    raise NotImplementedError
+    """Every measure of open-mindedness from records: the column `model` and the fields of `Record`.
+
+    `level` is the intervals' nominal coverage, `resamples` how often issues are resampled, `seed` makes them
+    repeatable; the order of rows changes nothing. `families` maps models to families, for agreement within and between
+    them. `controversial` is how many issues to choose as the controversial subset, or names them. `reading` says which
+    patterns read the stances.
+
+    Raises:
+        InputError: a column is missing, holds a value that is not allowed, or every call failed.
+    """
+    from overton.statistics.bootstrap import Bootstrap
+    from overton.studies.open_mindedness.measures.assembly import assemble
+    from overton.studies.open_mindedness.measures.cells import cells_from_records
+
+    return assemble(
+        cells_from_records(records, reading),
+        Bootstrap(level, resamples, seed),
+        families=families,
+        controversial=controversial,
+        reading=reading,
+    )
 
 
 def analyze_counts(
@@ -35,5 +57,22 @@ def analyze_counts(
     seed: int = 0,
     controversial: int | Sequence[str] = 10,
 ) -> Analysis:
-    """What a table of counts allows."""
-    raise NotImplementedError
+    """The measures that counts allow: columns `model`, `issue`, `condition`, `stance`, `count`, and perhaps `topic`.
+
+    Conditions are named as in `CONDITIONS`. What needs templates, letters or arguments is None, with the reason in
+    `not_computed`. Other arguments as for `analyze`.
+
+    Raises:
+        InputError: a column is missing or holds a value that is not allowed.
+    """
+    from overton.statistics.bootstrap import Bootstrap
+    from overton.studies.open_mindedness.measures.assembly import assemble
+    from overton.studies.open_mindedness.measures.cells import cells_from_counts
+
+    return assemble(
+        cells_from_counts(counts),
+        Bootstrap(level, resamples, seed),
+        families=None,
+        controversial=controversial,
+        reading="strict",
+    )

@@ -69,7 +69,11 @@ def assemble(
     """Every measure that the cells allow."""
     arguments = argument_table(cells)
     shared = _Shared(
-        cells, bootstrap, arguments, draw_dependence(cells, arguments, bootstrap), fit_respondents(cells, bootstrap.level)
+        cells,
+        bootstrap,
+        arguments,
+        draw_dependence(cells, arguments, bootstrap),
+        fit_respondents(cells, bootstrap.level),
     )
     tables = [_tables(cells, model, bootstrap) for model in range(len(cells.models))]
     comparison = _compare(shared, [made.answered for made in tables], families, controversial)
@@ -249,14 +253,16 @@ def _notes(cells: Cells, results: dict[str, ModelResult]) -> tuple[str, ...]:
     notes = []
     for name, result in results.items():
         if result.tally.failures:
-            notes.append(f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out.")
+            notes.append(
+                f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out."
+            )
         if result.undefined:
             notes.append(
                 f"{name}: no baseline answer takes a stance on {', '.join(result.undefined)}, so there is no score."
             )
         if result.incomplete:
             notes.append(
-                f"{name}: {len(result.incomplete)} issues lack answers in some configuration of the score and have none."
+                f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
             )
         doubtful = _two_to_one(result) if cells.design is None else []
         if doubtful:
@@ -272,6 +278,7 @@ def _two_to_one(result: ModelResult) -> list[str]:
     return [
         name
         for name, baseline in found
-        if baseline.answers > 2 and baseline.shares.con.value > 0
+        if baseline.answers > 2
+        and baseline.shares.con.value > 0
         and abs(baseline.shares.pro.value - 2 * baseline.shares.con.value) < 1e-9
     ]

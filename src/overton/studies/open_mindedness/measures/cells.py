@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.record import Stance
 
 __all__ = ["CON", "OTHER", "PRO", "STANCES", "TEMPLATES", "Cells", "Design", "cells_from_counts", "cells_from_records"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-STANCES = ("pro", "con", "other")
+STANCES: tuple[Stance, ...] = ("pro", "con", "other")
 PRO, CON, OTHER = range(3)
 TEMPLATES = 6
 _SIDES = ("pro", "con")

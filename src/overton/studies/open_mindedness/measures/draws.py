@@ -1,39 +1,53 @@
-"""How much a result depends on which arguments happened to be drawn. Not in the paper."""
+"""How much answers depend on which arguments happened to be drawn. Not in the paper."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from overton.calls import Draw
-from overton.statistics import Estimate, not_computed
+from overton.statistics import not_computed
 from overton.statistics.bootstrap import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import DrawDependence
 from overton.studies.open_mindedness.measures.arguments import ArgumentTable
-from overton.studies.open_mindedness.measures.cells import PRO, Cells
-from overton.studies.open_mindedness.measures.scores import plurality
+from overton.studies.open_mindedness.measures.cells import TEMPLATES, Cells
+from overton.studies.open_mindedness.measures.repeated_sets import between_sets, repeated_sets
 
 __all__ = ["draw_dependence"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_NO_PAIRS = "no two answers to one issue, configuration, wording and template were shown {} arguments"
-_NO_SETS = "argument sets were not repeated: run with --draws"
+_WORDINGS = 3
+_NO_PAIRS = "no issue and configuration has two answers to one wording and template with the same arguments and two with others"
+
+
+class _Pairs(NamedTuple):
+    """Unordered pairs of answers, and how many of them differ [models, issues, conditions]."""
+
+    differing: Ints
+    every: Ints
 
 
 def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootstrap) -> list[DrawDependence] | None:
     """For each model, how often answers differ with other and with the same arguments; None without records."""
     if cells.design is None or table is None:
         return None
-    rows = cells.design.rows.with_columns(set=pl.Series(_signatures(table, cells.design.rows.height)))
-    pairs = _pairs(rows, (len(cells.models), len(cells.issues)))
+    rows = cells.design.rows
+    shown = rows.with_columns(set=pl.Series(_signatures(table, rows.height))).filter(pl.col("set") != 0)
+    every, same = _count_pairs(shown, cells.failures.shape)
+    other = _Pairs(every.differing - same.differing, every.every - same.every)
     repeated = rows.filter(pl.col("draw").is_not_null())
     return [
-        _dependence([part[model] for part in pairs], _repeated_sets(repeated, model), bootstrap)
+        _dependence(
+            _Pairs(other.differing[model], other.every[model]),
+            _Pairs(same.differing[model], same.every[model]),
+            repeated_sets(repeated, model),
+            bootstrap,
+        )
         for model in range(len(cells.models))
     ]
 
@@ -41,117 +55,50 @@ def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootst
 def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
     """A number for each row's set of arguments, whatever their order; 0 where it has none."""
     words = np.array([Draw(f"argument/{name}").words(1)[0] for name in table.ids], np.uint64)
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[table.places])])
-    ends = np.cumsum(np.bincount(table.rows, minlength=height))
-    return np.asarray(np.diff(total[np.concatenate([[0], ends])]), np.uint64)
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[table.places], dtype=np.uint64)])
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(table.rows, minlength=height))])
+    return np.diff(total[ends])
 
 
-def _pairs(rows: pl.DataFrame, shape: tuple[int, int]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Unordered pairs by model and issue: differing and all, with other arguments; differing and all, with the same."""
-    shown = rows.filter(pl.col("set") != 0)
-    place = shown["m"].to_numpy() * shape[1] + shown["i"].to_numpy()
-    cell = ((place * 8 + shown["c"].to_numpy()) * 3 + shown["wording"].to_numpy().astype(np.int64)) * 6
-    cell += shown["t"].to_numpy()
-    stance = shown["s"].to_numpy()
-    sizes, owner = _group_sizes([cell], stance, place)
-    same_sizes, same_owner = _group_sizes([cell, shown["set"].to_numpy()], stance, place)
-    differing, every = _count_pairs(sizes, owner, shape)
-    same_differing, same = _count_pairs(same_sizes, same_owner, shape)
-    return differing - same_differing, every - same, same_differing, same
+def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _Pairs]:
+    """Pairs of answers to the same wording and template: all of them, and those with the same arguments."""
+    place = np.ravel_multi_index(tuple(shown[key].to_numpy() for key in ("m", "i", "c")), shape)
+    cell = (place * _WORDINGS + shown["wording"].to_numpy().astype(np.int64)) * TEMPLATES + shown["t"].to_numpy()
+    order = np.lexsort((shown["set"].to_numpy(), cell))
+    place, cell, stance = place[order], cell[order], shown["s"].to_numpy()[order]
+    return _grouped([cell], stance, place, shape), _grouped([cell, shown["set"].to_numpy()[order]], stance, place, shape)
 
 
-def _group_sizes(keys: list[NDArray[np.generic]], stance: Ints, place: Ints) -> tuple[Ints, Ints]:
-    """Answers by stance [groups, 3] for rows of equal keys, and each group's place."""
-    if not len(stance):
-        return np.zeros((0, 3), np.int64), np.zeros(0, np.int64)
-    order = np.lexsort(keys[::-1])
-    ordered = [key[order] for key in keys]
-    starts = np.concatenate([[True], np.any([key[1:] != key[:-1] for key in ordered], axis=0)])
+def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _Pairs:
+    """Pairs among rows with equal keys, which stand together."""
+    starts = np.ones(len(stance), bool)
+    starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     group = np.cumsum(starts) - 1
-    sizes = np.bincount(group * 3 + stance[order], minlength=3 * int(group[-1] + 1)).reshape(-1, 3)
-    return sizes, place[order][starts]
-
-
-def _count_pairs(sizes: Ints, owner: Ints, shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    sizes = np.bincount(group * 3 + stance, minlength=3 * int(starts.sum())).reshape(-1, 3)
     n = sizes.sum(1)
-    every = n * (n - 1) // 2
-    agreeing = (sizes * (sizes - 1) // 2).sum(1)
+    every, agreeing = n * (n - 1) // 2, (sizes * (sizes - 1) // 2).sum(1)
     flat = int(np.prod(shape))
-    counted = (np.bincount(owner, part, minlength=flat) for part in (every - agreeing, every))
-    differing, total = (np.rint(part).astype(np.int64).reshape(shape) for part in counted)
-    return differing, total
+    counted = (np.bincount(place[starts], part, minlength=flat).reshape(shape) for part in (every - agreeing, every))
+    return _Pairs(*(np.rint(part).astype(np.int64) for part in counted))
 
 
-def _dependence(pairs: list[Ints], sets: list[tuple[Floats, Floats]], bootstrap: Bootstrap) -> DrawDependence:
-    other_differing, other, same_differing, same = pairs
-    flips_other = _pooled(other_differing, other, _NO_PAIRS.format("different"), bootstrap)
-    flips_same = _pooled(same_differing, same, _NO_PAIRS.format("the same"), bootstrap)
-    return DrawDependence(flips_other, flips_same, _extra(pairs, bootstrap), *_between_sets(sets, bootstrap))
+def _dependence(
+    other: _Pairs, same: _Pairs, sets: dict[int, tuple[Floats, Floats]], bootstrap: Bootstrap
+) -> DrawDependence:
+    """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
 
-
-def _pooled(differing: Ints, every: Ints, reason: str, bootstrap: Bootstrap) -> Estimate:
-    if not every.sum():
-        return not_computed(reason, level=bootstrap.level)
-    return bootstrap.ratio(differing, every)
-
-
-def _extra(pairs: list[Ints], bootstrap: Bootstrap) -> Estimate:
-    """The difference of the two flip rates, over issues that have pairs of both kinds.
-
-    Each issue's pairs weigh as in n1 n0 / (n1 + n0), so that an issue is compared with itself (Mantel-Haenszel).
+    Each weighs n1 n0 / (n1 + n0) of its pairs (Mantel-Haenszel), in all three numbers.
     """
-    other_differing, other, same_differing, same = (part.astype(float) for part in pairs)
-    total = np.maximum(other + same, 1)
-    weight = other * same / total
-    if not weight.sum():
-        return not_computed(_NO_PAIRS.format("different and two the same"), level=bootstrap.level)
-    return bootstrap.ratio((other_differing * same - same_differing * other) / total, weight)
-
-
-def _repeated_sets(rows: pl.DataFrame, model: int) -> list[tuple[Floats, Floats]]:
-    """For each issue and configuration with repeated sets: answers by stance [sets, 3] and the noise of each set's pro
-    share [sets] (the variance of a mean of strata: wordings and templates)."""
-    own = rows.filter(pl.col("m") == model)
-    counted = own.group_by("i", "c", "draw", "wording", "t").agg(
-        *((pl.col("s") == stance).sum().alias(f"s{stance}") for stance in range(3))
+    majority_flips, variance = between_sets(sets, bootstrap)
+    weight = other.every * same.every / np.maximum(other.every + same.every, 1)
+    below = weight.sum(1)
+    if not below.any():
+        return DrawDependence(*(not_computed(_NO_PAIRS, level=bootstrap.level),) * 3, majority_flips, variance)
+    rates = [weight * pairs.differing / np.maximum(pairs.every, 1) for pairs in (other, same)]
+    return DrawDependence(
+        bootstrap.ratio(rates[0].sum(1), below),
+        bootstrap.ratio(rates[1].sum(1), below),
+        bootstrap.ratio((rates[0] - rates[1]).sum(1), below),
+        majority_flips,
+        variance,
     )
-    made = []
-    for _, part in sorted(counted.group_by("i", "c"), key=lambda pair: pair[0]):
-        cells = part.sort("draw", "wording", "t")
-        draws = cells["draw"].to_numpy()
-        sizes = cells.select("s0", "s1", "s2").to_numpy()
-        chosen = np.unique(draws)
-        if len(chosen) > 1:
-            per_set = [sizes[draws == draw] for draw in chosen]
-            noise = np.array([_noise(cell) for cell in per_set])
-            made.append((np.stack([cell.sum(0) for cell in per_set]).astype(float), np.append(noise, part["i"][0])))
-    return made
-
-
-def _noise(cells: Ints) -> float:
-    n = cells.sum(1).astype(float)
-    total = n.sum()
-    if (n > 1).all():
-        share = cells[:, PRO] / n
-        return float(((n / total) ** 2 * share * (1 - share) / (n - 1)).sum())
-    share = cells[:, PRO].sum() / total
-    return float(share * (1 - share) / (total - 1)) if total > 1 else float("nan")
-
-
-def _between_sets(sets: list[tuple[Floats, Floats]], bootstrap: Bootstrap) -> tuple[Estimate, Estimate]:
-    if not sets:
-        return (not_computed(_NO_SETS, level=bootstrap.level),) * 2
-    issues = np.unique([int(noise[-1]) for _, noise in sets])
-    flips, pairs = np.zeros(len(issues)), np.zeros(len(issues))
-    beyond, configurations = np.zeros(len(issues)), np.zeros(len(issues))
-    for counts, noise in sets:
-        k = int(np.searchsorted(issues, int(noise[-1])))
-        stances = plurality(counts)
-        flips[k] += sum(stances[a] != stances[b] for a, b in combinations(range(len(stances)), 2))
-        pairs[k] += len(stances) * (len(stances) - 1) / 2
-        share = counts[:, PRO] / counts.sum(1)
-        extra = float(np.var(share, ddof=1) - np.mean(noise[:-1]))
-        if np.isfinite(extra):
-            beyond[k] += extra
-            configurations[k] += 1
-    return bootstrap.ratio(flips, pairs), bootstrap.ratio(beyond, configurations)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from overton.statistics import not_computed
 from overton.statistics.bootstrap import Bootstrap
-from overton.studies.open_mindedness.measures.analysis import Baseline, ConditionResult, IssueResult, Pulls, Shares
+from overton.studies.open_mindedness.measures.analysis import Baseline, ConditionResult, IssueResult, Pulls
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, STANCES, Cells
 from overton.studies.open_mindedness.measures.definition import STRONG_PRIOR, flipped
 from overton.studies.open_mindedness.measures.pulls import letter_or_position
@@ -20,6 +22,7 @@ from overton.studies.open_mindedness.measures.scores import (
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_estimates
 from overton.studies.open_mindedness.measures.shifts import CONTRASTS, gap
+from overton.studies.open_mindedness.record import Stance
 
 __all__ = ["ModelTables", "issue_results"]
 
@@ -43,65 +46,118 @@ def issue_results(
     """The results of every issue asked of a model, by the issue's index."""
     level = bootstrap.level
     baseline = cells.condition("baseline")
-    shares = share_estimates(tables.answered, level, "Wilson")
-    fixed = share_estimates(tables.corrected, level, "corrected for letter and order, Wilson") if tables.corrected else None
+    answered = _Side(tables.answered, tables.scores, level, "Wilson")
+    fixed = None
+    if tables.corrected and tables.corrected_scores:
+        fixed = _Side(tables.corrected, tables.corrected_scores, level, "Wilson, corrected for letter and order")
     at_baseline = letter_or_position(cells, model, [] if baseline is None else [baseline], level)
     over_all = letter_or_position(cells, model, list(range(len(cells.conditions))), level)
-    found = {}
-    for issue in cells.asked(model):
-        conditions = _conditions(cells, model, issue, tables, shares[issue], fixed[issue] if fixed else None)
-        first = _baseline(tables.answered, issue, shares[issue])
-        moved, moved_by_one_sided = flipped(conditions)
-        missing = _reason(cells, first, conditions)
-        found[issue] = IssueResult(
-            issue=cells.issues[issue],
-            topic=cells.topics[issue],
-            baseline=first,
-            conditions=conditions,
-            scores=tables.scores.estimates(issue, level, missing),
-            corrected=tables.corrected_scores.estimates(issue, level, missing if np.isnan(tables.scores.value[issue, 0]) else _UNCORRECTED)
-            if tables.corrected_scores
-            else None,
-            corrected_baseline=_baseline(tables.corrected, issue, fixed[issue]) if tables.corrected and fixed else None,
-            moved=moved,
-            moved_by_one_sided=moved_by_one_sided,
-            strong_prior=None if first is None else bool(first.share.value >= STRONG_PRIOR),
-            **{
-                name: gap(tables.answered, issue, (one, other), stance, level)
-                for name, (one, other, stance) in CONTRASTS.items()
-            },
+    return {
+        issue: _issue(cells, answered, fixed, (model, issue), level)(
             pulls=pulls.get(issue),
             letter_baseline=at_baseline.get(issue),
             letter_all=over_all.get(issue),
-            not_computed=_absent(cells, tables),
         )
-    return found
+        for issue in cells.asked(model)
+    }
 
 
-def _conditions(
-    cells: Cells,
-    model: int,
-    issue: int,
-    tables: ModelTables,
-    shares: list[Shares | None],
-    fixed: list[Shares | None] | None,
-) -> dict[str, ConditionResult]:
-    stance, flips = _stances(tables.answered, issue)
-    fixed_stance, fixed_flips = _stances(tables.corrected, issue) if tables.corrected else (stance, flips)
-    made = {}
-    for c, name in enumerate(cells.conditions):
-        own = shares[c]
-        if own is None:
-            continue
-        again = fixed[c] if fixed else None
-        made[name] = ConditionResult(
-            answers=int(tables.answered.n[issue, c]),
-            failures=int(cells.failures[model, issue, c]),
-            stance=stance[c],
-            flips=flips[c],
-            shares=own,
-            corrected_stance=fixed_stance[c] if again else None,
-            corrected_flips=fixed_flips[c] if again else None,
-            corrected_shares=again,
+class _Side:
+    """A model's shares, as answered or corrected, with all that follows from them for one issue."""
+
+    def __init__(self, table: ShareTable, scores: IssueScores, level: float, method: str) -> None:
+        self.table = table
+        self.scores = scores
+        self.shares = share_estimates(table, level, method)
+        self.stances = plurality(table.share)
+
+    def baseline(self, issue: int) -> Baseline | None:
+        """s_0 and p_0, None where the baseline was not asked."""
+        if not self.table.known(issue, "baseline"):
+            return None
+        place = self.table.conditions.index("baseline")
+        share = np.round(self.table.share[issue, place], 9)
+        found = int(baseline_stance(share))
+        shares = self.shares[issue][place]
+        return Baseline(
+            stance=None if found < 0 else "pro" if found == PRO else "con",
+            share=not_computed("no answer takes a stance", n=int(self.table.n[issue, place]))
+            if found < 0 or shares is None
+            else (shares.pro, shares.con)[found],
+            tied=bool(share[PRO] == share[CON]),
+            refused=bool(self.stances[issue, place] == OTHER),
         )
-    return made
+
+    def flips(self, issue: int, condition: int) -> bool | None:
+        """Whether a condition's stance differs from the baseline's."""
+        first = self.baseline(issue)
+        return None if first is None or first.stance is None else self.stance(issue, condition) != first.stance
+
+    def stance(self, issue: int, condition: int) -> Stance:
+        """The most common stance."""
+        return STANCES[self.stances[issue, condition]]
+
+
+def _issue(
+    cells: Cells, answered: _Side, fixed: _Side | None, place: tuple[int, int], level: float
+) -> Callable[..., IssueResult]:
+    model, issue = place
+    first = answered.baseline(issue)
+    conditions = {
+        name: _condition(cells, answered, fixed, (model, issue, c))
+        for c, name in enumerate(cells.conditions)
+        if answered.shares[issue][c] is not None
+    }
+    moved, moved_by_one_sided = flipped(conditions)
+    missing = _reason(first, conditions)
+    contrasts = {
+        name: gap(answered.table, issue, (one, other), stance, level)
+        for name, (one, other, stance) in CONTRASTS.items()
+    }
+    return partial(
+        IssueResult,
+        issue=cells.issues[issue],
+        topic=cells.topics[issue],
+        baseline=first,
+        conditions=conditions,
+        scores=answered.scores.estimates(issue, level, missing),
+        corrected=fixed.scores.estimates(issue, level, missing or _UNCORRECTED) if fixed else None,
+        corrected_baseline=fixed.baseline(issue) if fixed else None,
+        moved=moved,
+        moved_by_one_sided=moved_by_one_sided,
+        strong_prior=None if first is None else bool(first.share.value >= STRONG_PRIOR),
+        **contrasts,
+        not_computed=_absent(cells, fixed, issue),
+    )
+
+
+def _condition(cells: Cells, answered: _Side, fixed: _Side | None, place: tuple[int, int, int]) -> ConditionResult:
+    model, issue, condition = place
+    shares = answered.shares[issue][condition]
+    again = fixed.shares[issue][condition] if fixed else None
+    assert shares is not None
+    return ConditionResult(
+        answers=int(answered.table.n[issue, condition]),
+        failures=int(cells.failures[model, issue, condition]),
+        stance=answered.stance(issue, condition),
+        flips=answered.flips(issue, condition),
+        shares=shares,
+        corrected_stance=fixed.stance(issue, condition) if fixed and again else None,
+        corrected_flips=fixed.flips(issue, condition) if fixed and again else None,
+        corrected_shares=again,
+    )
+
+
+def _reason(first: Baseline | None, conditions: Mapping[str, ConditionResult]) -> str:
+    """Why an issue has no score; '' where nothing is missing."""
+    missing = [name for name in ("baseline", *SCORED) if name not in conditions]
+    if missing:
+        return f"no answers in {', '.join(missing)}"
+    return "no baseline answer takes a stance" if first is None or first.stance is None else ""
+
+
+def _absent(cells: Cells, fixed: _Side | None, issue: int) -> dict[str, str]:
+    if cells.design is None:
+        return dict.fromkeys(("corrected", "pulls", "letter_baseline", "letter_all"), _FROM_COUNTS)
+    known = fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())
+    return {} if known else {"corrected": _UNCORRECTED}

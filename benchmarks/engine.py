@@ -1,0 +1,263 @@
+"""How fast the engine asks, beside raw aiohttp and Inspect AI, against one local endpoint, in one run.
+
+    python benchmarks/engine.py [--quick]
+
+Every figure comes from a process of its own: time from the first call to records on disk, and peak memory as the
+operating system counts it. Rates are medians over interleaved rounds, since machines are noisy; ratios are medians of
+the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from endpoint import endpoint
+
+ISSUE_TRIALS = 66  # prompts an issue with one trial: 11 configurations x 6 templates
+
+
+def issues(count: int) -> list[Any]:
+    """`count` issues made of the starter issues, under names of their own."""
+    import msgspec
+
+    from overton.api.issues import starter_issues
+
+    starter = starter_issues()
+    return [
+        msgspec.structs.replace(starter[number % len(starter)], id=f"{starter[number % len(starter)].id}-{number}")
+        for number in range(count)
+    ]
+
+
+def overton_run(url: str, trials: int, connections: int, *, report: bool) -> dict[str, float]:
+    """A whole run: plan, journal, records; with `report` the HTML report as well."""
+    import overton
+
+    per_issue = 15 * ISSUE_TRIALS
+    asked = issues(max(1, round(trials / per_issue))) if trials >= per_issue else issues(1)
+    repetitions = 15 if trials >= per_issue else max(1, trials // ISSUE_TRIALS)
+    model = f"{url}#bench"
+    with tempfile.TemporaryDirectory() as folder:
+        clock: dict[str, float] = {}
+        begin = perf_counter()
+        run = overton.run(
+            "open-mindedness",
+            models=[model],
+            items=asked,
+            trials=repetitions,
+            out=Path(folder) / "run",
+            model_args={model: {"connections": str(connections)}},
+            watch=lambda seen: clock.setdefault("first", perf_counter()) if seen.tally.asked else None,
+        )
+        recorded = perf_counter()
+        if report:
+            overton.report([run.path])
+        count = run.records().height
+        size = (run.path / "report.html").stat().st_size if report else 0
+    return {
+        "trials": count,
+        "seconds": recorded - begin,
+        "report_seconds": perf_counter() - recorded if report else 0.0,
+        "report_mb": size / 1e6,
+    }
+
+
+def prompts(count: int) -> list[str]:
+    """The prompts of the first `count` trials."""
+    from overton.calls import Reply
+    from overton.studies.open_mindedness import STUDY, Options
+
+    found: list[str] = []
+
+    async def ask(role: str, messages: Any, **_: Any) -> Reply:
+        found.append(messages[0].content)
+        return Reply("")
+
+    async def conduct() -> None:
+        for trial in STUDY.trials(issues(-(-count // 990)), Options(), 0):
+            if len(found) == count:
+                return
+            await STUDY.conduct(trial, ask)
+
+    asyncio.run(conduct())
+    return found
+
+
+def raw_aiohttp(url: str, trials: int, connections: int) -> dict[str, float]:
+    """The same prompts posted by aiohttp alone: no journal, no records, no retries."""
+    import aiohttp
+    import msgspec
+    import uvloop
+
+    bodies = [
+        msgspec.json.encode({"model": "bench", "max_tokens": 1024, "messages": [{"role": "user", "content": prompt}]})
+        for prompt in prompts(trials)
+    ]
+
+    async def post_all() -> float:
+        queue = iter(bodies)
+        connector = aiohttp.TCPConnector(limit=connections)
+        async with aiohttp.ClientSession(connector=connector, headers={"Content-Type": "application/json"}) as session:
+
+            async def worker() -> None:
+                for body in queue:
+                    async with session.post(f"{url}/chat/completions", data=body) as reply:
+                        msgspec.json.decode(await reply.read())
+
+            begin = perf_counter()
+            await asyncio.gather(*(worker() for _ in range(connections)))
+            return perf_counter() - begin
+
+    return {"trials": trials, "seconds": uvloop.run(post_all())}
+
+
+def inspect_ai(url: str, trials: int, connections: int) -> dict[str, float]:
+    """The same prompts as Inspect AI samples, one a prompt, without display, sandbox, per-sample log detail or limits."""
+    import os
+
+    os.environ["BENCH_API_KEY"] = "none"
+    os.environ["BENCH_BASE_URL"] = url
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import GenerateConfig
+    from inspect_ai.scorer import pattern
+    from inspect_ai.solver import generate
+
+    task = Task(
+        dataset=MemoryDataset([Sample(input=prompt, target="A") for prompt in prompts(trials)]),
+        solver=generate(),
+        scorer=pattern(r"position <<([AB])>>"),
+        config=GenerateConfig(max_tokens=1024, max_connections=connections),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        begin = perf_counter()
+        (log,) = eval(
+            task,
+            model="openai-api/bench/bench",
+            display="none",
+            log_dir=folder,
+            log_format="eval",
+            log_realtime=False,
+            log_samples=True,
+            max_samples=connections,
+            fail_on_error=True,
+        )
+        seconds = perf_counter() - begin
+    assert log.status == "success", log.error
+    return {"trials": trials, "seconds": seconds}
+
+
+TASKS = {"overton": overton_run, "aiohttp": raw_aiohttp, "inspect": inspect_ai}
+
+
+def measured(task: str, url: str, trials: int, connections: int, *, report: bool = False) -> dict[str, float]:
+    """Run one task in a process of its own."""
+    command = [sys.executable, __file__, "--task", task, "--url", url, "--trials", str(trials)]
+    command += ["--connections", str(connections), *(["--report"] if report else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{task} failed:\n{done.stderr[-3000:]}")
+    result = json.loads(done.stdout.splitlines()[-1])
+    result["rate"] = result["trials"] / result["seconds"]
+    return result
+
+
+def throughput(rounds: int, trials: int, inspect_trials: int) -> float:
+    """Rates side by side; gives Overton's median rate."""
+    results: dict[str, list[dict[str, float]]] = {"overton": [], "reported": [], "aiohttp": [], "inspect": []}
+    with endpoint() as url:
+        for _ in range(rounds):
+            results["overton"].append(measured("overton", url, trials, 64))
+            results["aiohttp"].append(measured("aiohttp", url, trials, 64))
+            results["reported"].append(measured("overton", url, trials, 64, report=True))
+            results["inspect"].append(measured("inspect", url, inspect_trials, 64))
+    with_report = [r["trials"] / (r["seconds"] + r["report_seconds"]) for r in results["reported"]]
+    rate = statistics.median(r["rate"] for r in results["overton"])
+    print(f"\n## Throughput, zero latency, 64 connections, medians of {rounds} rounds\n")
+    print("| what | trials | a second | beside Overton |")
+    print("|---|--:|--:|--:|")
+    print(f"| Overton, first call to records on disk | {results['overton'][0]['trials']:,} | {rate:,.0f} | 1 |")
+    print(_row("the same with the report", results["reported"], results["overton"], with_report))
+    print(_row("raw aiohttp, no journal or records", results["aiohttp"], results["overton"]))
+    print(_row("Inspect AI", results["inspect"], results["overton"]))
+    ratio = statistics.median(o["rate"] / i["rate"] for o, i in zip(results["overton"], results["inspect"], strict=True))
+    print(f"\nOverton is {ratio:.0f} times as fast as Inspect AI (median of the rounds' ratios).")
+    report = results["reported"][-1]
+    print(f"The report of {report['trials']:,} trials took {report['report_seconds']:.1f} s, {report['report_mb']:.1f} MB.")
+    return rate
+
+
+def _row(
+    name: str, rows: list[dict[str, float]], beside: list[dict[str, float]], rates: list[float] | None = None
+) -> str:
+    rates = rates or [row["rate"] for row in rows]
+    ratio = statistics.median(rate / other["rate"] for rate, other in zip(rates, beside, strict=True))
+    return f"| {name} | {rows[0]['trials']:,} | {statistics.median(rates):,.0f} | {ratio:.2f} |"
+
+
+def share_of_ideal(rate: float, seconds: float) -> None:
+    """The share of the ideal reached at each latency: the smaller of connections / latency and 0.9 of `rate`."""
+    print("\n## Share of the ideal at latency\n")
+    print("| latency | connections | ideal a second | reached | share |")
+    print("|--:|--:|--:|--:|--:|")
+    for latency in (20, 50, 200):
+        with endpoint(latency) as url:
+            for connections in (64, 256):
+                ideal = min(connections / (latency / 1000), 0.9 * rate)
+                trials = max(990, round(ideal * seconds / 990) * 990)
+                reached = measured("overton", url, trials, connections)["rate"]
+                print(f"| {latency} ms | {connections} | {ideal:,.0f} | {reached:,.0f} | {reached / ideal:.0%} |")
+
+
+def memory(sizes: tuple[int, ...]) -> None:
+    """Peak memory of whole runs, report included."""
+    print("\n## Peak memory, report included\n")
+    print("| trials | peak MB |")
+    print("|--:|--:|")
+    with endpoint() as url:
+        for size in sizes:
+            result = measured("overton", url, size, 64, report=True)
+            print(f"| {result['trials']:,} | {result['peak_mb']:.0f} |")
+
+
+def main() -> None:
+    """Print all tables, or run one task for them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and trials")
+    parser.add_argument("--task", choices=TASKS)
+    parser.add_argument("--url")
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--connections", type=int)
+    parser.add_argument("--report", action="store_true")
+    given = parser.parse_args()
+    if given.task:
+        extra = {"report": given.report} if given.task == "overton" else {}
+        result = TASKS[given.task](given.url, given.trials, given.connections, **extra)
+        result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(result))
+        return
+    print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {_processor()}")
+    rate = throughput(1 if given.quick else 3, 9_900 if given.quick else 39_600, 500 if given.quick else 1_500)
+    share_of_ideal(rate, 3 if given.quick else 8)
+    memory((9_900,) if given.quick else (9_900, 99_000))
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return f"{len(names)} cores, {names[0]}" if names else (platform.processor() or "unknown processor")
+
+
+if __name__ == "__main__":
+    main()

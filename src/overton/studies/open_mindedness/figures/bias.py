@@ -1,0 +1,173 @@
+"""Letter and order: what moves answers besides arguments, and what is left when it is taken away."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.open_mindedness.figures.charts import Dot, Series, difference_axis, dots
+from overton.studies.open_mindedness.figures.names import Names, absent, by_model
+from overton.studies.open_mindedness.measures.analysis import Analysis, LetterOrPosition, ModelResult, Pulls
+
+__all__ = ["bias", "respondent"]
+
+_PULLS = {
+    "letter": "Letter: being answer A",
+    "first": "Order: being named first",
+    "letter_and_first": "Being both A and first",
+    "request": "Request: 'A' named first in it",
+    "last": "Last argument shown",
+}
+_SERIES = (Series("Pull", COLOURS["accent"], "circle"),)
+
+
+def bias(analysis: Analysis, names: Names) -> Section:
+    """The pulls, the issues that follow the letter, and results as published and corrected."""
+    exhibits: list[Exhibit] = [Prose(_WHY)]
+    for model in analysis.models.values():
+        if model.pulls is None:
+            exhibits.append(absent(model.not_computed, "pulls", f"The pulls on {names.model(model.name)} are"))
+    if any(model.pulls for model in analysis.models.values()):
+        exhibits += [_chart(analysis, names), _pulls(analysis, names)]
+    exhibits += [_corrected(analysis, names), _followers(analysis, names), Method(_HOW)]
+    return Section("letter", "Letter and order", exhibits)
+
+
+_WHY = (
+    "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four templates of six, "
+    "and unmoved by arguments. These are the pulls on an answer that have nothing to do with the arguments, and the "
+    "results as they are once the pulls are set to zero."
+)
+_HOW = (
+    "Corrected shares come from a model with letter, order and template family whose effects add up; both pulls are "
+    "set to zero. Where the design is balanced this is exact averaging over the mirrored pairs of templates. That "
+    "the effects add up is an assumption: where a pull is strong for one stance and weak for another, the correction "
+    "is approximate. An issue follows the letter where two answers, one to each template of a mirrored pair, agree "
+    "in letter more often than in position, and the interval of the difference leaves out 0."
+)
+
+
+def _estimates(pulls: Pulls) -> dict[str, Estimate]:
+    return {name: getattr(pulls, name) for name in _PULLS}
+
+
+def _chart(analysis: Analysis, names: Names) -> Chart:
+    points = [
+        Dot(_PULLS[name], 0, estimate, panel=names.model(model.name))
+        for model in analysis.models.values()
+        if model.pulls
+        for name, estimate in _estimates(model.pulls).items()
+        if not isnan(estimate.value)
+    ]
+    axis = difference_axis("Pull on the answer", [point.estimate for point in points])
+    panels = [panel for panel in map(names.model, analysis.models) if any(point.panel == panel for point in points)]
+    rows = [label for label in _PULLS.values() if any(point.row == label for point in points)]
+    return Chart("pulls", "What moves answers besides arguments", _ABOUT, dots(points, rows, _SERIES, axis, panels))
+
+
+_ABOUT = "How much a side's share gains from where it stands in the prompt. At zero, nothing but content decides."
+
+
+def _pulls(analysis: Analysis, names: Names) -> Table:
+    cells: dict[str, list[Cell]] = {
+        m.name: list(_estimates(m.pulls).values()) for m in analysis.models.values() if m.pulls
+    }
+    columns = [Column(label, "points") for label in _PULLS.values()]
+    return by_model(analysis, names, "Pulls on the answer, in percentage points", columns, cells)
+
+
+def _corrected(analysis: Analysis, names: Names) -> Table:
+    columns = [Column("Model"), Column("Measure"), Column("As answered", "score"), Column("Corrected", "score")]
+    rows: list[list[Cell]] = [
+        [names.model(m.name), *line] for m in analysis.models.values() if m.corrected for line in _compared(m)
+    ]
+    note = "Shares are in percent here, so that one column holds them and the scores."
+    return Table("Results as answered and corrected", columns, rows, note=note)
+
+
+def _compared(model: ModelResult) -> list[list[Cell]]:
+    corrected = model.corrected
+    if corrected is None:
+        return []
+    lines: list[list[Cell]] = [
+        ["Open-mindedness", model.scores.open_mindedness, corrected.open_mindedness],
+        ["Open-mindedness, as published", model.scores.as_published, corrected.as_published],
+        ["Issues leaning pro (%)", _percent(model.leaning_pro), _percent(model.corrected_leaning_pro)],
+    ]
+    asked, fixed = model.shares.get("baseline"), model.corrected_shares.get("baseline")
+    if asked and fixed:
+        lines.append(["Pro share at the baseline (%)", _percent(asked.pro), _percent(fixed.pro)])
+    return lines
+
+
+def _percent(one: Estimate) -> Estimate:
+    return Estimate(100 * one.value, 100 * one.low, 100 * one.high, one.n, one.method, one.level)
+
+
+def _followers(analysis: Analysis, names: Names) -> Exhibit:
+    rows: list[list[Cell]] = [
+        [names.model(model.name), issue, where, found.same_letter, found.same_position, found.difference]
+        for model in analysis.models.values()
+        for issue in model.letter_followers
+        for where, found in _followed(model, issue)
+    ]
+    if not rows:
+        return Prose("No issue's answers follow the letter rather than the position.")
+    columns = [Column("Model"), Column("Issue"), Column("Where"), Column("Same letter", "share")]
+    columns += [Column("Same position", "share"), Column("Difference", "points")]
+    return Table("Issues whose answers follow the letter rather than the position", columns, rows)
+
+
+def _followed(model: ModelResult, issue: str) -> list[tuple[str, LetterOrPosition]]:
+    result = model.issues[issue]
+    places = (("baseline", result.letter_baseline), ("all configurations", result.letter_all))
+    return [(where, found) for where, found in places if found and found.follows == "letter"]
+
+
+def respondent(analysis: Analysis, names: Names) -> Section:
+    """The parameters of the respondent model, fitted to each model's answers."""
+    exhibits: list[Exhibit] = [Prose(_RESPONDENT)]
+    for model in analysis.models.values():
+        if model.respondent is None:
+            exhibits.append(absent(model.not_computed, "respondent", f"The fit to {names.model(model.name)} is"))
+    fits = {model.name: model.respondent for model in analysis.models.values() if model.respondent}
+    if not fits:
+        return Section("respondent", "Respondent model", exhibits)
+    columns = [
+        Column("Moved by pro", "value"),
+        Column("Moved by con", "value"),
+        Column("Letter", "value"),
+        Column("Order", "value"),
+    ]
+    columns += [Column("Request", "value"), Column("Last argument", "value"), Column("Refuses", "share")]
+    columns += [Column("Refuses, with arguments", "share"), Column("Dispersion", "value")]
+    cells: dict[str, list[Cell]] = {
+        name: [
+            fit.susceptibility_pro,
+            fit.susceptibility_con,
+            fit.letter,
+            fit.first,
+            fit.request,
+            fit.last,
+            fit.refusal,
+            fit.refusal_with_arguments,
+            fit.dispersion,
+        ]
+        for name, fit in fits.items()
+    }
+    table = by_model(analysis, names, "Parameters, in logits but for the refusal rates", columns, cells, note=_FIT)
+    leans: list[list[Cell]] = [
+        [issue, names.model(name), lean] for name, fit in fits.items() for issue, lean in fit.leans.items()
+    ]
+    columns_of_leans = [Column("Issue"), Column("Model"), Column("Lean to pro", "value")]
+    exhibits += [table, Table("Prior lean by issue, in logits", columns_of_leans, leans)]
+    return Section("respondent", "Respondent model", exhibits)
+
+
+_RESPONDENT = (
+    "The simplest respondent that could have given these answers: a prior lean for each issue, a shift for each side's "
+    "arguments, the pulls of letter and order, and rates of refusal. A simulated model with these parameters "
+    "(simulated/open-minded) answers how many trials a question needs."
+)
+_FIT = "Dispersion is 1 where the model holds; where it is above 1, intervals are widened by its square root."

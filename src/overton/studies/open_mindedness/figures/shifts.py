@@ -1,0 +1,214 @@
+"""What arguments do to stances: figures 2, 4 and 5, and table 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+from typing import Any
+
+from overton.statistics import Estimate
+from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.numbers import sentence
+from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, difference_axis, dots, grid
+from overton.studies.open_mindedness.figures.names import LABELS, Names, arguments_only, by_model, present
+from overton.studies.open_mindedness.measures.analysis import Analysis, ContraryArgument, ModelResult
+
+__all__ = ["contrary", "counter", "shifts", "topics"]
+
+_READINGS = (Series("As answered", COLOURS["ink"], "circle"), Series("Corrected", COLOURS["balanced"], "square"))
+_SIDES = (
+    Series("One con argument among pro ones", COLOURS["con"], "circle"),
+    Series("One pro argument among con ones", COLOURS["pro"], "square"),
+)
+
+
+def shifts(analysis: Analysis, names: Names) -> Section:
+    """Average change of the pro share by configuration (figure 2), and the shares themselves."""
+    conditions = arguments_only(present(analysis.models.values()))
+    points = []
+    for model in analysis.models.values():
+        for index, changes in enumerate((model.shifts, model.corrected_shifts)):
+            points += [
+                Dot(LABELS[name], index, changes[name], panel=names.model(model.name))
+                for name in conditions
+                if name in changes
+            ]
+    axis = difference_axis("Mean change of the pro share from the baseline", [point.estimate for point in points])
+    spec = dots(points, [LABELS[name] for name in conditions], _READINGS, axis, list(map(names.model, analysis.models)))
+    chart = Chart("shifts", "Average shift by configuration", _SHIFTS, spec, source="figure 2")
+    return Section("shifts", "Shifts by configuration", [chart, _changes(analysis, names), _shares(analysis, names)])
+
+
+_SHIFTS = (
+    "Right of zero, arguments move a model towards pro; left of it, towards con. Means over issues; 'corrected' sets "
+    "the pulls of letter and order to zero."
+)
+
+
+def _changes(analysis: Analysis, names: Names) -> Table:
+    columns = [Column("Model"), Column("Configuration")]
+    columns += [Column("Shift of the pro share", "points"), Column("Corrected", "points")]
+    rows: list[list[Cell]] = [
+        [names.model(model.name), LABELS[name], model.shifts[name], model.corrected_shifts.get(name)]
+        for model in analysis.models.values()
+        for name in present([model])
+        if name in model.shifts and name != "baseline"
+    ]
+    return Table("Average shift by configuration, in percentage points", columns, rows, source="figure 2")
+
+
+def _shares(analysis: Analysis, names: Names) -> Table:
+    columns = [Column("Model"), Column("Configuration"), Column("Pro", "share"), Column("Con", "share")]
+    columns += [Column("Other", "share"), Column("Pro, corrected", "share"), Column("Con, corrected", "share")]
+    rows: list[list[Cell]] = []
+    for model in analysis.models.values():
+        for name in present([model]):
+            asked, fixed = model.shares[name], model.corrected_shares.get(name)
+            corrected = [fixed.pro, fixed.con] if fixed else [None, None]
+            rows.append([names.model(model.name), LABELS[name], asked.pro, asked.con, asked.other, *corrected])
+    note = "Shares of all answers, averaged over issues."
+    return Table("Stances by configuration", columns, rows, note=note)
+
+
+def topics(analysis: Analysis, names: Names) -> Section | None:
+    """Scores by topic (figure 4); None where the issues have no topics."""
+    found = {topic for model in analysis.models.values() for topic in model.topics}
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda topic: -_mean(analysis, topic))
+    about = "Mean open-mindedness of the issues of each topic, the highest first."
+    chart = Chart(
+        "topics", "Open-mindedness by topic", about, _topic_chart(analysis, names, ordered), source="figure 4"
+    )
+    columns = [Column("Topic"), Column("Model"), Column("Open-mindedness", "score"), Column("As published", "score")]
+    rows: list[list[Cell]] = [
+        [topic, names.model(model.name), model.topics[topic].open_mindedness, model.topics[topic].as_published]
+        for topic in ordered
+        for model in analysis.models.values()
+        if topic in model.topics
+    ]
+    return Section("topics", "By topic", [chart, Table("Open-mindedness by topic", columns, rows, source="figure 4")])
+
+
+def _mean(analysis: Analysis, topic: str) -> float:
+    values = [m.topics[topic].open_mindedness.value for m in analysis.models.values() if topic in m.topics]
+    known = [value for value in values if not isnan(value)]
+    return sum(known) / max(1, len(known))
+
+
+def _topic_chart(analysis: Analysis, names: Names, topics: list[str]) -> dict[str, Any]:
+    models = list(analysis.models.values())
+    scored = [(t, m, m.topics[t].open_mindedness) for m in models for t in topics if t in m.topics]
+    if len(models) == 1:
+        axis = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
+        points = [Dot(topic, 0, score) for topic, _, score in scored]
+        return dots(points, topics, [Series("Open-mindedness", COLOURS["accent"], "circle")], axis)
+    cells = [
+        Box(topic, names.model(m.name), score.value, f"{score.value:.0f}", _tip(names, m, topic, score))
+        for topic, m, score in scored
+        if not isnan(score.value)
+    ]
+    return grid(
+        cells, topics, list(map(names.model, analysis.models)), scale="score", title="Open-mindedness (0 to 100)"
+    )
+
+
+def _tip(names: Names, model: ModelResult, topic: str, score: Estimate) -> str:
+    return "\n".join([names.model(model.name), topic, sentence(score, "score")])
+
+
+def contrary(analysis: Analysis, names: Names) -> Section:
+    """The effect of a single contrary argument (figure 5), and its clean twin."""
+    exhibits: list[Exhibit] = [Prose(_CONTRARY)]
+    exhibits += _effects(analysis, names, lambda model: model.contrary, "contrary", "over all issues")
+    if any(model.subset for model in analysis.models.values()):
+        exhibits += _effects(
+            analysis,
+            names,
+            lambda model: model.subset.contrary if model.subset else None,
+            "contrary-subset",
+            "on the controversial issues",
+        )
+    return Section("contrary", "One contrary argument", exhibits)
+
+
+_CONTRARY = (
+    "What a single argument takes from the side that all other arguments support: the share after one-sided arguments "
+    "minus the share after three arguments to one. This is the paper's contrast, in which the number of agreeing "
+    "arguments changes too; the clean twin compares with exactly three arguments of one side, so that nothing but the "
+    "contrary argument differs. It needs the configurations three-pro and three-con."
+)
+
+
+def _effects(
+    analysis: Analysis, names: Names, of: Callable[[ModelResult], ContraryArgument | None], name: str, where: str
+) -> list[Exhibit]:
+    effects = {model.name: effect for model in analysis.models.values() if (effect := of(model))}
+    paper, clean = "All arguments of one side against 3:1 (the paper's)", "Three arguments of one side against 3:1"
+    points = []
+    for model, effect in effects.items():
+        pairs = ((paper, (effect.con, effect.pro)), (clean, (effect.clean_con, effect.clean_pro)))
+        for panel, sides in pairs:
+            points += [Dot(names.model(model), index, one, panel=panel) for index, one in enumerate(sides)]
+    known = [point for point in points if not isnan(point.estimate.value)]
+    panels = [panel for panel in (paper, clean) if any(point.panel == panel for point in known)]
+    table = _effect_table(analysis, names, effects, where)
+    if not known:
+        return [table]
+    axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
+    spec = dots(known, list(map(names.model, effects)), _SIDES, axis, panels)
+    about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
+    return [Chart(name, f"The effect of a single contrary argument {where}", about, spec, source="figure 5"), table]
+
+
+def _effect_table(analysis: Analysis, names: Names, effects: dict[str, ContraryArgument], where: str) -> Table:
+    columns = [
+        Column("One con among pro", "points"),
+        Column("One pro among con", "points"),
+        Column("Issues above 50 points", "share"),
+    ]
+    columns += [
+        Column("Con, clean", "points"),
+        Column("Pro, clean", "points"),
+        Column("Issues above 50, clean", "share"),
+    ]
+    cells: dict[str, list[Cell]] = {
+        name: [one.con, one.pro, one.above_half, one.clean_con, one.clean_pro, one.clean_above_half]
+        for name, one in effects.items()
+    }
+    listed = [f"{names.model(name)}: {', '.join(one.above_half_issues)}" for name, one in effects.items()]
+    above = "; ".join(line for line, one in zip(listed, effects.values(), strict=True) if one.above_half_issues)
+    note = f"Issues above 50 points: {above or 'none'}."
+    title = f"A single contrary argument {where}, in percentage points"
+    return by_model(analysis, names, title, columns, cells, note=note, source="figure 5")
+
+
+def counter(analysis: Analysis, names: Names) -> Section:
+    """Shifts against the arguments (table 3)."""
+    columns = [
+        Column("Shifts", "count"),
+        Column("Of", "count"),
+        Column("Interval leaves out 0", "count"),
+        Column("Mean size", "points"),
+    ]
+    cells: dict[str, list[Cell]] = {
+        name: [one.count, one.compared, one.clear, one.mean]
+        for name, one in ((name, model.counter_shifts) for name, model in analysis.models.items())
+    }
+    table = by_model(analysis, names, "Shifts against the arguments", columns, cells, source="table 3")
+    rows: list[list[Cell]] = [
+        [names.model(model.name), one.issue, LABELS[one.condition], one.shift, "yes" if one.clear else "no"]
+        for model in analysis.models.values()
+        for one in model.counter_shifts.shifts
+    ]
+    heads = [Column("Model"), Column("Issue"), Column("Arguments shown"), Column("Shift of the pro share", "points")]
+    listed = Table("Each shift against the arguments", [*heads, Column("Interval leaves out 0")], rows)
+    exhibits: list[Exhibit] = [Prose(_COUNTER), table, *([listed] if rows else []), Method(_CHANCE)]
+    return Section("counter", "Shifts against the arguments", exhibits)
+
+
+_COUNTER = "Issues on which one-sided arguments moved the answers towards the side they argue against."
+_CHANCE = (
+    "Where a share hardly moves, chance alone puts about half of all shifts on the wrong side of zero: the count of "
+    "those whose interval leaves out 0 is the one to read."
+)

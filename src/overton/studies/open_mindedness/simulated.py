@@ -1,0 +1,291 @@
+"""A respondent whose truth is known: it leans, arguments move it, and letter and order pull at it.
+
+    logit P(pro) = lean of the issue + pro share of the arguments * susceptibility_pro
+                   - con share of the arguments * susceptibility_con
+                   + letter, where A is the pro side, else - letter
+                   + first, where the pro position is named first, else - first
+                   + request, where the closing request names pro's letter first, else - request
+                   + last, where the last argument is pro, - last where it is con
+
+It refuses first, with its refusal rate. `measures.respondent` fits the same model to answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, isfinite
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from overton.calls import Draw, Reply, Request
+from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.studies.open_mindedness.items import Issue, Side
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+__all__ = ["OpenMinded", "Parameters", "chances"]
+
+NAME = "simulated/open-minded"
+
+_REFUSAL = "I would rather not choose a side on this question."
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the respondent is like; logits, but for the refusal rates, which are probabilities.
+
+    `leans` gives the lean of issues by id; `lean` that of all others; without it each is drawn from a normal
+    distribution with mean 0 and standard deviation `lean_spread`, from the issue's id and `seed` alone.
+    """
+
+    lean: float | None = None
+    leans: dict[str, float] = {}
+    lean_spread: float = 1.0
+    susceptibility_pro: float = 2.0
+    susceptibility_con: float = 2.0
+    letter: float = 0.0
+    first: float = 0.0
+    request: float = 0.0
+    last: float = 0.0
+    refusal: float = 0.0
+    refusal_with_arguments: float = 0.0
+    seed: int = 0
+
+    def lean_of(self, issue: str) -> float:
+        """The lean of an issue, in logits."""
+        if issue in self.leans:
+            return self.leans[issue]
+        if self.lean is not None:
+            return self.lean
+        # Moved off the ends of [0, 1), where the normal quantile is infinite.
+        chance = (Draw(f"{self.seed}/lean/{issue}").uniform() * 2**53 + 0.5) / (2**53 + 1)
+        return NormalDist().inv_cdf(chance) * self.lean_spread
+
+    @classmethod
+    def from_args(cls, args: Mapping[str, str], issues: Sequence[Issue] = ()) -> Parameters:
+        """Parameters from words, as on a command line; `lean.ISSUE` is the lean of one issue.
+
+        Raises:
+            InputError: an unknown name, or a value that is not a number in its range.
+        """
+        problems: list[Problem] = []
+        known: dict[str, Any] = {}
+        leans: dict[str, float] = {}
+        ids = {issue.id for issue in issues}
+        for name, text in args.items():
+            value = _number(name, text, problems)
+            if name.startswith("lean.") and name.removeprefix("lean.") in ids:
+                leans[name.removeprefix("lean.")] = value
+            elif name.startswith("lean."):
+                problems.append(Problem(NAME, name, f"there is no issue {name.removeprefix('lean.')!r}"))
+            elif name in cls.__struct_fields__ and name != "leans":
+                known[name] = value
+            else:
+                names = ", ".join(field for field in cls.__struct_fields__ if field != "leans")
+                problems.append(Problem(NAME, name, f"there is no such parameter; there are {names} and lean.ISSUE"))
+        if problems:
+            raise InputError(problems)
+        return cls(**known, leans=leans)
+
+
+def _number(name: str, text: str, problems: list[Problem]) -> Any:
+    try:
+        value = int(text) if name == "seed" else float(text)
+    except ValueError:
+        problems.append(Problem(NAME, name, f"{text!r} is not a {'whole ' if name == 'seed' else ''}number"))
+        return 0
+    if not isfinite(value):
+        problems.append(Problem(NAME, name, "must be finite"))
+    elif name.startswith("refusal") and not 0 <= value <= 1:
+        problems.append(Problem(NAME, name, f"{text} is not a probability, 0 to 1"))
+    elif name == "lean_spread" and value < 0:
+        problems.append(Problem(NAME, name, "must be 0 or more"))
+    return value
+
+
+class _Question(NamedTuple):
+    text: str
+    issue: str
+    a_is: Side
+    pro_first: bool
+
+
+class _Seen(NamedTuple):
+    """What the respondent read in a prompt. `arguments` are +1 for pro and -1 for con, in the order shown."""
+
+    question: _Question
+    arguments: tuple[int, ...]
+    a_first: bool | None
+
+
+class OpenMinded:
+    """Answers open-mindedness prompts as a respondent with known parameters would; an `Answerer`.
+
+    It reads nothing but the prompt's text, and its randomness follows from the request's seed.
+
+    Raises:
+        InputError: two issues share a paraphrase, or one issue has it twice with another letter or order, so that a
+            prompt would not say which is meant.
+    """
+
+    name = NAME
+    holds_form = False
+
+    def __init__(self, issues: Sequence[Issue], parameters: Parameters | None = None) -> None:
+        self.parameters = parameters or Parameters()
+        self._questions: dict[str, list[_Question]] = {}
+        self._arguments: dict[str, dict[str, list[tuple[str, int]]]] = {}
+        self._leans = {issue.id: self.parameters.lean_of(issue.id) for issue in issues}
+        for issue in issues:
+            self._learn(issue)
+
+    @classmethod
+    def from_args(cls, issues: Sequence[Issue], args: Mapping[str, str]) -> OpenMinded:
+        """A respondent with parameters given as words; see `Parameters.from_args`."""
+        return cls(issues, Parameters.from_args(args, issues))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        values = msgspec.structs.asdict(self.parameters)
+        values["leans"] = dict(sorted(self.parameters.leans.items()))
+        return f"{NAME} {msgspec.json.encode(values, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer the last user message.
+
+        Raises:
+            RejectedError: the prompt holds no paraphrase of the issues that it knows.
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{NAME} draws its answers from the request's seed, and there is none")
+        prompt = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
+        seen = self._read(prompt)
+        refuse, pro = self._chances(seen)
+        draw = Draw(f"{request.seed}/answer").words(2)
+        if draw[0] / 2**64 < refuse:
+            return Reply(_REFUSAL)
+        is_pro = draw[1] / 2**64 < pro
+        return Reply("position <<A>>" if is_pro == (seen.question.a_is == "pro") else "position <<B>>")
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def chances(self, prompt: str) -> tuple[float, float]:
+        """The probabilities that it refuses this prompt, and that it takes the pro side if it does not."""
+        return self._chances(self._read(prompt))
+
+    def _chances(self, seen: _Seen) -> tuple[float, float]:
+        one = self.parameters
+        letter = 1 if seen.question.a_is == "pro" else -1
+        logit = self._leans[seen.question.issue] + one.letter * letter
+        logit += one.first if seen.question.pro_first else -one.first
+        if seen.a_first is not None:
+            logit += one.request * letter * (1 if seen.a_first else -1)
+        if not seen.arguments:
+            return one.refusal, _logistic(logit)
+        pro_share = seen.arguments.count(1) / len(seen.arguments)
+        logit += pro_share * one.susceptibility_pro - (1 - pro_share) * one.susceptibility_con
+        return one.refusal_with_arguments, _logistic(logit + one.last * seen.arguments[-1])
+
+    def _learn(self, issue: Issue) -> None:
+        for template, paraphrase in enumerate(issue.paraphrases, start=1):
+            question = _Question(paraphrase.text, issue.id, paraphrase.orientation, template <= 3)
+            same = self._questions.setdefault(_first_line(question.text), [])
+            for other in same:
+                if other.text == question.text and other != question:
+                    raise InputError(
+                        [Problem(issue.id, f"paraphrases[{template - 1}]", f"has the words of one of {other.issue}'s")]
+                    )
+            same.append(question)
+        shown = self._arguments[issue.id] = {}
+        for side, arguments in ((1, issue.pros), (-1, issue.cons)):
+            for argument in arguments:
+                shown.setdefault(_first_line(argument.text), []).append((argument.text, side))
+
+    def _read(self, prompt: str) -> _Seen:
+        """Find the question and the arguments by their first lines, which begin lines of the prompt."""
+        starts = _line_starts(prompt)
+        question, place = self._question(prompt, starts)
+        known = self._arguments[question.issue]
+        arguments = []
+        end = 0
+        for start, line in starts:
+            if start >= place:
+                break
+            if start >= end and line in known:
+                found = _longest(prompt, start, known[line])
+                if found:
+                    end = start + len(found[0])
+                    arguments.append(found[1])
+        a, b = prompt.find("<<A>>", place), prompt.find("<<B>>", place)
+        return _Seen(question, tuple(arguments), a < b if a >= 0 and b >= 0 else None)
+
+    def _question(self, prompt: str, starts: list[tuple[int, str]]) -> tuple[_Question, int]:
+        """The question stands last, so that no argument that quotes one is taken for it."""
+        for start, line in reversed(starts):
+            fitting = [one for one in self._questions.get(line, ()) if prompt.startswith(one.text, start)]
+            if fitting:
+                return max(fitting, key=lambda one: len(one.text)), start
+        raise RejectedError("unknown prompt", f"{NAME} finds no paraphrase of its issues in the prompt")
+
+
+def _line_starts(prompt: str) -> list[tuple[int, str]]:
+    starts, start = [], 0
+    for line in prompt.split("\n"):
+        starts.append((start, line))
+        start += len(line) + 1
+    return starts
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _longest(prompt: str, start: int, texts: list[tuple[str, int]]) -> tuple[str, int] | None:
+    fitting = [one for one in texts if prompt.startswith(one[0], start)]
+    return max(fitting, key=lambda one: len(one[0])) if fitting else None
+
+
+def _logistic(logit: float) -> float:
+    return 1 / (1 + exp(-logit)) if logit >= 0 else exp(logit) / (1 + exp(logit))
+
+
+def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same probabilities as `OpenMinded.chances`, for all records at once, from their columns.
+
+    Needs `issue`, `arguments`, `last_argument`, `a_is`, `pro_first` and `a_first`; gives two arrays, one value a row:
+    that the trial is refused, and that the answer is pro if it is not.
+    """
+    import numpy as np
+    import polars as pl
+
+    def sign(condition: pl.Expr) -> pl.Expr:
+        return pl.when(condition).then(1.0).otherwise(-1.0)
+
+    leans = {issue: parameters.lean_of(issue) for issue in records["issue"].unique().sort()}
+    shown = pl.col("arguments").list.len()
+    pros = pl.col("arguments").list.eval(pl.element().str.starts_with("pro-")).list.sum() / shown
+    letter = sign(pl.col("a_is") == "pro")
+    argued = shown > 0
+    logit = (
+        pl.col("issue").replace_strict(leans, return_dtype=pl.Float64)
+        + parameters.letter * letter
+        + parameters.first * sign(pl.col("pro_first"))
+        + parameters.request * letter * sign(pl.col("a_first"))
+        + pl.when(argued)
+        .then(
+            pros * parameters.susceptibility_pro
+            - (1 - pros) * parameters.susceptibility_con
+            + parameters.last * sign(pl.col("last_argument") == "pro")
+        )
+        .otherwise(0.0)
+    )
+    refuse = pl.when(argued).then(parameters.refusal_with_arguments).otherwise(parameters.refusal)
+    made = records.select(refuse=refuse, logit=logit)
+    return made["refuse"].to_numpy(), np.asarray(1 / (1 + np.exp(-made["logit"].to_numpy())))

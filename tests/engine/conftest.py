@@ -1,0 +1,114 @@
+"""Answerers under a test's control, and desks with a journal in a temporary folder."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from overton.calls import Price, Reply, Request, Settings, Trial, user
+from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits, Outcomes, Pacer, Patience
+from overton.engine.desk import TrialAsk
+
+
+class Row(msgspec.Struct, frozen=True):
+    """The record of these tests."""
+
+    trial: str
+    answer: str
+
+
+@dataclass
+class Puppet:
+    """An answerer that does what the test says; `asked` holds the text of every attempt, in order."""
+
+    behave: Callable[[str, int], Awaitable[Reply]]
+    name: str = "test/puppet"
+    identity: str = "test/puppet"
+    holds_form: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    async def answer(self, request: Request) -> Reply:
+        text = request.messages[-1].content
+        self.asked.append(text)
+        return await self.behave(text, self.asked.count(text))
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+@dataclass
+class Bench:
+    """Makes desks on one journal, and closes what it made."""
+
+    path: Path
+    journals: list[Journal] = field(default_factory=list)
+
+    def desk(self, *, retry_failed: bool = False, patience: Patience | None = None, **more: Any) -> Desk:
+        journal = Journal(self.path, retry_failed=retry_failed)
+        self.journals.append(journal)
+        limits = more.pop("limits", Limits())
+        return Desk(journal, Budget(limits), patience or Patience(4, 0.001, 0.002), **more)
+
+    def close(self) -> None:
+        while self.journals:
+            self.journals.pop().close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "journal.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def puppet() -> Callable[..., Puppet]:
+    async def echo(text: str, attempt: int) -> Reply:
+        return Reply(f"re: {text}")
+
+    def make(behave: Callable[[str, int], Awaitable[Reply]] = echo, **more: Any) -> Puppet:
+        return Puppet(behave, **more)
+
+    return make
+
+
+@pytest.fixture
+def bind() -> Callable[..., Bound]:
+    def make(answerer: Any, *, most: int = 8, price: Price | None = None, **settings: Any) -> Bound:
+        return Bound(answerer, Settings(**settings), Pacer(most), price)
+
+    return make
+
+
+@pytest.fixture
+def asking() -> Callable[..., TrialAsk]:
+    def make(desk: Desk, bound: Bound, trial: str = "t", **bindings: Bound) -> TrialAsk:
+        return TrialAsk(desk, trial, {"subject": bound, **bindings})
+
+    return make
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> SimpleNamespace:
+    """A study of one question a trial: `trials(count, items)`, `conduct`, and `lane(bound, trials)`."""
+
+    def trials(count: int, items: int = 1) -> list[Trial]:
+        return [Trial(f"i{k * items // count}/r{k}", f"i{k * items // count}", 0) for k in range(count)]
+
+    async def conduct(trial: Trial, ask: Any) -> list[Row]:
+        reply = await ask("subject", (user(trial.name),))
+        return [Row(trial.name, reply.text)]
+
+    def lane(bound: Bound, planned: list[Trial], **more: Any) -> Lane:
+        from collections import Counter
+
+        outcomes = Outcomes(tmp_path / "parts", Row, {"model": bound.answerer.name}, **more)
+        return Lane({"subject": bound}, lambda: planned, outcomes, Counter(trial.item for trial in planned))
+
+    return SimpleNamespace(trials=trials, conduct=conduct, lane=lane, Row=Row)

@@ -1,0 +1,103 @@
+"""Two calls are the same exactly when nothing that was asked, or where, differs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overton.calls import Form, Settings, system, user
+from overton.engine.identity import Identity, Place, call_seed, differing_parts, digest, identify
+
+PLACE = Place("i/c/w1/t1/r1", "subject", 0, "openai/gpt-4o")
+MESSAGES = (user("Hello"),)
+SETTINGS = Settings(temperature=1.0, max_tokens=10)
+FORM = Form(choices=("A", "B"))
+HERE = identify(PLACE, MESSAGES, SETTINGS, FORM)
+
+
+def test_an_identity_is_what_it_always_was() -> None:
+    assert str(HERE) == "85906db7b034b6ebbfcb7cb5d9927897ba751a1072dcd51f17583074dc78015f10474babaa2fcff1"
+    assert call_seed(HERE, 7) == 1801577563
+    assert digest({"b": 1, "a": [1, 2]}) == "f587f5091b5841a33f9e6dafdf1f5e45"
+
+
+@pytest.mark.parametrize(
+    "change", [{"trial": "i/c/w1/t1/r2"}, {"speaker": "judge"}, {"number": 1}, {"answerer": "openai/gpt-4o-mini"}]
+)
+def test_another_place_is_another_slot(change: dict[str, object]) -> None:
+    other = identify(PLACE._replace(**change), MESSAGES, SETTINGS, FORM)
+    assert other.slot != HERE.slot
+    assert other.content == HERE.content
+
+
+@pytest.mark.parametrize(
+    ("parts", "other"),
+    [
+        (["messages"], ((user("Hello!"),), SETTINGS, FORM)),
+        (["messages"], ((system("Hello"),), SETTINGS, FORM)),
+        (["messages"], ((*MESSAGES, user("")), SETTINGS, FORM)),
+        (["settings"], (MESSAGES, Settings(temperature=0.9, max_tokens=10), FORM)),
+        (["settings"], (MESSAGES, Settings(temperature=1.0, max_tokens=10, extra={"k": 1}), FORM)),
+        (["form"], (MESSAGES, SETTINGS, None)),
+        (["form"], (MESSAGES, SETTINGS, Form(choices=("B", "A")))),
+        (["messages", "form"], ((user("x"),), SETTINGS, None)),
+    ],
+)
+def test_other_content_in_the_same_slot_says_which_part_differs(parts: list[str], other: tuple) -> None:  # type: ignore[type-arg]
+    identity = identify(PLACE, *other)
+    assert identity.slot == HERE.slot
+    assert differing_parts(identity.content, HERE.content) == parts
+
+
+def test_a_message_split_in_two_is_other_content() -> None:
+    assert identify(PLACE, (user("ab"), user("c")), SETTINGS, None) != identify(
+        PLACE, (user("a"), user("bc")), SETTINGS, None
+    )
+
+
+@given(st.dictionaries(st.text(max_size=5), st.integers(-5, 5) | st.text(max_size=5), max_size=6), st.randoms())
+def test_the_order_of_keys_means_nothing(extra: dict[str, object], random: object) -> None:
+    shuffled = list(extra.items())
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one = identify(PLACE, MESSAGES, Settings(extra=extra), Form(schema=extra))
+    other = identify(PLACE, MESSAGES, Settings(extra=dict(shuffled)), Form(schema=dict(shuffled)))
+    assert one == other
+    assert digest(extra) == digest(dict(shuffled))
+
+
+def test_seeds_differ_by_call_and_by_seed_and_fit_31_bits() -> None:
+    identities = [identify(PLACE._replace(number=number), MESSAGES, SETTINGS, FORM) for number in range(500)]
+    seeds = {call_seed(identity, seed) for identity in identities for seed in (0, 1)}
+    assert len(seeds) > 990
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_identities_do_not_depend_on_the_hash_seed() -> None:
+    script = (
+        "from overton.calls import *; from overton.engine.identity import *\n"
+        "s = Settings(extra={c: {d: 1 for d in {'p', 'q', 'r'}} for c in {'x', 'y', 'z', 'w'}})\n"
+        "i = identify(Place('t', 's', 0, 'm'), [user('u')], s, Form(schema={k: 1 for k in {'a', 'b', 'c'}}))\n"
+        "print(i, call_seed(i, 3))"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(said) == 1
+
+
+def test_differing_parts_of_the_same_content_are_none() -> None:
+    assert differing_parts(HERE.content, HERE.content) == []
+    assert isinstance(HERE, Identity)

@@ -1,0 +1,305 @@
+"""The journal keeps what it was given, says what is wrong, and can be copied once closed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from overton.calls import Failure, Form, Reply, Settings, Usage, user
+from overton.engine import Journal, entries
+from overton.engine import journal as room
+from overton.engine.identity import Place, identify
+from overton.engine.journal import Entry
+from overton.errors import JournalError, RunLocked, RunMismatch
+
+HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"
+
+
+def entry(trial: str, outcome: Reply | Failure | None = None, *, said: str = "q", number: int = 0) -> Entry:
+    place = Place(trial, "subject", number, "test/model")
+    return Entry(identify(place, (user(said),), Settings(), None), place, outcome or Reply(f"re: {trial}"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.db"
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The writer's file may not grow: what a full disk looks like to SQLite."""
+    connect = room._connect
+
+    def full(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA max_page_count=2")
+        return connection
+
+    monkeypatch.setattr(room, "_connect", full)
+    yield
+    monkeypatch.undo()
+
+
+async def written(path: Path, *given: Entry, retry_failed: bool = False) -> None:
+    journal = Journal(path, retry_failed=retry_failed)
+    for one in given:
+        await journal.append(one)
+    journal.close()
+
+
+async def test_what_is_appended_is_recalled_by_a_later_session(path: Path) -> None:
+    outcomes = [
+        Reply("position <<A>>", usage=Usage(12, 3), model="m-1"),
+        Reply(HOSTILE, finish="length", refused=True),
+        Failure("too long", HOSTILE, 4),
+    ]
+    given = [entry(f"t{k}", outcome) for k, outcome in enumerate(outcomes)]
+    await written(path, *given)
+    assert list(entries(path)) == given
+    journal = Journal(path)
+    assert len(journal) == 3
+    assert [journal.recall(one.identity) for one in given] == outcomes
+    assert journal.recall(entry("never").identity) is None
+    journal.close()
+
+
+async def test_many_outcomes_keep_the_order_in_which_they_came(path: Path) -> None:
+    given = [entry(f"t{k * 7 % 5003}") for k in range(5003)]
+    await written(path, *given)
+    assert [one.place.trial for one in entries(path)] == [one.place.trial for one in given]
+
+
+async def test_other_content_in_the_same_place_is_a_mismatch_that_names_it(path: Path) -> None:
+    await written(path, entry("i/c/r1"))
+    journal = Journal(path)
+    place = Place("i/c/r1", "subject", 0, "test/model")
+    with pytest.raises(RunMismatch, match=r"i/c/r1.*ask 0 of subject.*messages and form differ"):
+        journal.recall(identify(place, (user("other"),), Settings(), Form(choices=("A",))))
+    with pytest.raises(RunMismatch, match="its settings differ"):
+        journal.recall(identify(place, (user("q"),), Settings(temperature=1), None))
+    journal.close()
+
+
+async def test_failures_are_recalled_unless_they_are_to_be_retried(path: Path) -> None:
+    failed = entry("t", Failure("timeout", "too slow", 8))
+    await written(path, failed, entry("u"))
+    journal = Journal(path)
+    assert journal.recall(failed.identity) == failed.outcome
+    journal.close()
+    journal = Journal(path, retry_failed=True)
+    assert journal.recall(failed.identity) is None
+    assert journal.recall(entry("u").identity) is not None
+    journal.close()
+
+
+async def test_the_later_outcome_of_a_slot_counts(path: Path) -> None:
+    await written(path, entry("t", Failure("timeout", "too slow")), entry("u", Failure("timeout", "too slow")))
+    await written(path, entry("t", Reply("at last")), retry_failed=True)
+    for retry_failed in (False, True):
+        journal = Journal(path, retry_failed=retry_failed)
+        assert journal.recall(entry("t").identity) == Reply("at last")
+        assert journal.failed == 1
+        journal.close()
+
+
+async def test_failed_counts_the_calls_whose_last_outcome_is_a_failure(path: Path) -> None:
+    journal = Journal(path)
+    assert journal.failed == 0
+    await journal.append(entry("t", Failure("timeout", "")))
+    await journal.append(entry("u", Failure("timeout", "")))
+    await journal.append(entry("v"))
+    assert journal.failed == 2
+    journal.close()
+    journal = Journal(path, retry_failed=True)
+    await journal.append(entry("t", Reply("at last")))
+    await journal.append(entry("u", Failure("timeout", "again")))
+    assert journal.failed == 1
+    journal.close()
+
+
+async def test_another_process_is_told_that_the_run_is_locked(path: Path) -> None:
+    journal = Journal(path)
+    script = (
+        "import sys; from pathlib import Path; from overton.engine import Journal; from overton.errors import RunLocked\n"
+        "try: Journal(Path(sys.argv[1])).close()\n"
+        "except RunLocked as error: sys.exit(f'locked: {error}')\n"
+    )
+
+    def other() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False, timeout=60
+        )
+
+    refused = other()
+    assert refused.returncode == 1
+    assert "locked: " in refused.stderr
+    assert str(path.parent) in refused.stderr
+    with pytest.raises(RunLocked):
+        Journal(path)
+    journal.close()
+    assert other().returncode == 0
+
+
+@pytest.mark.parametrize("damage", ["text", "cut", "scrambled"])
+async def test_a_damaged_file_is_a_journal_error_that_names_it(path: Path, damage: str) -> None:
+    await written(path, *[entry(f"t{k}", Reply("x" * 3000)) for k in range(200)])
+    whole = path.read_bytes()
+    if damage == "text":
+        path.write_text("not a database, and long enough that nobody takes it for an empty one" * 20)
+    elif damage == "cut":
+        path.write_bytes(whole[: len(whole) // 2 // 4096 * 4096])
+    else:
+        path.write_bytes(whole[:4096] + bytes(reversed(whole[4096:])))
+    with pytest.raises(JournalError, match=r"journal\.db"):
+        Journal(path).close()
+    with pytest.raises(JournalError, match=r"journal\.db"):
+        list(entries(path))
+    if damage == "text":
+        path.unlink()
+        Journal(path).close()  # the lock was given back
+
+
+async def test_damage_met_while_recalling_is_a_journal_error(path: Path) -> None:
+    await written(path, entry("t"), entry("u"))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE calls SET outcome = '{\"text\": 3' WHERE trial = 't'")
+    connection.close()
+    journal = Journal(path)
+    with pytest.raises(JournalError, match=r"journal\.db"):
+        journal.recall(entry("t").identity)
+    assert journal.recall(entry("u").identity) == Reply("re: u")
+    journal.close()
+
+
+async def test_a_journal_of_another_format_is_refused_and_left_as_it_is(path: Path) -> None:
+    await written(path, entry("t"))
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version=99")
+    connection.close()
+    with pytest.raises(JournalError, match="format 99"):
+        Journal(path)
+    with pytest.raises(JournalError, match="format 99"):
+        Journal(path)
+
+
+def test_entries_of_no_journal_is_an_error_and_makes_no_file(path: Path) -> None:
+    with pytest.raises(JournalError, match="no such journal"):
+        list(entries(path))
+    assert not path.exists()
+
+
+async def test_closed_it_is_one_file_that_opens_read_only(path: Path, tmp_path: Path) -> None:
+    await written(path, entry("t"))
+    assert {file.name for file in tmp_path.iterdir()} - {"journal.lock"} == {"journal.db"}
+    elsewhere = tmp_path / "mailed" / "copy.db"
+    elsewhere.parent.mkdir()
+    shutil.copy(path, elsewhere)
+    elsewhere.chmod(0o444)
+    elsewhere.parent.chmod(0o555)
+    try:
+        assert [one.place.trial for one in entries(elsewhere)] == ["t"]
+        with sqlite3.connect(f"{elsewhere.as_uri()}?immutable=1", uri=True) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        connection.close()
+    finally:
+        elsewhere.parent.chmod(0o755)
+
+
+async def test_what_is_committed_outlives_a_process_that_never_closes(path: Path) -> None:
+    script = (
+        "import asyncio, os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from test_journal import entry; from overton.engine import Journal\n"
+        "async def go():\n"
+        "    journal = Journal(Path(sys.argv[1]))\n"
+        "    await journal.append(entry('kept'))\n"
+        "    while not journal._written: await asyncio.sleep(0.001)\n"
+        "    os._exit(9)\n"
+        "asyncio.run(go())\n"
+    )
+    folder = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", script, str(path), folder], check=False, timeout=60)
+    assert done.returncode == 9
+    assert [one.place.trial for one in entries(path)] == ["kept"]
+    journal = Journal(path)
+    assert journal.recall(entry("kept").identity) == Reply("re: kept")
+    journal.close()
+
+
+async def test_a_full_disk_is_a_journal_error_and_what_was_written_is_safe(path: Path, broken: None) -> None:
+    journal = Journal(path)
+    with pytest.raises(JournalError, match="full.*Free some space"):
+        for k in range(100_000):
+            await journal.append(entry(f"t{k}", Reply("x" * 5000)))
+    with pytest.raises(JournalError, match="full"):
+        await journal.append(entry("more"))
+    with pytest.raises(JournalError, match="full"):
+        journal.close()
+    journal = Journal(path)
+    journal.close()
+
+
+async def test_a_full_disk_found_at_the_very_end_is_a_journal_error_too(path: Path, broken: None) -> None:
+    journal = Journal(path)
+    await journal.append(entry("t", Reply("x" * 50_000)))
+    with pytest.raises(JournalError, match="full"):
+        journal.close()
+
+
+async def test_a_writer_that_cannot_even_open_the_file_is_a_journal_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal_connect, opened = room._connect, []
+
+    def once(path: Path) -> sqlite3.Connection:
+        if opened:
+            raise sqlite3.OperationalError("unable to open database file")
+        opened.append(path)
+        return journal_connect(path)
+
+    monkeypatch.setattr(room, "_connect", once)
+    journal = Journal(path)
+    with pytest.raises(JournalError, match="unable to open"):
+        for k in range(100_000):
+            await journal.append(entry(f"t{k}"))
+    with pytest.raises(JournalError, match="unable to open"):
+        journal.close()
+
+
+async def test_an_outcome_that_cannot_be_encoded_is_an_error_and_no_silence(path: Path) -> None:
+    journal = Journal(path)
+    await journal.append(entry("t", Reply("half a pair: \ud800")))
+    with pytest.raises(JournalError, match="surrogates"):
+        journal.close()
+
+
+async def test_nothing_can_be_appended_after_the_close(path: Path) -> None:
+    journal = Journal(path)
+    journal.close()
+    with pytest.raises(JournalError, match="closed"):
+        await journal.append(entry("late"))
+
+
+async def test_someone_who_reads_the_journal_does_not_hinder_its_close(path: Path) -> None:
+    journal = Journal(path)
+    await journal.append(entry("t"))
+    reader = sqlite3.connect(path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM calls").fetchone()
+    journal.close()
+    reader.close()
+    assert [one.place.trial for one in entries(path)] == ["t"]
+    Journal(path).close()
+    assert not path.with_name("journal.db-wal").exists()
+
+
+async def test_the_memory_of_a_session_holds_no_outcome(path: Path) -> None:
+    await written(path, *[entry(f"t{k}", Reply("x" * 4000)) for k in range(300)])
+    journal = Journal(path)
+    assert all(isinstance(slot, bytes) and isinstance(row, int) for slot, row in journal._rows.items())
+    journal.close()
