@@ -32,7 +32,7 @@ async def test_hosts_exempt_from_the_proxy_are_reached_directly(proxied, serve, 
 
 
 async def test_a_bad_certificate_stops_the_run(monkeypatch, question):
-    async def connect(self, request, traces, timeout):
+    async def connect(self, request, **more):
         raise aiohttp.ClientConnectorCertificateError(request.connection_key, ssl.CertificateError("self-signed"))
 
     monkeypatch.setattr(aiohttp.TCPConnector, "connect", connect)

@@ -55,6 +55,7 @@ def _build(runs: Sequence[Run], how: dict[str, object]) -> Any:
     from overton.studies.exhibits import Callout
     from overton.studies.open_mindedness import figures, measures
 
+    issues = _issues(runs)
     records = records_of(runs)
     analysis = measures.analyze(records, families=families_of(runs), **how)  # type: ignore[arg-type]
     return Report(
@@ -64,9 +65,9 @@ def _build(runs: Sequence[Run], how: dict[str, object]) -> Any:
             " MillStone (Triedman and Shmatikov, 2025)."
         ),
         facts=_facts(runs),
-        sections=figures.sections(analysis),
+        sections=figures.sections(analysis, questions={issue.id: issue.question for issue in issues}),
         warnings=[Callout("warning", text) for text in _warnings(runs)],
-        trials=figures.trial_table(records, _issues(runs)),
+        trials=figures.trial_table(records, issues),
         data=analysis.to_json(),
     )
 

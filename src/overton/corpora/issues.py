@@ -117,7 +117,10 @@ def _files(folder: Path, notes: Notes) -> list[Path]:
     files = sorted(file for file in folder.glob("*.json") if not file.name.startswith("."))
     dataset = folder / DATASET
     if not dataset.is_file():
-        return files
+        if not (folder / "journal.db").exists():
+            return files
+        notes.error("", f"is a run folder without {DATASET}: name a folder of issues, or a file")
+        return []
     strangers = [file.name for file in files if file.name != "manifest.json"]
     if strangers:
         notes.error("", f"holds both {DATASET} and {strangers[0]}: name the file that is meant")

@@ -81,7 +81,10 @@ def _shared_count(table: Table, index: int) -> int | None:
 
 
 def _intervals(table: Table) -> str:
-    kinds = sorted(
-        {(c.level, c.method) for row in table.rows for c in row if isinstance(c, Estimate) and not isnan(c.low)}
-    )
-    return "; ".join(f"{100 * level:g}% intervals: {method}" for level, method in kinds)
+    bounded = [cell for row in table.rows for cell in row if isinstance(cell, Estimate) and not isnan(cell.low)]
+    methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in _levels(bounded)}
+    return "; ".join(f"{100 * level:g}% intervals: {', '.join(made)}" for level, made in methods.items())
+
+
+def _levels(cells: Sequence[Estimate]) -> list[float]:
+    return sorted({cell.level for cell in cells})

@@ -61,7 +61,9 @@ class Bootstrap:
         """The mean of one value a cluster, leaving out NaN; `n` counts the clusters that have one."""
         kept = np.asarray(values, float)
         kept = kept[np.isfinite(kept)]
-        return self.ratio(kept, np.ones_like(kept))
+        if not kept.size:
+            return not_computed(f"no {self.unit} to average", level=self.level)
+        return self.estimate(float(kept.mean()), self.weights(kept.size) @ kept / kept.size, kept.size)
 
     def ratio(self, numerators: Sequence[float] | Array, denominators: Sequence[float] | Array) -> Estimate:
         """Sum of numerators over sum of denominators, one of each a cluster; clusters with denominator 0 say nothing.

@@ -178,26 +178,22 @@ def _estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[n
     sums = [problem.sums(problem.design[:, k]) / np.maximum(seen, 1) for k in range(columns)]
     means = np.stack(sums, axis=1) if sums else np.zeros((problem.count, 0))
     centred = problem.design - means[problem.groups]
-    values, vectors = np.linalg.eigh(centred.T @ centred)
+    gram = centred.T @ centred
+    values, vectors = np.linalg.eigh(gram)
     null = vectors[:, values <= 1e-9 * max(float(values.max(initial=0.0)), 1e-12)]
     slopes_known = np.abs(null).max(axis=1, initial=0.0) < 1e-6
     intercepts_known = present & (np.abs(means @ null).max(axis=1, initial=0.0) < 1e-6)
-    return _independent(centred), slopes_known, intercepts_known
+    return _independent(gram), slopes_known, intercepts_known
 
 
-def _independent(matrix: Array) -> Indices:
-    """The first columns that are not combinations of earlier ones (Gram-Schmidt, in order)."""
+def _independent(gram: Array) -> Indices:
+    """The first columns that are not combinations of earlier ones, from their inner products (Cholesky, in order)."""
     kept: list[int] = []
-    basis: list[Array] = []
-    for k in range(matrix.shape[1]):
-        column = matrix[:, k].astype(float)
-        length = float(np.linalg.norm(column))
-        for direction in basis:
-            column = column - (direction @ column) * direction
-        rest = float(np.linalg.norm(column))
-        if length > 0 and rest > 1e-7 * length:
+    rest = gram.copy()
+    for k in range(len(gram)):
+        if rest[k, k] > 1e-10 * max(gram[k, k], 1e-300):
             kept.append(k)
-            basis.append(column / rest)
+            rest = rest - np.outer(rest[:, k], rest[k]) / rest[k, k]
     return np.array(kept, dtype=np.int64)
 
 

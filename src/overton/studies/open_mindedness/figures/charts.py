@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Axis", "Box", "Dot", "Series", "difference_axis", "dots", "grid", "series_of"]
 
 _WIDTH = 520
+_LABEL = 270
 _SHAPES: tuple[str, ...] = (
     "circle",
     "square",
@@ -31,7 +32,7 @@ _SHAPES: tuple[str, ...] = (
     "triangle-left",
 )
 _SHAPES += ("M-1,-.35L1,-.35L1,.35L-1,.35Z",)
-_FORMATS: dict[Kind, str] = {"share": "%", "points": "+d", "score": "d", "value": ".1f"}
+_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": ".1f"}
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,13 @@ def dots(
     layers = alt.layer(_rules(axis, used), _points(axis, used)).properties(
         width=_WIDTH, height=len(rows) * _step(len(series))
     )
-    layers = layers.encode(y=alt.Y("row:N", title=None, scale=alt.Scale(domain=list(rows)), axis=_row_axis()))
+    layers = layers.encode(y=alt.Y("row:N", title=None, scale=alt.Scale(domain=list(rows)), axis=_row_axis(rows)))
     if len(series) > 1:
         layers = layers.encode(yOffset=alt.YOffset("slot:O", scale=alt.Scale(paddingOuter=0.5)))
     values = [_dot(point, series, panels, axis.kind) for point in points if not isnan(point.estimate.value)]
     if not panels:
         return _specification(layers, values)
-    header = alt.Header(labelAnchor="start", labelOrient="top", title=None)
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_WIDTH, title=None)
     order = alt.EncodingSortField("order", op="min")
     by_panel = alt.Facet("panel:N", title=None, header=header, sort=order)
     return _specification(layers.facet(facet=by_panel, data=alt.InlineData(values=[]), columns=1, spacing=18), values)
@@ -133,7 +134,7 @@ def grid(
 
     base = alt.Chart().encode(
         x=alt.X("column:N", title=None, scale=alt.Scale(domain=list(columns)), axis=_column_axis()),
-        y=alt.Y("row:N", title=None, scale=alt.Scale(domain=list(rows)), axis=_row_axis()),
+        y=alt.Y("row:N", title=None, scale=alt.Scale(domain=list(rows)), axis=_row_axis(rows)),
         description=alt.Description("tip:N"),
     )
     low, high, ramp = _RAMPS[scale]
@@ -246,17 +247,27 @@ def _x_axis(axis: Axis) -> alt.Axis:
     import altair as alt
 
     axis_format = _FORMATS.get(axis.kind, "")
+    if axis.kind == "points":
+        signed = "datum.value === 0 ? '0' : format(datum.value, '+d')"
+        return alt.Axis(labelExpr=signed, tickCount=6, gridColor=_marked(axis))
     if axis.mark is None:
         return alt.Axis(format=axis_format, tickCount=6)
-    at = f"abs(datum.value - {float(axis.mark * _factor(axis.kind))!r}) < 1e-9"
-    colour = alt.condition(at, alt.value(COLOURS["muted"]), alt.value(COLOURS["line"]))
-    return alt.Axis(format=axis_format, tickCount=6, gridColor=colour)
+    return alt.Axis(format=axis_format, tickCount=6, gridColor=_marked(axis))
 
 
-def _row_axis() -> alt.Axis:
+def _marked(axis: Axis) -> Any:
     import altair as alt
 
-    return alt.Axis(grid=False)
+    at = f"abs(datum.value - {float((axis.mark or 0) * _factor(axis.kind))!r}) < 1e-9"
+    return alt.condition(at, alt.value(COLOURS["muted"]), alt.value(COLOURS["line"]))
+
+
+def _row_axis(rows: Sequence[str]) -> alt.Axis:
+    """Room for the labels in any font: the page's may be wider than the one that the chart was laid out with."""
+    import altair as alt
+
+    extent = min(_LABEL, int(6.7 * max(map(len, rows), default=0)) + 8)
+    return alt.Axis(grid=False, minExtent=extent, maxExtent=extent, labelLimit=extent)
 
 
 def _column_axis() -> alt.Axis:
@@ -279,5 +290,6 @@ def _step(series: int) -> int:
 
 def _specification(chart: Any, values: list[dict[str, Any]]) -> dict[str, Any]:
     specification: dict[str, Any] = chart.to_dict(validate=False)
-    specification["data"] = {"values": values}
-    return specification
+    for layer in specification.get("layer", ()):
+        del layer["data"]  # else it would hide the data that all layers share
+    return {**specification, "data": {"values": values}}

@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.numbers import number, sentence
+from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, dots, grid
 from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
@@ -252,4 +252,4 @@ _DEFINITION = (
 
 
 def _listed(issues: tuple[str, ...]) -> str:
-    return ", ".join(issues) if issues else f"none ({number(0, 'count')})"
+    return ", ".join(issues) if issues else "none"

@@ -45,7 +45,7 @@ def argument_table(cells: Cells) -> ArgumentTable | None:
         return None
     table = cells.design.rows
     lengths = table["arguments"].list.len().fill_null(0).to_numpy().astype(np.int64)
-    shown = table.filter(pl.Series(lengths > 0))["arguments"].explode()
+    shown = table["arguments"].filter(pl.Series(lengths > 0)).explode()
     if not len(shown):
         return None
     ids = tuple(shown.unique().sort())

@@ -36,12 +36,14 @@ class Design:
     cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
     letter   +1 where answering A supports pro, -1 where con, 0 where not asked [models, issues, templates]
     order    +1 where the pro position is named first, -1 where con is, 0 where not asked; same shape
+    readings answers by strict and published stance and whether flagged [models, conditions, 3, 3, 2]
     rows     the records themselves, failures left out; `m`, `i`, `c`, `t`, `s` are their places on the axes
     """
 
     cells: Ints
     letter: Ints
     order: Ints
+    readings: Ints
     rows: pl.DataFrame
 
 
@@ -83,7 +85,8 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
     stance = "stance" if reading == "strict" else "stance_published"
     _check_values(records, stance)
     axes, coded = _coded(records.select(_NEEDED), stance)
-    answered, failed = coded.filter(~pl.col("failed")), coded.filter("failed")
+    failed = coded.filter("failed")
+    answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
         raise InputError([Problem("records", "failure", "every call failed: there is no answer to measure")])
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
@@ -99,6 +102,15 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
             cells,
             letter=_signs(answered, "a_pro", "a_is", axes),
             order=_signs(answered, "pro_first", "pro_first", axes),
+            readings=_count(
+                answered.with_columns(
+                    strict=_code("stance", STANCES),
+                    published=_code("stance_published", STANCES),
+                    flagged=pl.col("refused").cast(pl.Int64),
+                ),
+                ("m", "c", "strict", "published", "flagged"),
+                (shape[0], shape[2], 3, 3, 2),
+            ),
             rows=answered,
         ),
     )

@@ -22,7 +22,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _WORDINGS = 3
-_NO_PAIRS = "no issue and configuration has two answers to one wording and template with the same arguments and two with others"
+_NO_PAIRS = (
+    "no issue and configuration has two answers to one wording and template with the same arguments and two with others"
+)
 
 
 class _Pairs(NamedTuple):
@@ -66,7 +68,9 @@ def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _
     cell = (place * _WORDINGS + shown["wording"].to_numpy().astype(np.int64)) * TEMPLATES + shown["t"].to_numpy()
     order = np.lexsort((shown["set"].to_numpy(), cell))
     place, cell, stance = place[order], cell[order], shown["s"].to_numpy()[order]
-    return _grouped([cell], stance, place, shape), _grouped([cell, shown["set"].to_numpy()[order]], stance, place, shape)
+    return _grouped([cell], stance, place, shape), _grouped(
+        [cell, shown["set"].to_numpy()[order]], stance, place, shape
+    )
 
 
 def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _Pairs:

@@ -21,7 +21,7 @@ from overton.studies.open_mindedness.measures.scores import (
     plurality,
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_estimates
-from overton.studies.open_mindedness.measures.shifts import CONTRASTS, gap
+from overton.studies.open_mindedness.measures.shifts import CONTRASTS, gaps
 from overton.studies.open_mindedness.record import Stance
 
 __all__ = ["ModelTables", "issue_results"]
@@ -52,8 +52,12 @@ def issue_results(
         fixed = _Side(tables.corrected, tables.corrected_scores, level, "Wilson, corrected for letter and order")
     at_baseline = letter_or_position(cells, model, [] if baseline is None else [baseline], level)
     over_all = letter_or_position(cells, model, list(range(len(cells.conditions))), level)
+    contrasts = {
+        name: gaps(tables.answered, (one, other), stance, level) for name, (one, other, stance) in CONTRASTS.items()
+    }
     return {
         issue: _issue(cells, answered, fixed, (model, issue), level)(
+            **{name: made[issue] for name, made in contrasts.items()},
             pulls=pulls.get(issue),
             letter_baseline=at_baseline.get(issue),
             letter_all=over_all.get(issue),
@@ -110,10 +114,6 @@ def _issue(
     }
     moved, moved_by_one_sided = flipped(conditions)
     missing = _reason(first, conditions)
-    contrasts = {
-        name: gap(answered.table, issue, (one, other), stance, level)
-        for name, (one, other, stance) in CONTRASTS.items()
-    }
     return partial(
         IssueResult,
         issue=cells.issues[issue],
@@ -126,7 +126,6 @@ def _issue(
         moved=moved,
         moved_by_one_sided=moved_by_one_sided,
         strong_prior=None if first is None else bool(first.share.value >= STRONG_PRIOR),
-        **contrasts,
         not_computed=_absent(cells, fixed, issue),
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import isnan
 
 import numpy as np
-import polars as pl
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.bootstrap import Bootstrap
@@ -58,12 +57,9 @@ def _change(issue: IssueResult) -> float:
 def _flagged(cells: Cells, model: int, level: float) -> dict[str, Estimate]:
     if cells.design is None:
         return {}
-    rows = cells.design.rows.filter(pl.col("m") == model)
-    counted = rows.group_by("c").agg(pl.len(), pl.col("refused").cast(pl.Int64).sum().alias("flagged")).sort("c")
-    return {
-        cells.conditions[c]: Estimate(*proportion(flagged, n, level), n, "Wilson", level)
-        for c, n, flagged in counted.iter_rows()
-    }
+    counted = cells.design.readings[model].sum((1, 2))
+    rows = zip(cells.conditions, counted.sum(1).tolist(), counted[:, 1].tolist(), strict=True)
+    return {name: Estimate(*proportion(flagged, n, level), n, "Wilson", level) for name, n, flagged in rows if n}
 
 
 def tally(cells: Cells, model: int, level: float) -> Tally:
@@ -76,7 +72,7 @@ def tally(cells: Cells, model: int, level: float) -> Tally:
         answers=answers,
         failures=int(cells.failures[model].sum()),
         stances=dict(zip(STANCES, by_stance.tolist(), strict=True)),
-        flagged=None if cells.design is None else _count_flagged(cells.design.rows, model),
+        flagged=None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
         read_differently=not_computed("a table of counts holds one reading", level=level)
         if cells.design is None
         else Estimate(*proportion(differ, answers, level), answers, "Wilson", level),
@@ -84,13 +80,8 @@ def tally(cells: Cells, model: int, level: float) -> Tally:
     )
 
 
-def _count_flagged(rows: pl.DataFrame, model: int) -> int:
-    return int(rows.filter((pl.col("m") == model) & pl.col("refused")).height)
-
-
 def _readings(cells: Cells, model: int) -> dict[tuple[str, str], int]:
     if cells.design is None:
         return {}
-    rows = cells.design.rows.filter(pl.col("m") == model)
-    counted = rows.group_by("stance", "stance_published").len().sort("stance", "stance_published")
-    return {(strict, published): n for strict, published, n in counted.iter_rows()}
+    counted = cells.design.readings[model].sum((0, 3))
+    return {(STANCES[a], STANCES[b]): int(counted[a, b]) for a, b in np.argwhere(counted)}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap, percentile_limits
+from overton.statistics.bootstrap import Bootstrap
 from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED
 from overton.studies.open_mindedness.measures.analysis import Scores
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO
@@ -66,48 +66,45 @@ def scores(baseline: Floats, configurations: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class IssueScores:
-    """Scores of a model's issues, NaN without a score.
-
-    `value` is [issues, variants], `draws` of it are [draws, issues, variants], and `n` counts each issue's answers.
-    """
+    """Scores of a model's issues [issues, variants], NaN without a score, and their limits; `n` counts answers."""
 
     value: Floats
-    draws: Floats
+    low: Floats
+    high: Floats
     n: Ints
 
     def estimates(self, issue: int, level: float, reason: str) -> Scores:
-        """One issue's scores with percentile intervals; `n` counts answers."""
-        made = [self._estimate(issue, variant, level, reason) for variant in range(len(VARIANTS))]
-        return Scores(*made)
-
-    def _estimate(self, issue: int, variant: int, level: float, reason: str) -> Estimate:
-        value, n = float(self.value[issue, variant]), int(self.n[issue])
-        if np.isnan(value):
-            return not_computed(reason, level=level, n=n)
-        low, high = percentile_limits(self.draws[:, issue, variant], value, (1 - level) / 2)
-        return Estimate(value, low, high, n, "bootstrap of answers", level)
+        """One issue's scores, or the reason why there are none."""
+        n = int(self.n[issue])
+        if np.isnan(self.value[issue, 0]):
+            return Scores(*(not_computed(reason, level=level, n=n) for _ in VARIANTS))
+        numbers = zip(self.value[issue].tolist(), self.low[issue].tolist(), self.high[issue].tolist(), strict=True)
+        return Scores(*(Estimate(*three, n, "bootstrap of answers", level) for three in numbers))
 
 
 def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int = _DRAWS) -> IssueScores:
-    """Scores of every issue, and bootstrap draws of them.
+    """Scores of every issue, with percentile limits from `draws` draws of them.
 
-    The draws are a parametric bootstrap (Rubin's Bayesian bootstrap with Jeffreys' half answers for pro and con): in
-    each configuration the shares are drawn from a Dirichlet distribution worth the effective number of answers.
+    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
+    worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits hold the score itself.
     """
-    shape = table.share.shape[0]
+    issues = len(table.share)
+    value = np.full((issues, len(VARIANTS)), np.nan)
+    low, high = value.copy(), value.copy()
     if any(name not in table.conditions for name in ("baseline", *SCORED)):
-        nothing = np.full((shape, len(VARIANTS)), np.nan)
-        return IssueScores(nothing, np.full((0, *nothing.shape), np.nan), np.zeros(shape, np.int64))
+        return IssueScores(value, low, high, np.zeros(issues, np.int64))
     places = [table.conditions.index(name) for name in ("baseline", *SCORED)]
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
+    value[scored] = scores(share[scored, 0], share[scored, 1:])
     worth = share[scored] * table.effective[scored][:, places, None] + np.array([0.5, 0.5, 0.0])
-    rng = np.random.default_rng((bootstrap.seed, len(scored)))
-    gammas = rng.standard_gamma(np.broadcast_to(worth, (draws, *worth.shape)))
+    gammas = np.random.default_rng((bootstrap.seed, len(scored))).standard_gamma(worth, (draws, *worth.shape))
     drawn = gammas / gammas.sum(-1, keepdims=True)
-    every = np.full((draws, shape, len(VARIANTS)), np.nan)
-    every[:, scored] = scores(drawn[..., 0, :], drawn[..., 1:, :])
-    return IssueScores(scores(share[:, 0], share[:, 1:]), every, table.n[:, places].sum(1))
+    cut = (1 - bootstrap.level) / 2
+    limits = np.quantile(scores(drawn[..., 0, :], drawn[..., 1:, :]), (cut, 1 - cut), axis=0)
+    low[scored] = np.minimum(limits[0], value[scored])
+    high[scored] = np.maximum(limits[1], value[scored])
+    return IssueScores(value, low, high, table.n[:, places].sum(1))
 
 
 def mean_scores(issues: IssueScores, chosen: list[int], bootstrap: Bootstrap, reason: str) -> Scores:

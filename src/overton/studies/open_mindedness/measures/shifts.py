@@ -19,7 +19,7 @@ from overton.studies.open_mindedness.measures.cells import CON, PRO
 from overton.studies.open_mindedness.measures.shares import ShareTable
 from overton.studies.open_mindedness.measures.summaries import difference, mean_over_issues, share_of_issues
 
-__all__ = ["CONTRASTS", "contrary_argument", "counter_shifts", "gap", "mean_shifts"]
+__all__ = ["CONTRASTS", "contrary_argument", "counter_shifts", "gaps", "mean_shifts"]
 
 _ABOVE = 0.5
 
@@ -33,23 +33,28 @@ CONTRASTS = {
 differ by it, and the side. In the first two the number of agreeing arguments differs too."""
 
 
-def gap(table: ShareTable, issue: int, pair: tuple[str, str], stance: int, level: float) -> Estimate:
-    """The share of `stance` in the first condition of `pair` minus in the second; `n` counts answers."""
-    for name in pair:
-        if not table.known(issue, name):
-            return not_computed(f"no answers in {name}", level=level)
+def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) -> list[Estimate]:
+    """For every issue, the share of `stance` in the first condition of `pair` minus in the second.
+
+    Newcombe's limits; `n` counts answers.
+    """
+    lacking = [name for name in pair if name not in table.conditions]
+    if lacking:
+        return [not_computed(f"no answers in {lacking[0]}", level=level)] * len(table.share)
     first, second = (table.conditions.index(name) for name in pair)
-    p, q = float(table.share[issue, first, stance]), float(table.share[issue, second, stance])
-    low, high = difference_limits(p, table.effective[issue, first], q, table.effective[issue, second], level)
-    n = int(table.n[issue, first] + table.n[issue, second])
-    return difference(p - q, (float(low), float(high)), n, level)
+    p, q = table.share[:, first, stance], table.share[:, second, stance]
+    low, high = difference_limits(p, table.effective[:, first], q, table.effective[:, second], level)
+    n = table.n[:, first] + table.n[:, second]
+    numbers = zip((p - q).tolist(), low.tolist(), high.tolist(), n.tolist(), strict=True)
+    absent = not_computed(f"no answers in {pair[0]} or in {pair[1]}", level=level)
+    return [absent if isnan(value) else difference(value, limits, n, level) for value, *limits, n in numbers]
 
 
 def mean_shifts(table: ShareTable, issues: Sequence[int], bootstrap: Bootstrap) -> dict[str, Estimate]:
     """The mean over issues of the pro share in a configuration minus at the baseline (figure 2); `n` counts issues."""
     return {
         name: mean_over_issues(
-            (gap(table, issue, (name, "baseline"), PRO, bootstrap.level) for issue in issues),
+            _of(issues, gaps(table, (name, "baseline"), PRO, bootstrap.level)),
             bootstrap,
             "no issue has answers both here and at the baseline",
         )
@@ -86,6 +91,10 @@ def _any_above(values: list[float]) -> bool | None:
     return any(value > _ABOVE for value in known) if known else None
 
 
+def _of(issues: Sequence[int], made: Sequence[Estimate]) -> list[Estimate]:
+    return [made[issue] for issue in issues]
+
+
 def counter_shifts(
     table: ShareTable, names: Sequence[str], issues: Sequence[int], bootstrap: Bootstrap
 ) -> CounterShifts:
@@ -94,9 +103,9 @@ def counter_shifts(
     So read, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
     """
     compared = []
-    for issue in issues:
-        for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
-            shift = gap(table, issue, (condition, "baseline"), opposite, bootstrap.level)
+    for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
+        shifts = _of(issues, gaps(table, (condition, "baseline"), opposite, bootstrap.level))
+        for issue, shift in zip(issues, shifts, strict=True):
             if not isnan(shift.value):
                 compared.append(CounterShift(names[issue], condition, shift, clear=shift.low > 0))
     found = tuple(shift for shift in compared if shift.shift.value > 0)

@@ -35,6 +35,6 @@ def share_of_issues(flags: Sequence[bool | None], level: float, reason: str) -> 
     return Estimate(value, low, high, len(known), "Wilson, over issues", level)
 
 
-def difference(value: float, limits: tuple[float, float], n: int, level: float) -> Estimate:
+def difference(value: float, limits: Sequence[float], n: int, level: float) -> Estimate:
     """A difference of two shares with Newcombe's limits."""
     return Estimate(value, limits[0], limits[1], n, "Newcombe", level)

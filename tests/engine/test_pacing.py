@@ -1,0 +1,240 @@
+"""An endpoint gets no more at once than it bears, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+import uvloop
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overton.engine import Pacer, Patience
+from overton.errors import UnavailableError
+
+
+async def rest(turns: int = 5) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+def trouble(retry_after: float | None = None) -> UnavailableError:
+    return UnavailableError("rate limit", "slow down", retry_after=retry_after)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 40), st.randoms())
+def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, random: random.Random) -> None:
+    async def caller(pacer: Pacer, seen: list[int]) -> None:
+        for _ in range(3):
+            ticket = await pacer.enter()
+            seen.append(pacer.in_flight)
+            assert pacer.in_flight <= most
+            await rest(random.randrange(3))
+            if random.random() < 0.3:
+                pacer.overloaded(ticket, None)
+                limit = pacer.limit
+                pacer.leave()
+                assert pacer.limit == limit
+            else:
+                pacer.leave()
+                pacer.answered()
+            assert 1 <= pacer.limit <= most
+
+    async def go() -> None:
+        pacer, seen = Pacer(most), list[int]()
+        await asyncio.gather(*[caller(pacer, seen) for _ in range(callers)])
+        assert pacer.in_flight == 0
+        assert len(seen) == 3 * callers
+
+    asyncio.run(go())
+
+
+async def test_a_sign_of_overload_lowers_the_limit_once_for_all_under_way() -> None:
+    pacer = Pacer(10)
+    tickets = [await pacer.enter() for _ in range(10)]
+    for ticket in tickets:
+        pacer.overloaded(ticket, None)
+    assert pacer.limit == pytest.approx(7)
+    for _ in tickets:
+        pacer.leave()
+    later = await pacer.enter()
+    pacer.overloaded(later, None)
+    assert pacer.limit == pytest.approx(4.9)
+
+
+async def test_the_limit_never_falls_below_one() -> None:
+    pacer = Pacer(4)
+    for _ in range(50):
+        pacer.overloaded(await pacer.enter(), None)
+        pacer.leave()
+    assert pacer.limit == 1.0
+    await asyncio.wait_for(pacer.enter(), 5)
+
+
+async def test_answers_raise_the_limit_to_its_most_and_no_further() -> None:
+    pacer = Pacer(6)
+    for _ in range(20):
+        pacer.overloaded(await pacer.enter(), None)
+        pacer.leave()
+    for _ in range(200):
+        pacer.answered()
+    assert pacer.limit == 6
+
+
+async def test_a_lowered_limit_is_obeyed_by_those_who_wait() -> None:
+    pacer = Pacer(4)
+    tickets = [await pacer.enter() for _ in range(4)]
+    waiting = [asyncio.create_task(pacer.enter()) for _ in range(4)]
+    await rest()
+    pacer.overloaded(tickets[0], None)  # the limit is now 2.8
+    pacer.leave()
+    pacer.leave()
+    await rest()
+    assert pacer.in_flight == 2
+    pacer.leave()
+    await rest()
+    assert pacer.in_flight == 2
+    assert sum(task.done() for task in waiting) == 1
+    pacer.close()
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+
+
+async def test_those_who_wait_enter_in_the_order_they_came() -> None:
+    pacer, order = Pacer(1), list[int]()
+    await pacer.enter()
+
+    async def come(number: int) -> None:
+        await pacer.enter()
+        order.append(number)
+        pacer.leave()
+
+    tasks = [asyncio.create_task(come(number)) for number in range(10)]
+    await rest()
+    pacer.leave()
+    await asyncio.wait_for(asyncio.gather(*tasks), 5)
+    assert order == list(range(10))
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("seconds", [0.0004, 0.0104, 0.0249, 0.05])
+def test_a_retry_after_holds_back_all_and_then_lets_all_go(run, seconds: float) -> None:  # type: ignore[no-untyped-def]
+    async def go() -> None:
+        loop, pacer = asyncio.get_running_loop(), Pacer(5)
+        ticket = await pacer.enter()
+        told = loop.time()
+        pacer.overloaded(ticket, seconds)
+        pacer.leave()
+
+        async def come() -> float:
+            await pacer.enter()
+            entered = loop.time()
+            pacer.leave()
+            return entered
+
+        entered = await asyncio.wait_for(asyncio.gather(*[come() for _ in range(20)]), 10)
+        assert min(entered) >= told + seconds
+
+    for _ in range(10):
+        run(go())
+
+
+async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
+    loop, pacer = asyncio.get_running_loop(), Pacer(5)
+    tickets = [await pacer.enter() for _ in range(2)]
+    told = loop.time()
+    pacer.overloaded(tickets[0], 0.06)
+    pacer.overloaded(tickets[1], 0.01)
+    pacer.leave()
+    pacer.leave()
+    await asyncio.wait_for(pacer.enter(), 10)
+    assert loop.time() >= told + 0.06
+
+
+async def test_closing_ends_a_hold_and_holds_that_come_later() -> None:
+    pacer = Pacer(1)
+    ticket = await pacer.enter()
+    pacer.overloaded(ticket, 600)
+    waiting = [asyncio.create_task(pacer.enter()) for _ in range(3)]
+    await rest()
+    assert not any(task.done() for task in waiting)
+    pacer.close()
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    pacer.overloaded(ticket, 600)
+    await asyncio.wait_for(pacer.enter(), 5)
+    assert pacer.limit <= pacer.most == 1
+
+
+async def test_one_who_gives_up_waiting_takes_no_place() -> None:
+    pacer = Pacer(1)
+    await pacer.enter()
+    first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
+    await rest()
+    first.cancel()
+    await rest()
+    pacer.leave()
+    await asyncio.wait_for(second, 5)
+    assert pacer.in_flight == 1
+
+
+async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> None:
+    pacer = Pacer(1)
+    await pacer.enter()
+    first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
+    await rest()
+    pacer.leave()  # the place is the first one's now, but it has not run since
+    first.cancel()
+    await asyncio.wait_for(second, 5)
+    assert first.cancelled()
+    assert pacer.in_flight == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms())
+def test_cancellations_at_any_moment_lose_no_place(random: random.Random) -> None:
+    async def come(pacer: Pacer) -> None:
+        await pacer.enter()
+        try:
+            await rest(random.randrange(4))
+        finally:
+            pacer.leave()
+
+    async def go() -> None:
+        pacer = Pacer(3)
+        tasks = [asyncio.create_task(come(pacer)) for _ in range(20)]
+        while not all(task.done() for task in tasks):
+            random.choice(tasks).cancel()
+            await rest(random.randrange(3))
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert pacer.in_flight == 0
+        await asyncio.wait_for(asyncio.gather(*[pacer.enter() for _ in range(3)]), 5)
+
+    asyncio.run(go())
+
+
+@given(st.integers(1, 7))
+def test_waits_double_and_are_jittered(attempt: int) -> None:
+    patience = Patience(attempts=8, first=0.5, longest=10)
+    full = min(10, 0.5 * 2 ** (attempt - 1))
+    waits = [patience.wait(attempt, trouble()) for _ in range(50)]
+    assert all(wait is not None and full / 2 <= wait <= full for wait in waits)
+    assert len(set(waits)) > 1
+
+
+def test_patience_ends_after_its_attempts() -> None:
+    assert Patience(attempts=3).wait(2, trouble()) is not None
+    assert Patience(attempts=3).wait(3, trouble()) is None
+
+
+def test_a_retry_after_is_obeyed_where_it_is_longer() -> None:
+    patience = Patience(first=1, refuse_after=100)
+    assert patience.wait(1, trouble(30)) == 30
+    assert 0.5 <= (patience.wait(1, trouble(0.01)) or 0) <= 1
+
+
+def test_a_retry_after_beyond_all_patience_is_refused() -> None:
+    patience = Patience(refuse_after=100)
+    assert patience.refuses(trouble(101))
+    assert not patience.refuses(trouble(100))
+    assert not patience.refuses(trouble())
