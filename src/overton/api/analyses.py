@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from overton.api.runs import Run, open_run
 from overton.api.studies import binding_of
@@ -12,6 +14,7 @@ from overton.api.studies import binding_of
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.corpora import Outcomes
     from overton.studies.open_mindedness.measures import Analysis
 
 __all__ = ["HELD", "analyze", "families_of", "pooled", "records_of", "shown_names"]
@@ -20,7 +23,7 @@ HELD = " (held to the answer format)"
 """What follows a model's name wherever numbers of it appear, if it could not have broken the answer's form."""
 
 
-def analyze(study: str, source: str | Path, **how: object) -> Analysis:
+def analyze(study: str, source: str | Path, **how: Any) -> Analysis:
     """Every measure of `source`: a run's folder, records (.parquet, .csv, .jsonl), or a table of counts.
 
     `how` goes to the measures as it is: `level`, `resamples`, `seed`, `controversial`.
@@ -38,16 +41,24 @@ def analyze(study: str, source: str | Path, **how: object) -> Analysis:
     if path.is_dir():
         return pooled([open_run(path)], **how)
     outcomes = read_outcomes(path)
-    if outcomes.kind == "counts":
-        return measures.analyze_counts(outcomes.table, **how)  # type: ignore[arg-type]
-    return measures.analyze(_labelled(outcomes.table), **how)  # type: ignore[arg-type]
+    compute = measures.analyze_counts if outcomes.kind == "counts" else measures.analyze
+    analysis = compute(_labelled(outcomes.table), **how)
+    return msgspec.structs.replace(analysis, notes=(*analysis.notes, *_notes(path, outcomes)))
 
 
-def pooled(runs: Sequence[Run], **how: object) -> Analysis:
+def _notes(path: Path, outcomes: Outcomes) -> Iterator[str]:
+    if outcomes.lacking:
+        missing = ", ".join(outcomes.lacking)
+        yield f"{path.name} lacks {missing}: what needs them (letter, order, draws) is not computed."
+    if outcomes.failed:
+        yield f"{outcomes.failed} failed calls in {path.name} are no answers and are left out."
+
+
+def pooled(runs: Sequence[Run], **how: Any) -> Analysis:
     """Every measure of several runs side by side."""
     from overton.studies.open_mindedness import measures
 
-    return measures.analyze(records_of(runs), families=families_of(runs), **how)  # type: ignore[arg-type]
+    return measures.analyze(records_of(runs), families=families_of(runs), **how)
 
 
 def records_of(runs: Sequence[Run]) -> pl.DataFrame:

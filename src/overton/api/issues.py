@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.items import Issue
     from overton.studies.open_mindedness.neutrality import Agreement
 
-__all__ = ["audit", "check", "issues_at", "rephrase", "starter_issues"]
+__all__ = ["MAKER", "audit", "check", "issues_at", "rephrase", "starter_issues"]
+
+MAKER = "rephrase"
+"""The study whose runs hold a dataset of issues."""
 
 
-def check(path: str | Path, positions: str | Path | None = None) -> list[Finding]:
+def check(path: str | Path, positions: str | Path | None = None, *, need_paraphrases: bool = True) -> list[Finding]:
     """Everything wrong or odd about the issues at `path`; see `overton.corpora.check_issues`. Nothing is asked."""
     from overton.corpora import check_issues
 
-    return check_issues(Path(path), None if positions is None else Path(positions))
+    table = None if positions is None else Path(positions)
+    return check_issues(Path(path), table, need_paraphrases=need_paraphrases)
 
 
 def starter_issues() -> list[Issue]:
@@ -93,9 +97,7 @@ def write_dataset(run: Run) -> Run:
     from overton.studies.open_mindedness import rephrasing
 
     records = [msgspec.convert(row, rephrasing.Rephrasing, strict=False) for row in _rows(run)]
-    dataset = run.path / "issues.jsonl"
-    dataset.unlink(missing_ok=True)
-    write_issues(rephrasing.with_paraphrases(run.items(), records), dataset)
+    write_issues(rephrasing.with_paraphrases(run.items(), records), run.path / "issues.jsonl", replace=True)
     return run
 
 

@@ -17,7 +17,7 @@ __all__ = ["report"]
 
 
 def report(
-    runs: Sequence[str | Path], *, out: str | Path | None = None, figures: str | Path | None = None, **how: object
+    runs: Sequence[str | Path], *, out: str | Path | None = None, figures: str | Path | None = None, **how: Any
 ) -> Path:
     """Write one self-contained HTML report of one or more runs of a study; gives the file.
 
@@ -50,14 +50,14 @@ def _check(runs: Sequence[Run], out: str | Path | None) -> None:
         raise InputError([Problem("--out", "", "name the report's file, since there are several runs")])
 
 
-def _build(runs: Sequence[Run], how: dict[str, object]) -> Any:
+def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     from overton.reporting import Report
     from overton.studies.exhibits import Callout
     from overton.studies.open_mindedness import figures, measures
 
     issues = _issues(runs)
     records = records_of(runs)
-    analysis = measures.analyze(records, families=families_of(runs), **how)  # type: ignore[arg-type]
+    analysis = measures.analyze(records, families=families_of(runs), **how)
     return Report(
         title="Open-mindedness",
         summary=(
@@ -66,7 +66,7 @@ def _build(runs: Sequence[Run], how: dict[str, object]) -> Any:
         ),
         facts=_facts(runs),
         sections=figures.sections(analysis, questions={issue.id: issue.question for issue in issues}),
-        warnings=[Callout("warning", text) for text in _warnings(runs)],
+        warnings=[Callout(text, "warning") for text in _warnings(runs)],
         trials=figures.trial_table(records, issues),
         data=analysis.to_json(),
     )

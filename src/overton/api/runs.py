@@ -136,7 +136,7 @@ def plan(
     binding = binding_of(study)
     read = _read(binding, items)
     requests = {binding.study.roles[0]: model_requests(models, model_args, prices)}
-    opened = local.open_models(binding.study, read, requests, seed)
+    opened = local.open_models(binding.study, read, requests, seed, need_keys=False)
     return local.plan(binding.study, read, opened, _options(binding, options), seed)
 
 
@@ -164,7 +164,7 @@ def resume(
         patience=patience,
         watch=watch,
     )
-    return Run(folder, manifest)
+    return _completed(Run(folder, manifest))
 
 
 def extend(
@@ -197,7 +197,14 @@ def extend(
     more = {study.roles[0]: model_requests(models, model_args, prices)} if models else None
     limits = Limits(max_cost, max_calls)
     extended = local.extend(study, folder, options=chosen, more=more, limits=limits, patience=patience, watch=watch)
-    return Run(folder, extended)
+    return _completed(Run(folder, extended))
+
+
+def _completed(run: Run) -> Run:
+    """A run that makes items has its dataset written anew."""
+    from overton.api import issues
+
+    return issues.write_dataset(run) if run.manifest.study == issues.MAKER else run
 
 
 def _grown(old: Any, new: Any) -> Any:

@@ -24,12 +24,18 @@ PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="Folder of Pr
 
 
 @app.command()
-def check(path: PathArgument, positions: opt.PositionsOption = None) -> None:
+def check(
+    path: PathArgument,
+    positions: opt.PositionsOption = None,
+    unphrased: Annotated[
+        bool, typer.Option("--unphrased", help="Let paraphrases be missing, as before 'items rephrase'.")
+    ] = False,
+) -> None:
     """Name every problem of every file; nothing is asked. Exit code 2 where an error would keep a run from starting."""
     from overton.api.issues import check as check_issues
     from overton.cli.output import results, say
 
-    findings = check_issues(path, positions)
+    findings = check_issues(path, positions, need_paraphrases=not unphrased)
     for finding in findings:
         results().print(str(finding), markup=False, soft_wrap=True)
     errors = sum(finding.severity == "error" for finding in findings)

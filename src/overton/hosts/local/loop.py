@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 __all__ = ["run_to_end"]
@@ -13,26 +14,58 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on a fast event loop (uvloop where it exists); beside a loop that runs already (a notebook's) in a thread of its own."""
+    """Run to the end on a fast event loop (uvloop where it exists).
+
+    Beside a loop that runs already (a notebook's) it is run in a thread of its own; an interrupt of the caller then
+    cancels the work's task, and the wait goes on until the work has ended.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return _loop_run(work)
-    results: list[T] = []
-    errors: list[BaseException] = []
+    return _Beside(work).result()
 
-    def target() -> None:
+
+class _Beside:
+    """Work in a thread of its own."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._results: list[Any] = []
+        self._errors: list[BaseException] = []
+        self._begun = threading.Event()
+        self._task: asyncio.Task[Any] | None = None
+
+    def result(self) -> Any:
+        thread = threading.Thread(target=self._run, name="overton")
+        thread.start()
+        while thread.is_alive():
+            try:
+                thread.join()
+            except KeyboardInterrupt:
+                self._interrupt()
+        if self._errors:
+            raise self._errors[0]
+        return self._results[0]
+
+    def _run(self) -> None:
         try:
-            results.append(_loop_run(work))
+            self._results.append(_loop_run(self._in_loop()))
         except BaseException as error:  # noqa: BLE001 (handed to the caller's thread, whatever it is)
-            errors.append(error)
+            self._errors.append(error)
+        finally:
+            self._begun.set()
 
-    thread = threading.Thread(target=target, name="overton")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    async def _in_loop(self) -> Any:
+        self._task = asyncio.current_task()
+        self._begun.set()
+        return await self._work
+
+    def _interrupt(self) -> None:
+        self._begun.wait()
+        if self._task is not None:
+            with suppress(RuntimeError):  # its loop has ended meanwhile
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
 
 def _loop_run(work: Coroutine[Any, Any, T]) -> T:
@@ -40,4 +73,5 @@ def _loop_run(work: Coroutine[Any, Any, T]) -> T:
         import uvloop
     except ImportError:
         return asyncio.run(work)
-    return uvloop.run(work)
+    result: T = uvloop.run(work)
+    return result

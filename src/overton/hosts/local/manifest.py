@@ -31,14 +31,16 @@ class ModelEntry(msgspec.Struct, frozen=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What a run has used in all its sessions: requests sent (retries included), dollars, tokens, failed calls.
+    """What a run has used in all its sessions: requests sent (retries included) and dollars.
 
-    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price.
+    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price. `failed` is
+    how many calls have a failure as their last outcome; `outcomes` how many of the journal's rows all this counts.
     """
 
     requests: int = 0
     cost: float = 0.0
     failed: int = 0
+    outcomes: int = 0
 
 
 class Manifest(msgspec.Struct, omit_defaults=False):
@@ -87,10 +89,17 @@ def read_manifest(run: Path) -> Manifest:
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
-    """Write it whole or not at all."""
+    """Write it whole or not at all.
+
+    Raises:
+        RunError: it cannot be written.
+    """
     fresh = run / f".{FILE}.new"
-    with fresh.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(run / FILE)
+    try:
+        with fresh.open("wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(run / FILE)
+    except OSError as error:
+        raise RunError(f"{run / FILE} cannot be written: {error.strerror}") from error

@@ -125,6 +125,7 @@ def extend(
 
     Raises:
         InputError: the new options would take trials away, or a model is in the run already.
+        RunMismatch: with the new options something else would be asked in the trials that the run has.
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
@@ -141,11 +142,14 @@ def extend(
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
     manifest.models = _entries(wanted, models)
+    needs_asking(folder, study, manifest, retry_failed=False)
     return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
 
 
-def open_models(study: Study, items: Sequence[Any], wanted: Wanted, seed: int) -> dict[str, list[Model]]:
-    """Open every model asked for, by role.
+def open_models(
+    study: Study, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True
+) -> dict[str, list[Model]]:
+    """Open every model asked for, by role; without `need_keys` a missing key is no error, as for a plan.
 
     Raises:
         InputError: all that is wrong with their names, arguments and keys.
@@ -156,15 +160,12 @@ def open_models(study: Study, items: Sequence[Any], wanted: Wanted, seed: int) -
         requests = wanted.get(role, ())
         if not requests:
             problems.append(Problem(f"--{_option(study, role)}", "", f"name at least one model as {role}"))
-        problems += [
-            Problem(f"--{_option(study, role)}", spec, "named twice")
-            for spec in {r.spec for r in requests if sum(r.spec == other.spec for other in requests) > 1}
-        ]
         for request in requests:
             try:
-                opened[role].append(_open(study, items, request, seed))
+                opened[role].append(_open(study, items, request, seed, need_keys))
             except InputError as error:
                 problems += error.problems
+        problems += _same_twice(f"--{_option(study, role)}", opened[role])
     if problems:
         raise InputError(problems)
     return opened
@@ -174,13 +175,23 @@ def _option(study: Study, role: str) -> str:
     return "model" if role in ("subject", "writer") else role
 
 
-def _open(study: Study, items: Sequence[Any], request: ModelRequest, seed: int) -> Model:
+def _same_twice(place: str, models: Sequence[Model]) -> list[Problem]:
+    """Models of one role that a run could not tell apart."""
+    return [
+        Problem(place, model.answerer.name, f"is the same model as {earlier.answerer.name}; name it once")
+        for number, model in enumerate(models)
+        for earlier in models[:number]
+        if earlier.answerer.identity == model.answerer.identity
+    ]
+
+
+def _open(study: Study, items: Sequence[Any], request: ModelRequest, seed: int, need_keys: bool) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
         if study.simulated is None:
             raise InputError([Problem(request.spec, "", f"{study.name} has no simulated answerers")])
         return study.simulated(items, name, arguments)
 
-    model = open_model(request.spec, request.arguments, simulated=simulated)
+    model = open_model(request.spec, request.arguments, simulated=simulated, need_key=need_keys)
     return replace(model, settings=_defaults(model, request.spec, seed), price=request.price or model.price)
 
 
@@ -205,7 +216,7 @@ def _entries(wanted: Wanted, models: Mapping[str, Sequence[Model]]) -> dict[str,
                 arguments=request.arguments,
                 holds_form=model.answerer.holds_form,
                 price=model.price,
-                family=model.family,
+                family=model.series or model.family,
             )
             for request, model in zip(wanted[role], opened, strict=True)
         ]

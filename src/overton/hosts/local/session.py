@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
-from typing import Self
 
 import msgspec
 
@@ -31,6 +30,7 @@ from overton.engine import (
 )
 from overton.errors import OvertonError, RejectedError, Stopped
 from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.interrupts import until_interrupted
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.manifest import Manifest, Spent, write_manifest
 from overton.models import Model
@@ -96,7 +96,8 @@ def hold_session(
     Ctrl-C is not an error here: the manifest's status says so.
 
     Raises:
-        OvertonError: what made going on impossible (a refused key, a full disk); records are written all the same.
+        OvertonError: what made going on impossible, such as a refused key; records are written all the same.
+        JournalError: the disk is full, say. Nothing more is written, the records neither.
     """
     return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch))
 
@@ -110,7 +111,7 @@ async def _rehearse(folder: RunFolder, study: Study, manifest: Manifest, retry_f
         journal.close()
 
 
-async def _session(
+async def _session(  # noqa: PLR0917
     folder: RunFolder,
     study: Study,
     manifest: Manifest,
@@ -120,38 +121,17 @@ async def _session(
     watch: Watch | None,
 ) -> Manifest:
     manifest.status, manifest.stopped, manifest.sessions = "running", "", manifest.sessions + 1
-    journal = Journal(folder.journal, retry_failed=retry_failed)
-    error: OvertonError | None = None
-    try:
+    with closing(Journal(folder.journal, retry_failed=retry_failed)) as journal:
         write_manifest(folder.path, manifest)
         lanes = _lanes(folder, study, manifest, models)
         before = _spent(folder, manifest)
         desk = Desk(journal, Budget(manifest.limits, cost=before.cost, calls=before.requests), patience)
-        ticker = asyncio.create_task(_tick(watch, desk, lanes)) if watch else None
-        interrupts = _Interrupts(desk)
-        try:
-            with interrupts:
-                await conduct_lanes(lanes, study.conduct, desk)
-        except OvertonError as stopping:
-            error = stopping
-        except asyncio.CancelledError:
-            if not interrupts.cut_off:
-                raise
-            error = Stopped("interrupted twice: calls in flight were cut off and will be paid again")
-        finally:
-            if ticker is not None:
-                ticker.cancel()
-            for model in _all(models):
-                await model.answerer.close()
-    finally:
-        journal.close()
-    if watch:
-        watch(_progress(desk, lanes, 0.0))
+        error = await _conduct(lanes, study, desk, models, watch)
     manifest.missing = {
         lane_name: lane.incomplete for lane_name, lane in zip(_names(study, manifest), lanes, strict=True)
     }
     manifest.trials = sum(lane.planned.total() for lane in lanes)
-    manifest.spent = Spent(desk.budget.calls, desk.budget.cost, before.failed + desk.tally.failed)
+    manifest.spent = Spent(desk.budget.calls, desk.budget.cost, journal.failed, before.outcomes + journal.written)
     manifest.status = "finished" if error is None else "stopped"
     manifest.stopped = "" if error is None else str(error)
     _write_records(folder, lanes)
@@ -159,6 +139,30 @@ async def _session(
     if error is not None and not isinstance(error, Stopped):
         raise error
     return manifest
+
+
+async def _conduct(
+    lanes: Sequence[Lane],
+    study: Study,
+    desk: Desk,
+    models: Mapping[str, Sequence[Model]] | None,
+    watch: Watch | None,
+) -> OvertonError | None:
+    """Conduct all lanes; gives what stopped them, None at their end."""
+    began = monotonic()
+    ticker = asyncio.create_task(_tick(watch, desk, lanes, began)) if watch else None
+    try:
+        await until_interrupted(conduct_lanes(lanes, study.conduct, desk), desk)
+    except OvertonError as error:
+        return error
+    finally:
+        if ticker is not None:
+            ticker.cancel()
+        for model in _all(models):
+            await model.answerer.close()
+        if watch:
+            watch(_progress(desk, lanes, monotonic() - began))
+    return None
 
 
 def _lanes(
@@ -207,17 +211,18 @@ def _all(models: Mapping[str, Sequence[Model]] | None) -> list[Model]:
 
 
 def _spent(folder: RunFolder, manifest: Manifest) -> Spent:
-    """What earlier sessions used: the manifest's word, or the journal's where a killed session left more there."""
+    """What earlier sessions used: the manifest's word, and what a killed session left in the journal since."""
     prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
-    requests, cost, failed = 0, 0.0, 0
-    for entry in entries(folder.journal):
+    known = manifest.spent
+    requests, cost, outcomes = known.requests, known.cost, known.outcomes
+    for entry in islice(entries(folder.journal), known.outcomes, None):
+        outcomes += 1
         if isinstance(entry.outcome, Reply):
             requests += 1
             cost += _cost(prices.get(entry.place.answerer), entry.outcome)
         else:
             requests += entry.outcome.attempts
-            failed += 1
-    return Spent(max(requests, manifest.spent.requests), max(cost, manifest.spent.cost), failed)
+    return Spent(requests, cost, known.failed, outcomes)
 
 
 def _cost(price: Price | None, reply: Reply) -> float:
@@ -236,8 +241,7 @@ def _write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
         (folder.path / "records.parts").rmdir()
 
 
-async def _tick(watch: Watch, desk: Desk, lanes: Sequence[Lane]) -> None:
-    began = monotonic()
+async def _tick(watch: Watch, desk: Desk, lanes: Sequence[Lane], began: float) -> None:
     while True:
         watch(_progress(desk, lanes, monotonic() - began))
         await asyncio.sleep(0.2)
@@ -254,29 +258,3 @@ def _progress(desk: Desk, lanes: Sequence[Lane], seconds: float) -> Progress:
         in_flight=sum(pacer.in_flight for pacer in pacers),
         admitted=sum(int(min(pacer.limit, pacer.most)) for pacer in pacers),
     )
-
-
-class _Interrupts:
-    """Ctrl-C stops the desk and lets what is in flight end; a second one cuts it off."""
-
-    def __init__(self, desk: Desk) -> None:
-        self.cut_off = False
-        self._desk = desk
-        self._main = asyncio.current_task()
-
-    def __enter__(self) -> Self:
-        # Only the main thread is told of signals, and not every platform's loop can be.
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
-
-    def _interrupt(self) -> None:
-        if self._desk.stopped is None:
-            self._desk.stop(Stopped("interrupted"))
-        elif self._main is not None and not self.cut_off:
-            self.cut_off = True
-            self._main.cancel()
