@@ -123,7 +123,7 @@ def raw_aiohttp(url: str, trials: int, connections: int) -> dict[str, float]:
 
 
 def inspect_ai(url: str, trials: int, connections: int) -> dict[str, float]:
-    """The same prompts as Inspect AI samples, one a prompt, without display, sandbox, per-sample log detail or limits."""
+    """The same prompts as Inspect AI samples, one a prompt, without display or realtime log."""
     import os
 
     os.environ["BENCH_API_KEY"] = "none"
@@ -191,10 +191,12 @@ def throughput(rounds: int, trials: int, inspect_trials: int) -> float:
     print(_row("the same with the report", results["reported"], results["overton"], with_report))
     print(_row("raw aiohttp, no journal or records", results["aiohttp"], results["overton"]))
     print(_row("Inspect AI", results["inspect"], results["overton"]))
-    ratio = statistics.median(o["rate"] / i["rate"] for o, i in zip(results["overton"], results["inspect"], strict=True))
+    pairs = zip(results["overton"], results["inspect"], strict=True)
+    ratio = statistics.median(ours["rate"] / theirs["rate"] for ours, theirs in pairs)
     print(f"\nOverton is {ratio:.0f} times as fast as Inspect AI (median of the rounds' ratios).")
     report = results["reported"][-1]
-    print(f"The report of {report['trials']:,} trials took {report['report_seconds']:.1f} s, {report['report_mb']:.1f} MB.")
+    took = f"{report['report_seconds']:.1f} s, {report['report_mb']:.1f} MB"
+    print(f"The report of {report['trials']:,} trials took {took}.")
     return rate
 
 

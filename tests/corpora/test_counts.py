@@ -79,11 +79,18 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, key: str, re
     assert reason in why
 
 
+def test_blank_lines_are_no_rows_but_count_as_lines(tmp_path: Path) -> None:
+    assert read_counts(write(tmp_path, f"{OURS}m,i,baseline,pro,1\n\nm,i,baseline,con,2\n"))["count"].sum() == 3
+    assert [key for key, _ in problems(tmp_path, f"{OURS}m,i,baseline,pro,1\n\nm,i,odd,con,x\n")] == [
+        "line 4, condition",
+        "line 4, count",
+    ]
+
+
 def test_missing_and_doubled_columns_are_named(tmp_path: Path) -> None:
     assert "has no column condition, count" in problems(tmp_path, "model,issue,stance\nm,i,pro\n")[0][1]
-    assert "'stance' twice" in problems(tmp_path, "model,issue,condition,stance,issue_stance,count\n")[0][1].replace(
-        "column stance", "column 'stance'"
-    )
+    doubled = problems(tmp_path, "model,issue,condition,stance,issue_stance,count\n")
+    assert "has the column stance twice" in doubled[0][1]
 
 
 @pytest.mark.parametrize("name", ["none.csv", "table.xlsx", "."])

@@ -289,16 +289,21 @@ class TestOwnLayout:
         (tmp_path / "run" / "manifest.json").write_text("{}")
         assert read_issues(tmp_path / "run", need_paraphrases=False) == issues
 
+    def test_a_run_folder_without_a_dataset_is_refused(self, folder: Folder) -> None:
+        path = folder({"manifest.json": "{}", "journal.db": ""})
+        assert "run folder without issues.jsonl" in one_error(path)[1]
+
     def test_a_folder_with_both_layouts_is_refused(self, procon: Path, folder: Folder) -> None:
         path = folder({"night-buses.json": (procon / "night-buses.json").read_bytes()})
         write_issues(read_issues(path), path)
         assert "holds both" in one_error(path)[1]
 
-    def test_nothing_is_written_over(self, tmp_path: Path) -> None:
+    def test_nothing_is_written_over_unless_asked(self, tmp_path: Path) -> None:
         (tmp_path / "issues.jsonl").write_text("mine")
         with pytest.raises(InputError, match="exists already"):
             write_issues([], tmp_path)
         assert (tmp_path / "issues.jsonl").read_text() == "mine"
+        assert write_issues([], tmp_path, replace=True).read_text() == ""
 
     def test_each_bad_line_is_named(self, procon: Path, tmp_path: Path) -> None:
         whole = msgspec.to_builtins(read_issues(procon / "night-buses.json")[0])
@@ -343,14 +348,11 @@ _JSON = st.recursive(
     max_leaves=4,
 )
 _KEYS = ["question", "pros", "cons", "sources", "paraphrases", "id", "text", "topic", "pro", "con", "orientation"]
+_LISTS = st.lists(st.dictionaries(st.sampled_from(_KEYS), _JSON, max_size=3), max_size=3)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
-@given(
-    st.dictionaries(
-        st.sampled_from(_KEYS), _JSON | st.lists(st.dictionaries(st.sampled_from(_KEYS), _JSON, max_size=3), max_size=3)
-    )
-)
+@given(st.dictionaries(st.sampled_from(_KEYS), _JSON | _LISTS))
 def test_no_json_object_breaks_the_check(tmp_path: Path, data: dict[str, Any]) -> None:
     for name in ("a.json", "a.jsonl"):
         (tmp_path / name).write_text(json.dumps(data))

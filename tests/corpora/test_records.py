@@ -120,6 +120,14 @@ def test_a_csv_cell_of_another_type_is_named(tmp_path: Path, column: str, value:
         read_records(tmp_path / "a.csv")
 
 
+def test_whether_answers_were_held_to_a_form_is_kept(tmp_path: Path) -> None:
+    held = TWO.clone().insert_column(1, pl.Series("held", [True, False]))
+    held.write_parquet(tmp_path / "records.parquet")
+    assert read_records(tmp_path).equals(held)
+    held.drop("template").write_parquet(tmp_path / "a.parquet")
+    assert sorted(read_outcomes(tmp_path / "a.parquet").table["held"].to_list()) == [False, True]
+
+
 def test_counts_are_told_from_records_by_their_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("model,issue,case,issue_stance,count\nm,i,neither,pro,3\n")
     outcomes = read_outcomes(tmp_path / "a.csv")

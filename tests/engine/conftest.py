@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +56,11 @@ class Bench:
         limits = more.pop("limits", Limits())
         return Desk(journal, Budget(limits), patience or Patience(4, 0.001, 0.002), **more)
 
+    def again(self, **more: Any) -> Desk:
+        """A desk of the next session."""
+        self.close()
+        return self.desk(**more)
+
     def close(self) -> None:
         while self.journals:
             self.journals.pop().close()
@@ -106,8 +112,6 @@ def study(tmp_path: Path) -> SimpleNamespace:
         return [Row(trial.name, reply.text)]
 
     def lane(bound: Bound, planned: list[Trial], **more: Any) -> Lane:
-        from collections import Counter
-
         outcomes = Outcomes(tmp_path / "parts", Row, {"model": bound.answerer.name}, **more)
         return Lane({"subject": bound}, lambda: planned, outcomes, Counter(trial.item for trial in planned))
 

@@ -1,5 +1,7 @@
 """The journal keeps what it was given, says what is wrong, and can be copied once closed."""
 
+# ruff: noqa: ASYNC221, ASYNC240 (nothing else runs on a test's loop)
+
 from __future__ import annotations
 
 import shutil
@@ -51,6 +53,11 @@ async def written(path: Path, *given: Entry, retry_failed: bool = False) -> None
     for one in given:
         await journal.append(one)
     journal.close()
+
+
+async def appended(journal: Journal, outcome: Reply) -> None:
+    for k in range(100_000):
+        await journal.append(entry(f"t{k}", outcome))
 
 
 async def test_what_is_appended_is_recalled_by_a_later_session(path: Path) -> None:
@@ -126,7 +133,8 @@ async def test_failed_counts_the_calls_whose_last_outcome_is_a_failure(path: Pat
 async def test_another_process_is_told_that_the_run_is_locked(path: Path) -> None:
     journal = Journal(path)
     script = (
-        "import sys; from pathlib import Path; from overton.engine import Journal; from overton.errors import RunLocked\n"
+        "import sys; from pathlib import Path\n"
+        "from overton.engine import Journal; from overton.errors import RunLocked\n"
         "try: Journal(Path(sys.argv[1])).close()\n"
         "except RunLocked as error: sys.exit(f'locked: {error}')\n"
     )
@@ -233,9 +241,8 @@ async def test_what_is_committed_outlives_a_process_that_never_closes(path: Path
 
 async def test_a_full_disk_is_a_journal_error_and_what_was_written_is_safe(path: Path, broken: None) -> None:
     journal = Journal(path)
-    with pytest.raises(JournalError, match="full.*Free some space"):
-        for k in range(100_000):
-            await journal.append(entry(f"t{k}", Reply("x" * 5000)))
+    with pytest.raises(JournalError, match=r"full.*Free some space"):
+        await appended(journal, Reply("x" * 5000))
     with pytest.raises(JournalError, match="full"):
         await journal.append(entry("more"))
     with pytest.raises(JournalError, match="full"):
@@ -265,8 +272,7 @@ async def test_a_writer_that_cannot_even_open_the_file_is_a_journal_error(
     monkeypatch.setattr(room, "_connect", once)
     journal = Journal(path)
     with pytest.raises(JournalError, match="unable to open"):
-        for k in range(100_000):
-            await journal.append(entry(f"t{k}"))
+        await appended(journal, Reply(""))
     with pytest.raises(JournalError, match="unable to open"):
         journal.close()
 

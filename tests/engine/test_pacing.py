@@ -24,15 +24,17 @@ def trouble(retry_after: float | None = None) -> UnavailableError:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 40), st.randoms())
-def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, random: random.Random) -> None:
+@given(st.integers(1, 9), st.integers(1, 40), st.integers(0, 2**32))
+def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, seed: int) -> None:
+    chance = random.Random(seed)
+
     async def caller(pacer: Pacer, seen: list[int]) -> None:
         for _ in range(3):
             ticket = await pacer.enter()
             seen.append(pacer.in_flight)
             assert pacer.in_flight <= most
-            await rest(random.randrange(3))
-            if random.random() < 0.3:
+            await rest(chance.randrange(3))
+            if chance.random() < 0.3:
                 pacer.overloaded(ticket, None)
                 limit = pacer.limit
                 pacer.leave()
@@ -191,12 +193,14 @@ async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> N
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.randoms())
-def test_cancellations_at_any_moment_lose_no_place(random: random.Random) -> None:
+@given(st.integers(0, 2**32))
+def test_cancellations_at_any_moment_lose_no_place(seed: int) -> None:
+    chance = random.Random(seed)
+
     async def come(pacer: Pacer) -> None:
         await pacer.enter()
         try:
-            await rest(random.randrange(4))
+            await rest(chance.randrange(4))
         finally:
             pacer.leave()
 
@@ -204,8 +208,8 @@ def test_cancellations_at_any_moment_lose_no_place(random: random.Random) -> Non
         pacer = Pacer(3)
         tasks = [asyncio.create_task(come(pacer)) for _ in range(20)]
         while not all(task.done() for task in tasks):
-            random.choice(tasks).cancel()
-            await rest(random.randrange(3))
+            chance.choice(tasks).cancel()
+            await rest(chance.randrange(3))
         await asyncio.gather(*tasks, return_exceptions=True)
         assert pacer.in_flight == 0
         await asyncio.wait_for(asyncio.gather(*[pacer.enter() for _ in range(3)]), 5)

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from overton.reporting import Report
+from overton.reporting import Report, write
 from overton.statistics import Estimate
 from overton.studies.exhibits import Callout, Chart, Column, Facet, Method, Missing, Prose, Section, Table, TrialTable
 
@@ -185,7 +185,7 @@ def trial_table(answers: list[str]) -> TrialTable:
     return TrialTable(
         size=size,
         texts=["Consider this. ", *(f"Argument {number}. " for number in range(9)), *HOSTILE],
-        prompts=[[0, 1 + row % 9, 10 + row % len(HOSTILE)] for row in range(size)],
+        prompts=lambda row: [0, 1 + row % 9, 10 + row % len(HOSTILE)],
         prompt=range(size),
         facets=[
             Facet("Issue", [f"issue-{number}" for number in range(10)], [row % 10 for row in range(size)]),
@@ -202,7 +202,7 @@ def hostile() -> tuple[str, ...]:
     return HOSTILE
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def report() -> Report:
     """A report with every kind of exhibit, and hostile text in every place that text can come to stand."""
     names = [f"{number} {text}" for number, text in enumerate(HOSTILE)]
@@ -232,3 +232,9 @@ def report() -> Report:
         trials=trial_table(answers),
         data={text: [text, float("nan")] for text in HOSTILE},
     )
+
+
+@pytest.fixture(scope="session")
+def report_file(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report as a file."""
+    return write(report, tmp_path_factory.mktemp("report") / "report.html")

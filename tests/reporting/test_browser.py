@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from overton.reporting import write
-
 pytestmark = pytest.mark.browser
 
 SHOWN = "document.querySelectorAll('.trials > li').length"
@@ -16,8 +14,8 @@ STATUS = "document.querySelector('#trials .status').textContent"
 
 
 @pytest.fixture
-async def page(tab, report, tmp_path):
-    await tab.open(write(report, tmp_path / "report.html"))
+async def page(tab, report_file):
+    await tab.open(report_file)
     await tab.until(f"{SHOWN} > 0")
     return tab
 
@@ -125,6 +123,15 @@ async def test_page_follows_the_dark_scheme_charts_included(page):
 async def test_narrow_page_scrolls_within_its_boxes_only(page):
     await page.width(360)
     assert await page.js("document.documentElement.scrollWidth") <= 360
+
+
+async def test_boxes_that_scroll_can_be_reached_by_keyboard_and_others_are_no_stop(page):
+    boxes = "[...document.querySelectorAll('.table-box, .chart')].filter((box) => box.checkVisibility())"
+    scrolls = "(box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)"
+    for width in (360, 1_600):
+        await page.width(width)
+        await page.until(f"{boxes}.every((box) => box.hasAttribute('tabindex') === {scrolls})")
+    assert await page.js(f"new Set({boxes}.map((box) => box.hasAttribute('tabindex'))).size") == 2
 
 
 async def test_page_prints(page):

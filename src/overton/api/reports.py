@@ -93,13 +93,13 @@ def _facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
     names = [name for shown in shown_names(runs) for name in shown.values()]
     spent = [run.manifest.spent for run in runs]
     return [
-        ("Models", ", ".join(names)),
+        ("Models", "\n".join(names)),
         ("Issues", str(len(_issues(runs)))),
         ("Trials planned", f"{sum(run.manifest.trials for run in runs):,}"),
         ("Requests sent", f"{sum(one.requests for one in spent):,}"),
         ("Calls failed", f"{sum(one.failed for one in spent):,}"),
         ("Cost", f"${sum(one.cost for one in spent):.2f}"),
-        ("Begun", ", ".join(sorted({run.manifest.created for run in runs}))),
+        ("Begun", ", ".join(sorted({run.manifest.created[:10] for run in runs}))),
         ("Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))),
         ("Overton", ", ".join(sorted({run.manifest.overton for run in runs}))),
     ]

@@ -39,7 +39,7 @@ def read_counts(path: Path) -> pl.DataFrame:
     import polars as pl
 
     raw = _renamed(path)
-    texts = [column for column in raw.columns if column != "count"]
+    texts = [column for column in raw.columns if column not in ("row", "count")]
     table = raw.with_columns(
         *(pl.col(column).cast(pl.String, strict=False).str.strip_chars() for column in texts),
         pl.col("count").cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False),
@@ -47,11 +47,15 @@ def read_counts(path: Path) -> pl.DataFrame:
     problems = _problems(raw, table, path) or _repeated(table, path)
     if problems:
         raise InputError(problems)
-    return table.with_columns(pl.col("known").alias("condition"), pl.col("count").cast(pl.Int64)).select(raw.columns)
+    return table.with_columns(pl.col("known").alias("condition"), pl.col("count").cast(pl.Int64)).select(
+        raw.columns[1:]
+    )
 
 
 def _renamed(path: Path) -> pl.DataFrame:
-    """The table as it is, its columns under our names."""
+    """The table as it is, its columns under our names, after the number of its `row`; blank lines are left out."""
+    import polars as pl
+
     ours = {name: ALIASES.get(name, name) for name in column_names(path)}
     missing = [column for column in COUNT_COLUMNS if column not in ours.values()]
     if missing:
@@ -60,7 +64,8 @@ def _renamed(path: Path) -> pl.DataFrame:
     if twice:
         raise refuse(path, "", f"has the column {twice[0]} twice, under our name and the published one")
     wanted = [*COUNT_COLUMNS, *(["topic"] if "topic" in ours else [])]
-    return read_table(path).rename(ours).select(wanted)
+    table = read_table(path).rename(ours).select(wanted)
+    return table.with_row_index("row").filter(~pl.all_horizontal(pl.col(wanted).is_null()))
 
 
 def _problems(raw: pl.DataFrame, table: pl.DataFrame, path: Path) -> list[Problem]:
@@ -75,17 +80,18 @@ def _problems(raw: pl.DataFrame, table: pl.DataFrame, path: Path) -> list[Proble
         ("stance", ~pl.col("stance").is_in(_STANCES).fill_null(False), f"must be one of {', '.join(_STANCES)}"),
         ("count", ~whole.fill_null(False), f"must be a whole number from 0 to {_MOST:,}"),
     )
-    return [
-        Problem(str(path), f"{_place(path, row)}, {column}", f"is {quoted(raw[column][row])}; it {reason}")
+    found = [
+        (row, Problem(str(path), f"{_place(path, row)}, {column}", f"is {quoted(value)}; it {reason}"))
         for column, bad, reason in checks
-        for row in table.with_row_index("row").filter(bad)["row"].to_list()[:_SHOWN]
+        for row, value in raw.filter(table.select(bad).to_series()).select("row", column).head(_SHOWN).iter_rows()
     ]
+    return [problem for _, problem in sorted(found, key=lambda one: one[0])]
 
 
 def _repeated(table: pl.DataFrame, path: Path) -> list[Problem]:
     import polars as pl
 
-    rows = table.with_row_index("row").group_by("model", "issue", "known", "stance", maintain_order=True).agg("row")
+    rows = table.group_by("model", "issue", "known", "stance", maintain_order=True).agg("row")
     return [
         Problem(str(path), _place(path, again), f"counts the same as {_place(path, first)}; add the two up")
         for first, again, *_ in rows.filter(pl.col("row").list.len() > 1)["row"].to_list()[:_SHOWN]

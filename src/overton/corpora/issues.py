@@ -55,17 +55,17 @@ def check_issues(path: Path, positions: Path | None = None, *, need_paraphrases:
     return _findings(*_read(path, positions, need_paraphrases))
 
 
-def write_issues(issues: Sequence[Issue], path: Path) -> Path:
+def write_issues(issues: Sequence[Issue], path: Path, *, replace: bool = False) -> Path:
     """Write `issues` in our own layout, whole or not at all, and return the file's path.
 
     `path` is a file whose name ends in '.jsonl', or a folder (made where missing) in which it is named
-    'issues.jsonl'.
+    'issues.jsonl'. A file that is there stays, unless `replace`.
 
     Raises:
         InputError: the file exists already, or cannot be written.
     """
     file = path if path.suffix == ".jsonl" else path / DATASET
-    if file.exists():
+    if file.exists() and not replace:
         raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def _read(path: Path, positions: Path | None, need_paraphrases: bool) -> tuple[l
         add_positions(draft, table)
         check(draft, need_paraphrases=need_paraphrases)
     _note_repeated_ids(drafts)
-    if path.is_dir():
+    if path.is_dir() and drafts:
         _note_strangers(table, drafts, table_notes)
     if not drafts and not any(notes.failed for notes in others):
         general.error("", "holds no issues")

@@ -61,7 +61,7 @@ def read_outcomes(path: Path) -> Outcomes:
 def _counted(records: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    counts = records.group_by("model", "issue", "condition", "stance").agg(
-        pl.len().cast(pl.Int64).alias("count"), pl.col("topic").drop_nulls().first()
-    )
-    return counts.sort("model", "issue", "condition", "stance").select(*COUNT_COLUMNS, "topic")
+    held = [column for column in ("held",) if column in records.columns]
+    key = ["model", *held, "issue", "condition", "stance"]
+    counts = records.group_by(key).agg(pl.len().cast(pl.Int64).alias("count"), pl.col("topic").drop_nulls().first())
+    return counts.sort(key).select(*COUNT_COLUMNS, "topic", *held)

@@ -24,7 +24,7 @@ REQUIRED = ("model", "issue", "condition", "stance")
 """Without these a table holds no records; any other column may be missing."""
 
 _INTEGERS = ("wording", "template", "repetition", "draw", "input_tokens", "output_tokens")
-_FLAGS = ("pro_first", "a_first", "refused")
+_FLAGS = ("held", "pro_first", "a_first", "refused")
 _ALLOWED = {
     "stance": ("pro", "con", "other"),
     "stance_published": ("pro", "con", "other"),
@@ -55,7 +55,8 @@ def read_records(path: Path) -> pl.DataFrame:
     In a CSV, lists are ids with spaces between them, flags are true and false, and an empty cell is null. Only model,
     issue, condition and stance must be there; other columns that are missing come back null (`refused` as false,
     `answer` as '', `arguments` as empty lists), and columns that are none of these are left out. Conditions may stand
-    under their published names.
+    under their published names. A run's file also has `held` after the model (whether its answers were held to the
+    form asked for); it is kept where it is there.
 
     Raises:
         InputError: a required column is missing or empty, or a value is none of those allowed, with its rows.
@@ -67,18 +68,19 @@ def read_records(path: Path) -> pl.DataFrame:
     missing = [column for column in REQUIRED if column not in names]
     if missing:
         raise refuse(file, "", f"has no column {', '.join(missing)}; records have {', '.join(REQUIRED)} at least")
-    raw = read_table(file).select([column for column in RECORD_COLUMNS if column in names])
+    columns = ["model", *(["held"] if "held" in names else []), *RECORD_COLUMNS[1:]]
+    raw = read_table(file).select([column for column in columns if column in names])
     table = raw.with_columns(*(_typed(column, raw.schema[column]) for column in raw.columns))
     problems = [problem for column in raw.columns for problem in _problems(column, raw[column], table[column], file)]
     if problems:
         raise InputError(problems)
     absent = [_null(column) for column in RECORD_COLUMNS if column not in names]
     return table.with_columns(*absent).select(
-        pl.col(column).fill_null(_FILLED[column]) if column in _FILLED else column for column in RECORD_COLUMNS
+        pl.col(column).fill_null(_FILLED[column]) if column in _FILLED else column for column in columns
     )
 
 
-_FILLED: dict[str, bool | str | list[str]] = {"refused": False, "answer": "", "arguments": []}
+_FILLED: dict[str, bool | str | list[str]] = {"held": False, "refused": False, "answer": "", "arguments": []}
 
 
 def _typed(column: str, dtype: pl.DataType) -> pl.Expr:

@@ -62,6 +62,11 @@ class Budget:
         self.cost += cost
         self._settled.set()
 
+    def withdraw(self, worst: float) -> None:
+        """A reserved request was not sent after all."""
+        self.calls -= 1
+        self.settle(worst, 0.0)
+
     def _fits(self, worst: float) -> bool:
         money, calls = self.limits.cost, self.limits.calls
         return (money is None or self.cost + self._set_aside + worst <= money) and (

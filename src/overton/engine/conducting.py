@@ -55,8 +55,10 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
     ]
     try:
         ended = await asyncio.gather(*workers, return_exceptions=True)
+        await desk.settle()
     except asyncio.CancelledError:
         await asyncio.gather(*workers, return_exceptions=True)
+        await desk.settle(cut_off=True)
         raise
     for error in ended:
         if error is not None:
@@ -87,6 +89,7 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
         for position, trial in turns:
             await lane.outcomes.admit(position)
             if desk.stopped is not None:
+                lane.outcomes.release()
                 return
             records = await conduct(trial, TrialAsk(desk, trial.name, lane.bindings))
             lane.outcomes.add(position, trial, records)

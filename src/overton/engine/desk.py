@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+import msgspec
 
 from overton.calls import Answerer, Failure, Form, Message, Price, Question, Reply, Request, Settings
 from overton.engine.budget import Budget, worst_case
 from overton.engine.identity import Identity, Place, call_seed, identify
 from overton.engine.journal import Entry, Journal
 from overton.engine.pacing import Pacer, Patience
-from overton.errors import AccessError, CallFailed, OvertonError, RejectedError, Stopped, UnavailableError
+from overton.errors import AccessError, AnswerError, CallFailed, OvertonError, RejectedError, Stopped, UnavailableError
 
 __all__ = ["Bound", "Desk", "NotRecalled", "Tally", "TrialAsk"]
 
 _OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
+_OUT_OF_ORDER = _OVERLOAD | {"malformed"}
 _GIVE_UP_AFTER = 24
 """Calls that fail for good in a row, none answered between, before an endpoint is taken to be down."""
 
@@ -65,6 +68,7 @@ class Desk:
     recall_only: bool = False
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _pacers: set[Pacer] = field(default_factory=set)
+    _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
 
     def stop(self, reason: OvertonError) -> None:
         """Send nothing more; what is in flight ends and is journaled. The first reason stands."""
@@ -87,10 +91,31 @@ class Desk:
             return known
         if self.recall_only:
             raise NotRecalled(f"trial {place.trial}: the journal does not hold ask {place.number} of {place.speaker}")
-        found = await self._attempt(bound, request)
+        found = _storable(await self._attempt(bound, request))
         self._count(bound, found)
         await self.journal.append(Entry(identity, place, found))
         return found
+
+    async def shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> Reply | Failure:
+        """The outcome of a call that goes on to its end even where the one who waits for it is cancelled."""
+        task = asyncio.ensure_future(asking)
+        self._shielded.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    async def settle(self, *, cut_off: bool = False) -> None:
+        """Wait for calls that nobody waits for any more; with `cut_off`, end them instead."""
+        while self._shielded:
+            if cut_off:
+                for task in self._shielded:
+                    task.cancel()
+            await asyncio.wait(self._shielded)
+
+    def _ended(self, task: asyncio.Task[Reply | Failure]) -> None:
+        self._shielded.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, OvertonError) and not isinstance(error, Stopped):
+            self.stop(error)  # perhaps nobody waits for this call any more
 
     async def _attempt(self, bound: Bound, request: Request) -> Reply | Failure:
         """Send until there is an outcome."""
@@ -101,6 +126,8 @@ class Desk:
                 return await self._send(bound, request)
             except UnavailableError as error:
                 self.tally.last_trouble = f"{bound.answerer.name}: {error}"
+                if self.patience.refuses(error):
+                    raise self._stop_for_now(error) from error
                 wait = self.patience.wait(attempt, error)
                 if wait is None:
                     return Failure(error.kind, str(error), attempt)
@@ -112,6 +139,11 @@ class Desk:
                 self.stop(error)
                 raise Stopped(str(error)) from error
 
+    def _stop_for_now(self, error: UnavailableError) -> Stopped:
+        """The call is not failed for good: it is asked again when the run is resumed."""
+        self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
+        return Stopped(str(error))
+
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
@@ -119,11 +151,12 @@ class Desk:
     async def _send(self, bound: Bound, request: Request) -> Reply:
         """Send once, when the endpoint's pace and the budget admit it."""
         self._pacers.add(bound.pacer)
+        self._raise_if_stopped()
         ticket = await bound.pacer.enter()
         try:
             worst = worst_case(bound.price, request) if bound.price else 0.0
             await self._reserve(worst)
-            paid = 0.0
+            paid = worst  # also where the request is cut off: it may be billed
             try:
                 reply = await bound.answerer.answer(request)
                 paid = _paid(bound, reply, worst)
@@ -131,6 +164,9 @@ class Desk:
                 paid = worst if error.maybe_billed else 0.0
                 if error.kind in _OVERLOAD:
                     bound.pacer.overloaded(ticket, error.retry_after)
+                raise
+            except AnswerError:
+                paid = 0.0
                 raise
             finally:
                 self.budget.settle(worst, paid)
@@ -140,11 +176,17 @@ class Desk:
         return reply
 
     async def _reserve(self, worst: float) -> None:
-        if self.stopped is None:
-            try:
-                await self.budget.reserve(worst)
-            except Stopped as reached:
-                self.stop(reached)
+        self._raise_if_stopped()
+        try:
+            await self.budget.reserve(worst)
+        except Stopped as reached:
+            self.stop(reached)
+            raise
+        if self.stopped is not None:  # while it waited
+            self.budget.withdraw(worst)
+            self._raise_if_stopped()
+
+    def _raise_if_stopped(self) -> None:
         if self.stopped is not None:
             raise Stopped(str(self.stopped))
 
@@ -156,7 +198,7 @@ class Desk:
             self.tally.output_tokens += found.usage.output_tokens or 0
             return
         self.tally.failed += 1
-        bound.failed_in_a_row += found.kind in _OVERLOAD
+        bound.failed_in_a_row += found.kind in _OUT_OF_ORDER
         if bound.failed_in_a_row >= _GIVE_UP_AFTER:
             self.stop(
                 Stopped(
@@ -172,6 +214,24 @@ def _paid(bound: Bound, reply: Reply, worst: float) -> float:
         return 0.0
     cost = bound.price.cost(reply.usage)
     return worst if cost is None else cost
+
+
+def _storable(found: Reply | Failure) -> Reply | Failure:
+    """The outcome as it can be kept: half a surrogate pair, which some JSON readers let through, becomes '?'."""
+    changes = {
+        name: value.encode("utf-8", "replace").decode()
+        for name, value in msgspec.structs.asdict(found).items()
+        if isinstance(value, str) and not value.isascii() and not _is_encodable(value)
+    }
+    return msgspec.structs.replace(found, **changes) if changes else found
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class TrialAsk:
@@ -196,9 +256,9 @@ class TrialAsk:
         """See `Ask`."""
         calls = [self._number(q.role, q.messages, q.speaker, q.form) for q in questions]
         outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if errors:
+            raise min(errors, key=_gravity)
         return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
 
     def _number(
@@ -217,7 +277,12 @@ class TrialAsk:
         asking = self._desk.outcome(*call)
         # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
         # own, one task's failure must not cancel its siblings' requests.
-        found = await (asking if asyncio.current_task() is self._task else asyncio.shield(asking))
+        found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
         return found
+
+
+def _gravity(error: BaseException) -> int:
+    """What is raised first where siblings fail: what is wrong with the run, then its stop, then a call's failure."""
+    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0

@@ -100,6 +100,11 @@ class Journal:
         """How many calls have a failure as their last outcome, over all sessions."""
         return len(self._failures)
 
+    @property
+    def written(self) -> int:
+        """How many outcomes this session has committed."""
+        return self._written
+
     def recall(self, identity: Identity) -> Reply | Failure | None:
         """The outcome journaled for `identity` by an earlier session, None if it was never asked.
 
@@ -166,7 +171,7 @@ class Journal:
                 connection.execute("PRAGMA journal_mode=DELETE")
             except sqlite3.Error as error:
                 # Where someone reads it just now it stays in WAL mode, which loses nothing; the next close tries again.
-                if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                if not _is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     self._error = error
 
     def _failed(self) -> JournalError:
@@ -222,9 +227,18 @@ def entries(path: Path) -> Iterator[Entry]:
             read: Reply | Failure = _failure.decode(outcome) if failed else _reply.decode(outcome)
             yield Entry(Identity(slot, content), Place(*place), read)
     except (sqlite3.Error, msgspec.DecodeError) as error:
-        raise JournalError(f"{path} cannot be read as a journal: {error}") from error
+        left = (
+            " (a killed session left it: 'overton resume' puts it in order)"
+            if _is_one_of(error, sqlite3.SQLITE_READONLY)
+            else ""
+        )
+        raise JournalError(f"{path} cannot be read as a journal: {error}{left}") from error
     finally:
         connection.close()
+
+
+def _is_one_of(error: Exception, *codes: int) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
 def _reader(path: Path) -> sqlite3.Connection:

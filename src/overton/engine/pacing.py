@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
-import sys
 from collections import deque
 
 from overton.errors import UnavailableError
@@ -14,6 +12,7 @@ __all__ = ["Pacer", "Patience"]
 
 _CUT = 0.7
 _LEAST_RISE = 0.02
+_TICK = 0.001
 
 
 class Patience:
@@ -21,7 +20,7 @@ class Patience:
 
     At most `attempts` in all; before attempt k+1 it waits `first` * 2**(k-1) seconds, at most `longest`, times a
     random factor in [0.5, 1) so that calls which failed together do not return together. An endpoint's own
-    Retry-After is obeyed instead where it is longer, and given up on where it is over `refuse_after`.
+    Retry-After is obeyed instead where it is longer; one over `refuse_after` seconds is not waited for: the run stops.
     """
 
     def __init__(
@@ -34,10 +33,14 @@ class Patience:
 
     def wait(self, attempt: int, error: UnavailableError) -> float | None:
         """Seconds to wait after the `attempt`-th failure; None where the call is given up."""
-        if attempt >= self.attempts or (error.retry_after or 0) > self.refuse_after:
+        if attempt >= self.attempts:
             return None
         own: float = min(self.longest, self.first * 2 ** (attempt - 1)) * random.uniform(0.5, 1)
         return max(own, error.retry_after or 0.0)
+
+    def refuses(self, error: UnavailableError) -> bool:
+        """True where the endpoint asks for more patience than this (a spent daily quota, say)."""
+        return (error.retry_after or 0.0) > self.refuse_after
 
 
 class Pacer:
@@ -55,6 +58,8 @@ class Pacer:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._cuts = 0
         self._held_until = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def enter(self) -> int:
         """Wait for a place; gives a ticket to hand back to `leave`."""
@@ -84,15 +89,24 @@ class Pacer:
 
     def close(self) -> None:
         """Let everyone who waits go, room or not: the run is stopping, and they will send nothing."""
-        self.limit, self.most, self._held_until = math.inf, sys.maxsize, 0.0
+        self._closed = True
         self._wake()
 
     def _hold(self, seconds: float) -> None:
+        self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
+        if self._alarm is None:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Wake those who wait when the hold has ended; alarms can come a little early, and holds grow longer."""
         loop = asyncio.get_running_loop()
-        self._held_until = max(self._held_until, loop.time() + seconds)
-        loop.call_later(seconds, self._wake)
+        rest = self._held_until - loop.time()
+        self._alarm = loop.call_later(max(rest, _TICK), self._look_again) if rest > 0 else None
+        self._wake()
 
     def _has_room(self) -> bool:
+        if self._closed:
+            return True
         if self.in_flight + 1 > self.limit:
             return False
         return not self._held_until or asyncio.get_running_loop().time() >= self._held_until

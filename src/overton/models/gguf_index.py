@@ -1,4 +1,4 @@
-"""A file of a package index over HTTPS, for Pythons that have no pip: the simple API, as JSON (PEP 691) or HTML (PEP 503).
+"""A file of a package index over HTTPS, for Pythons that have no pip, by the simple API in JSON or HTML (PEP 691, 503).
 
 Which index: the one that pip or uv are set to. None is named here, so that nobody's mirror or proxy is passed by.
 """
@@ -75,10 +75,10 @@ def _file_url(page_url: str, filename: str) -> str:
     with _open(page_url, _ACCEPT) as reply:
         page = reply.read(_PAGE_LIMIT)
         is_json = reply.headers.get_content_type().endswith("json")
-        base = reply.url
+        base: str = reply.url
     links = _json_links(page) if is_json else _html_links(page)
     for link in links:
-        url = urljoin(base, link)
+        url: str = urljoin(base, link)
         if unquote(urlsplit(url).path).rsplit("/", 1)[-1] == filename:
             return urlunsplit(urlsplit(url)._replace(fragment=""))
     raise ValueError("the index does not have this file")

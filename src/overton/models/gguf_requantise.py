@@ -59,13 +59,15 @@ def _copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
 
 
 def _announce(tensor: ReaderTensor, writer: GGUFWriter) -> None:
-    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+    import numpy as np
+    from gguf import GGML_QUANT_SIZES
 
     kind = _kind_of(tensor)
-    block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
-    size = int(tensor.n_elements) // block * block_bytes
+    block, block_bytes = GGML_QUANT_SIZES[kind]
     shape = [int(length) for length in reversed(tensor.shape)]
-    writer.add_tensor_info(tensor.name, shape, tensor.data.dtype if kind == tensor.tensor_type else "Q", size, kind)
+    # given as uint8, the shape would have to be in bytes; with a kind, no other dtype is looked at
+    size = int(tensor.n_elements) // block * block_bytes
+    writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), size, kind)
 
 
 def _kind_of(tensor: ReaderTensor) -> Any:

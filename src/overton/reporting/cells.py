@@ -83,7 +83,7 @@ def _shared_count(table: Table, index: int) -> int | None:
 def _intervals(table: Table) -> str:
     bounded = [cell for row in table.rows for cell in row if isinstance(cell, Estimate) and not isnan(cell.low)]
     methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in _levels(bounded)}
-    return "; ".join(f"{100 * level:g}% intervals: {', '.join(made)}" for level, made in methods.items())
+    return "; ".join(f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items())
 
 
 def _levels(cells: Sequence[Estimate]) -> list[float]:

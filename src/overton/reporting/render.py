@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from gzip import compress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +20,7 @@ from markupsafe import Markup
 from overton.reporting.cells import shown
 from overton.reporting.report import Report
 from overton.reporting.svg import inline, specification
-from overton.reporting.text import embedded_json, visible
+from overton.reporting.text import encoded, inside_script, visible
 from overton.reporting.theme import style_sheet
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Table
@@ -29,38 +30,54 @@ __all__ = ["MAX_BYTES", "render", "write"]
 MAX_BYTES = 20_000_000
 """A report is never larger, so that it can be mailed and opened anywhere: replies are capped to fit."""
 
+_PLAIN = 1_000_000
+_SLOT = "\x00"  # nowhere else in a page: text shows it as [U+0000], JSON as an escape
+
 
 def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
     """The report as one HTML document of `max_bytes` at most, unless its charts and tables alone are larger.
 
     Trials get what room the rest leaves: replies are capped to fit, and the page says so.
     """
-    with ThreadPoolExecutor(1) as draughtsman:
-        charts = {chart.name: draughtsman.submit(inline, chart) for chart in report.charts}
-        packed = pack(report.trials, max_bytes * 3 // 4) if report.trials else None
-        page = _page(report, charts, packed)
-    excess = len(page.encode()) - max_bytes
-    if report.trials and packed and excess > 0:
-        page = _page(report, charts, pack(report.trials, len(packed.data) - excess))
-    return page
+    return b"".join(_rendered(report, max_bytes)).decode()
 
 
 def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
     """Render the report into `path`, whole or not at all. Returns `path`."""
-    page = render(report, max_bytes=max_bytes).encode()
+    parts = _rendered(report, max_bytes)
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(page)
-            file.close()
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except OSError:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+        file.writelines(parts)
+    try:
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    finally:
+        Path(file.name).unlink(missing_ok=True)
     return path
 
 
+def _rendered(report: Report, max_bytes: int) -> list[bytes]:
+    """The page in parts, with its charts drawn while its trials are packed.
+
+    The trials, by far the largest part, are packed anew where the rest left them less room than thought.
+    """
+    with ThreadPoolExecutor(1) as draughtsman:
+        charts = {chart.name: draughtsman.submit(inline, chart) for chart in report.charts}
+        packed = pack(report.trials, max_bytes * 3 // 4) if report.trials else None
+        parts = _parts(report, charts, packed)
+    excess = sum(map(len, parts)) - max_bytes
+    if report.trials and packed and excess > 0:
+        parts = _parts(report, charts, pack(report.trials, len(packed.data) - excess))
+    return parts
+
+
+def _parts(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> list[bytes]:
+    """The page around the packed trials, which are put in as they are: as text they would need thrice the memory."""
+    before, _, after = _page(report, charts, packed).encode().partition(_SLOT.encode())
+    return [before, packed.data if packed else b"", after]
+
+
 def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
+    specifications = {chart.name: specification(chart) for chart in report.charts}
     script, style = _asset("report.js"), style_sheet() + _asset("report.css")
     return (
         _environment()
@@ -71,9 +88,8 @@ def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | N
                 (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
             ],
             pack=packed,
-            payload=Markup(packed.data.decode()) if packed else "",
-            data=embedded_json(report.data),
-            specifications=embedded_json({chart.name: specification(chart) for chart in report.charts}),
+            payload=Markup(_SLOT),
+            data={"measures": _embedded(report.data), "charts": _embedded(specifications)},
             script=Markup(script),
             style=Markup(style),
             policy=_policy(script, style),
@@ -93,6 +109,14 @@ def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[st
         case Method() | Prose():
             kind = "method" if isinstance(exhibit, Method) else "prose"
             return {"kind": kind, "paragraphs": exhibit.text.split("\n\n")}
+
+
+def _embedded(data: Any) -> tuple[str, Markup]:
+    """The type and the content of a script element that holds `data`: as it is while small, else compressed."""
+    json = encoded(data)
+    if len(json) <= _PLAIN:
+        return "application/json", inside_script(json)
+    return "text/plain", Markup(b64encode(compress(json, 5, mtime=0)).decode())
 
 
 def _policy(script: str, style: str) -> str:

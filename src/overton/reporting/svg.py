@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from overton.reporting.text import visible_throughout
+from overton.reporting.text import visible, visible_throughout
 from overton.reporting.theme import CONFIG, VARIABLES
 from overton.studies.exhibits import Chart
 
-__all__ = ["drawn", "inline", "specification"]
+__all__ = ["cleaned", "drawn", "inline", "specification"]
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _ELEMENTS = {"svg", "g", "path", "line", "rect", "text", "tspan", "circle", "defs", "clipPath"}
@@ -26,6 +26,7 @@ _ATTRIBUTES = {"d", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "dx", "dy
 _ATTRIBUTES |= {"transform", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray"}
 _ATTRIBUTES |= {"stroke-miterlimit", "stroke-linecap", "opacity", "text-anchor", "font-size", "font-weight"}
 _ATTRIBUTES |= {"font-style", "clip-path", "id", "offset", "stop-color", "display", "gradientUnits"}
+_FURNITURE = {"axis", "legend", "title", "header", "group mark container", ""}
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
@@ -34,23 +35,29 @@ def specification(chart: Chart) -> dict[str, Any]:
     return visible_throughout({**chart.spec, "config": CONFIG})  # type: ignore[no-any-return]
 
 
-def drawn(chart: Chart) -> str:
+def drawn(chart: Chart, background: str = "white") -> str:
     """The chart as an SVG document of its own, in the colours of a light page. Nothing is fetched."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(specification(chart), allowed_base_urls=[]))
+    drawing = {**specification(chart), "background": background}
+    return str(vl_convert.vegalite_to_svg(drawing, allowed_base_urls=[]))
 
 
 def inline(chart: Chart) -> Markup:
-    """The chart as an SVG element for the page.
+    """The chart as an SVG element for the page."""
+    return cleaned(drawn(chart, background="transparent"), chart.name, visible(chart.description))
 
-    Only known elements and attributes pass, references point into the same chart, colours become the style sheet's
+
+def cleaned(svg: str, name: str, description: str) -> Markup:
+    """An SVG document as an element that can do nothing but be looked at.
+
+    Only known elements and attributes pass, references point into the same drawing, colours become the style sheet's
     variables, and what a mark says about itself becomes its `data-tip`.
     """
-    root = ElementTree.fromstring(drawn(chart))
-    _clean(root, chart.name)
+    root = ElementTree.fromstring(svg)
+    _clean(root, name)
     root.set("role", "img")
-    root.set("aria-label", visible_throughout(chart.description))
+    root.set("aria-label", description)
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
 
 
@@ -70,12 +77,12 @@ def _clean(element: ElementTree.Element, name: str) -> None:
             element.remove(child)
 
 
-_FURNITURE = {"axis", "legend", "title", "header", "group mark container", ""}
-
-
 def _attribute(key: str, value: str, name: str) -> str:
     if key == "id":
         return f"{name}-{value}"
     if key in {"fill", "stroke", "stop-color"} and value in VARIABLES:
         return VARIABLES[value]
-    return _REFERENCE.sub(lambda match: f"url(#{name}-{match[1]})", value)
+    if "url" in value.lower():
+        local = _REFERENCE.fullmatch(value)
+        return f"url(#{name}-{local[1]})" if local else "none"
+    return value

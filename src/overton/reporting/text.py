@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-__all__ = ["embedded_json", "visible", "visible_throughout", "without_surrogates"]
+__all__ = ["encoded", "inside_script", "visible", "visible_throughout", "without_surrogates"]
 
 # Control characters except tab and newline, the characters that turn the direction of writing, and characters that
 # no XML may hold. Escaping keeps markup from acting; these would act without markup.
@@ -21,6 +21,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def visible(text: str) -> str:
     """`text` with unseen control and direction characters written out, as in '[U+202E]', and encodable as UTF-8."""
+    if text.isprintable():
+        return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", _SURROGATES.sub("\ufffd", text))
 
@@ -45,9 +47,17 @@ def _throughout(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def embedded_json(value: Any) -> Markup:
-    """`value` as JSON that can stand inside a script element: no character in it ends the element or the JSON."""
-    encoded = msgspec.json.encode(visible_throughout(msgspec.to_builtins(value))).decode()
+def encoded(value: Any) -> bytes:
+    """`value`, anything that msgspec can encode, as JSON; NaN becomes null, lone surrogates are replaced."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(without_surrogates(msgspec.to_builtins(value)))
+
+
+def inside_script(json: bytes) -> Markup:
+    """JSON so that it can stand inside a script element: no character in it ends the element or the JSON."""
+    text = json.decode()
     for character in "<>&\u2028\u2029":
-        encoded = encoded.replace(character, f"\\u{ord(character):04x}")
-    return Markup(encoded)
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)

@@ -12,7 +12,6 @@ _FONT = "Helvetica, Arial, sans-serif"
 _INK, _MUTED, _LINE = COLOURS["ink"], COLOURS["muted"], COLOURS["line"]
 
 CONFIG: dict[str, Any] = {
-    "background": "transparent",
     "font": _FONT,
     "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4},
     "view": {"stroke": None},
@@ -39,7 +38,7 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 11,
         "titleFontSize": 11,
         "titleFontWeight": 400,
-        "labelLimit": 280,
+        "labelLimit": 380,
         "orient": "top",
         "symbolSize": 70,
     },

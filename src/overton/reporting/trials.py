@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from overton.reporting.text import without_surrogates
+from overton.reporting.text import encoded
 from overton.studies.exhibits import TrialTable
 
 __all__ = ["CAPS", "Pack", "pack"]
@@ -23,8 +21,8 @@ CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
 """Characters kept of each reply; the first at which the pack fits is used."""
 
 _CHUNK = 2_000
-_SAMPLED = 4
-_LEVEL = 6
+_SAMPLED = 2
+_LEVEL = 5
 _GZIP = 31
 
 
@@ -68,9 +66,9 @@ def _attempt(table: TrialTable, cap: int, step: int) -> Pack:
 
 def _compressed(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 0) -> Pack:
     press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    parts, cut, kept = [press.compress(_line(_head(table)))], 0, 0
+    parts, cut, kept = [press.compress(encoded(_head(table)) + b"\n")], 0, 0
     for chunk in chunks:
-        parts.append(press.compress(_line(chunk)))
+        parts.append(press.compress(encoded(chunk) + b"\n"))
         cut += len(chunk["cut"])
         kept += len(chunk["prompt"])
     parts.append(press.flush())
@@ -93,16 +91,9 @@ def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[d
         new = [index for index in dict.fromkeys(prompt) if index not in numbers]
         numbers.update(zip(new, range(len(numbers) - 1, len(numbers) - 1 + len(new)), strict=True))
         yield {
-            "prompts": [table.prompts[index] for index in new],
+            "prompts": [table.prompts(index) for index in new],
             "prompt": [numbers[index] for index in prompt],
             "codes": [[int(code) for code in facet.codes[rows]] for facet in table.facets],
             "answers": [answer[:cap] for answer in answers],
             "cut": {str(row): len(answer) - cap for row, answer in enumerate(answers) if len(answer) > cap},
         }
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(value) + b"\n"
-    except UnicodeEncodeError:
-        return msgspec.json.encode(without_surrogates(value)) + b"\n"

@@ -7,11 +7,14 @@ here is markup, and whoever shows it escapes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics import Estimate
 from overton.studies.numbers import Kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "COLOURS",
@@ -24,6 +27,7 @@ __all__ = [
     "Facet",
     "Method",
     "Missing",
+    "Numbers",
     "Prose",
     "Section",
     "Table",
@@ -53,6 +57,8 @@ class Missing:
 
     reason: str
 
+
+Numbers: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 Cell = str | int | float | Estimate | Missing | None
 
@@ -132,7 +138,7 @@ class Facet:
 
     title: str
     labels: Sequence[str]
-    codes: Sequence[int]
+    codes: Numbers
     choose: bool = True
 
 
@@ -140,15 +146,15 @@ class Facet:
 class TrialTable:
     """Trials to browse: what was asked, what was answered, and the properties to choose by.
 
-    `texts` holds every text that prompts are made of, once; a prompt is the texts, by index, joined. `prompts` holds
-    the different prompts and `prompt` the index of each trial's (-1 where it is not known). `answers(start, stop)`
-    gives the replies of some trials, so that all of them need never be in memory. All properties are of equal length.
+    `texts` holds every text that prompts are made of, once; a prompt is some of these texts joined. `prompt` holds the
+    number of each trial's prompt (-1 where it is not known), and `prompts(number)` gives the indices of its texts.
+    `answers(start, stop)` gives the replies of some trials. Both are functions, so that not all need be in memory.
+    `size` is the number of trials, and the length of `prompt` and of each facet's codes.
     """
 
     size: int
     texts: Sequence[str]
-    prompts: Sequence[Sequence[int]]
-    prompt: Sequence[int]
+    prompts: Callable[[int], Sequence[int]]
+    prompt: Numbers
     facets: Sequence[Facet]
     answers: Callable[[int, int], Sequence[str]]
-    notes: Sequence[str] = field(default=())

@@ -20,7 +20,8 @@ class Study:
     `roles` names the answerers that `conduct` asks, the one that lanes differ in first. `item`, `options` and
     `record` are the struct types of what it asks about, of the choices that shape its trials, and of the rows it
     yields. `trials(items, options, seed)` gives the trials in plan order, each item's together. `prompts` gives every
-    text that a model reads by name, so that a run can tell which of them changed. `simulated(items, name, arguments)` makes an answerer whose truth is known.
+    text that a model reads by name, so that a run can tell which of them changed.
+    `simulated(items, name, arguments)` makes an answerer whose truth is known.
     """
 
     name: str

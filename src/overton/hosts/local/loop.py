@@ -23,7 +23,8 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return _loop_run(work)
-    return _Beside(work).result()
+    result: T = _Beside(work).result()
+    return result
 
 
 class _Beside:
@@ -34,14 +35,14 @@ class _Beside:
         self._results: list[Any] = []
         self._errors: list[BaseException] = []
         self._begun = threading.Event()
+        self._ended = threading.Event()
         self._task: asyncio.Task[Any] | None = None
 
     def result(self) -> Any:
-        thread = threading.Thread(target=self._run, name="overton")
-        thread.start()
-        while thread.is_alive():
+        threading.Thread(target=self._run, name="overton").start()
+        while not self._ended.is_set():
             try:
-                thread.join()
+                self._ended.wait()  # an interrupted join would take the thread for ended
             except KeyboardInterrupt:
                 self._interrupt()
         if self._errors:
@@ -55,6 +56,7 @@ class _Beside:
             self._errors.append(error)
         finally:
             self._begun.set()
+            self._ended.set()
 
     async def _in_loop(self) -> Any:
         self._task = asyncio.current_task()

@@ -41,7 +41,7 @@ __all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is, for whoever watches."""
+    """How far a run is, for whoever watches. `stopping` says why it sends nothing more, '' while it goes on."""
 
     done: int
     total: int
@@ -50,6 +50,7 @@ class Progress:
     seconds: float
     in_flight: int
     admitted: int
+    stopping: str = ""
 
 
 Watch = Callable[[Progress], None]
@@ -256,5 +257,6 @@ def _progress(desk: Desk, lanes: Sequence[Lane], seconds: float) -> Progress:
         cost=desk.budget.cost,
         seconds=seconds,
         in_flight=sum(pacer.in_flight for pacer in pacers),
-        admitted=sum(int(min(pacer.limit, pacer.most)) for pacer in pacers),
+        admitted=sum(int(pacer.limit) for pacer in pacers),
+        stopping="" if desk.stopped is None else str(desk.stopped),
     )

@@ -18,6 +18,16 @@ function visible(text) {
 
 const count = (number) => number.toLocaleString("en-US");
 
+// ----------------------------------------------------------------------------- boxes that scroll, also by keyboard
+
+function makeScrollable() {
+  for (const box of document.querySelectorAll(".table-box, .chart")) {
+    const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (scrolls) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+
 // ---------------------------------------------------------------------------------------------- tables that sort
 
 function sortKey(row, column) {
@@ -82,16 +92,22 @@ function save(name, type, text) {
 
 function offer(label, name, type, text) {
   const button = element("button", { type: "button", textContent: label });
-  button.addEventListener("click", () => save(name, type, text()));
+  button.addEventListener("click", async () => save(name, type, await text()));
   document.querySelector(".downloads").append(button, " ");
 }
 
 // ---------------------------------------------------------------------------------------------------------- trials
 
-async function unpacked(base64) {
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+async function content(name) {
+  const held = document.getElementById(name);
+  if (held.type === "application/json") return held.textContent;
+  const bytes = Uint8Array.from(atob(held.textContent), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const lines = (await new Response(stream).text()).split("\n").filter((line) => line);
+  return new Response(stream).text();
+}
+
+async function unpacked() {
+  const lines = (await content("pack")).split("\n").filter((line) => line);
   const trials = { ...JSON.parse(lines[0]), prompts: [], prompt: [], answers: [], cut: new Map() };
   trials.codes = trials.facets.map(() => []);
   for (const line of lines.slice(1)) add(trials, JSON.parse(line));
@@ -254,16 +270,19 @@ async function browse(section) {
     return;
   }
   status.textContent = "Unpacking the trials…";
-  const trials = await unpacked(document.getElementById("pack").textContent);
+  const trials = await unpacked();
   new Browser(trials, section);
   offer("Trials as JSON lines", "trials.jsonl", "application/jsonl", () => lines(trials));
 }
 
 document.querySelectorAll("main table").forEach(makeSortable);
+makeScrollable();
+window.addEventListener("resize", makeScrollable);
+document.addEventListener("toggle", makeScrollable, true);
 showTips(document.getElementById("tip"));
 for (const name of ["measures", "charts"]) {
-  const text = () => document.getElementById(name).textContent;
-  offer(name === "measures" ? "Measures as JSON" : "Charts as Vega-Lite", name + ".json", "application/json", text);
+  const label = name === "measures" ? "Measures as JSON" : "Charts as Vega-Lite";
+  offer(label, name + ".json", "application/json", () => content(name));
 }
 const trials = document.getElementById("trials");
 if (trials) setTimeout(() => browse(trials));

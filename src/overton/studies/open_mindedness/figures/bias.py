@@ -6,7 +6,7 @@ from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.open_mindedness.figures.charts import Dot, Series, difference_axis, dots
+from overton.studies.open_mindedness.figures.dots import Dot, Series, difference_axis, dots
 from overton.studies.open_mindedness.figures.names import Names, absent, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, LetterOrPosition, ModelResult, Pulls
 
@@ -63,7 +63,9 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
     axis = difference_axis("Pull on the answer", [point.estimate for point in points])
     panels = [panel for panel in map(names.model, analysis.models) if any(point.panel == panel for point in points)]
     rows = [label for label in _PULLS.values() if any(point.row == label for point in points)]
-    return Chart("pulls", "What moves answers besides arguments", _ABOUT, dots(points, rows, _SERIES, axis, panels))
+    return Chart(
+        "pulls", "What moves answers besides arguments", _ABOUT, dots(points, rows, _SERIES, axis, panels=panels)
+    )
 
 
 _ABOUT = "How much a side's share gains from where it stands in the prompt. At zero, nothing but content decides."

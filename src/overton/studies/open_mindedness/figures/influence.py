@@ -6,7 +6,7 @@ from math import isnan
 
 from overton.studies.exhibits import Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.charts import Box, grid
+from overton.studies.open_mindedness.figures.grids import Box, grid
 from overton.studies.open_mindedness.figures.names import Names, absent, blank, by_model
 from overton.studies.open_mindedness.measures.analysis import Agreement, Analysis, Comparison
 

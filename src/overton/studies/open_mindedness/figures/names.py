@@ -40,6 +40,11 @@ class Names:
         """The model's name as shown."""
         return f"{name} ({HELD})" if name in self.held else name
 
+    def told(self, note: str) -> str:
+        """A note that begins with a model's name and a colon, with the name as shown."""
+        name, colon, rest = note.partition(": ")
+        return f"{self.model(name)}{colon}{rest}"
+
     def question(self, issue: str) -> str:
         """The issue's question, or ''."""
         return self.questions.get(issue, "")

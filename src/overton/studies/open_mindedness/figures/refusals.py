@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.open_mindedness.figures.charts import Axis, Dot, Series, dots
+from overton.studies.open_mindedness.figures.dots import Axis, Dot, Series, dots
 from overton.studies.open_mindedness.figures.names import LABELS, Names, by_model, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 
@@ -43,7 +43,7 @@ def _by_condition(analysis: Analysis, names: Names, conditions: list[str]) -> Ch
     ]
     series = [Series("Other", COLOURS["other"], "circle")]
     rows = [LABELS[name] for name in conditions]
-    spec = dots(points, rows, series, _OTHER, list(map(names.model, analysis.models)))
+    spec = dots(points, rows, series, _OTHER, panels=list(map(names.model, analysis.models)))
     about = "Mean share of answers without a stance, by configuration."
     return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
 
@@ -61,6 +61,11 @@ def _issues(model: ModelResult, names: Names, number: int) -> Chart:
         f"Issues that {label} refuses, without and with balanced arguments",
         "Issues with more than 30% of baseline answers without a stance.",
         dots(points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
+        values=Table(
+            f"Answers of {label} without a stance",
+            [Column("Issue"), Column("Arguments"), Column("Other", "share")],
+            [[point.row, _BEFORE_AFTER[point.series].name, point.estimate] for point in points],
+        ),
         source="figure 7",
     )
 

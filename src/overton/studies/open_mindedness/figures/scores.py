@@ -7,13 +7,13 @@ from typing import Any
 
 from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, dots, grid
+from overton.studies.open_mindedness.figures.dots import SCORE, Dot, Series, dots
+from overton.studies.open_mindedness.figures.grids import Box, grid
 from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
 
 __all__ = ["by_issue", "definition", "headline"]
 
-_SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
 _SERIES = (
     Series("Open-mindedness", COLOURS["accent"], "circle"),
     Series("As published", COLOURS["other"], "diamond"),
@@ -39,8 +39,9 @@ def headline(analysis: Analysis, names: Names) -> Section:
     exhibits: list[Exhibit] = [Prose(_READINGS)]
     if held := [name for name in analysis.models if name in names.held]:
         exhibits.append(Callout(_held(held), "warning"))
-    exhibits += [Callout(note, "warning") for note in analysis.notes]
-    exhibits += [_chart(analysis, names), _table(analysis, names), *_left_out(analysis, names), Method(_METHOD)]
+    if analysis.notes:
+        exhibits.append(Callout("\n".join(map(names.told, analysis.notes)), "warning"))
+    exhibits += [_chart(analysis, names), _table(analysis, names), Method(_METHOD)]
     if any(model.subset for model in analysis.models.values()):
         exhibits.append(_subset(analysis, names))
     return Section("open-mindedness", "Open-mindedness", exhibits)
@@ -62,14 +63,10 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
         estimates += [model.corrected.open_mindedness] if model.corrected else []
         points += [Dot(names.model(model.name), index, estimate) for index, estimate in enumerate(estimates)]
     used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
-    told = "; ".join(f"{point.row}, {used[point.series].name}: {sentence(point.estimate, 'score')}" for point in points)
     rows = [names.model(name) for name in analysis.models]
-    spec = dots(points, rows, used, _SCORE)
-    return Chart("open-mindedness", "Open-mindedness by model", _brief(told), spec, source="tables 4 and 5")
-
-
-def _brief(text: str, limit: int = 600) -> str:
-    return text if len(text) <= limit else text[:limit].rsplit(";", 1)[0] + "; and more in the table below"
+    spec = dots(points, rows, used, SCORE)
+    about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all turn it round entirely."
+    return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
 
 def _table(analysis: Analysis, names: Names) -> Table:
@@ -97,19 +94,6 @@ def _scores(model: ModelResult) -> list[Cell]:
     ]
 
 
-def _left_out(analysis: Analysis, names: Names) -> list[Exhibit]:
-    notes: list[Exhibit] = []
-    for model in analysis.models.values():
-        label = names.model(model.name)
-        if model.undefined:
-            listed = ", ".join(model.undefined)
-            notes.append(Callout(f"{label} has no score on issues where no baseline answer takes a side: {listed}."))
-        if model.incomplete:
-            listed = ", ".join(model.incomplete)
-            notes.append(Callout(f"{label} lacks answers in some configuration of: {listed}.", "warning"))
-    return notes
-
-
 def _subset(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
     cells: dict[str, list[Cell]] = {
@@ -134,7 +118,8 @@ def by_issue(analysis: Analysis, names: Names) -> Section:
     """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
     several = len(analysis.models) > 1
     about = (
-        "Each cell is the open-mindedness of one model on one issue, from 0 (nothing flips its stance) to 100."
+        "Each cell is the open-mindedness of one model on one issue, from 0 (nothing flips its stance) to 100; an "
+        "empty cell has no score."
         if several
         else "One row an issue; lines are intervals. A score of 0 means that no configuration flips the stance."
     )
@@ -172,7 +157,7 @@ def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
         for result in model.issues.values()
         for index, estimate in enumerate([result.scores.open_mindedness, result.scores.as_published])
     ]
-    return dots(points, _ordered(analysis), _SERIES[:2], _SCORE)
+    return dots(points, _ordered(analysis), _SERIES[:2], SCORE)
 
 
 def _ordered(analysis: Analysis) -> list[str]:
@@ -186,17 +171,17 @@ def _ordered(analysis: Analysis) -> list[str]:
 
 
 def _issues(analysis: Analysis, names: Names) -> Table:
-    columns = [Column("Issue"), Column("Model"), Column("Topic"), Column("Baseline stance")]
+    columns = [Column("Issue"), Column("Model"), Column("Baseline stance")]
     columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
-    columns += [Column("Corrected", "score")]
+    columns += [Column("Corrected", "score"), Column("Topic")]
     rows: list[list[Cell]] = [
         [
             result.issue,
             names.model(model.name),
-            result.topic,
             *_baseline(result),
             *_both(result.scores),
             *_fixed(result),
+            result.topic,
         ]
         for issue in _ordered(analysis)
         for model in analysis.models.values()

@@ -9,7 +9,8 @@ from typing import Any
 from overton.statistics import Estimate
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, difference_axis, dots, grid
+from overton.studies.open_mindedness.figures.dots import SCORE, Dot, Series, difference_axis, dots
+from overton.studies.open_mindedness.figures.grids import Box, grid
 from overton.studies.open_mindedness.figures.names import LABELS, Names, arguments_only, by_model, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, ContraryArgument, ModelResult
 
@@ -34,7 +35,9 @@ def shifts(analysis: Analysis, names: Names) -> Section:
                 if name in changes
             ]
     axis = difference_axis("Mean change of the pro share from the baseline", [point.estimate for point in points])
-    spec = dots(points, [LABELS[name] for name in conditions], _READINGS, axis, list(map(names.model, analysis.models)))
+    spec = dots(
+        points, [LABELS[name] for name in conditions], _READINGS, axis, panels=list(map(names.model, analysis.models))
+    )
     chart = Chart("shifts", "Average shift by configuration", _SHIFTS, spec, source="figure 2")
     return Section("shifts", "Shifts by configuration", [chart, _changes(analysis, names), _shares(analysis, names)])
 
@@ -100,7 +103,7 @@ def _topic_chart(analysis: Analysis, names: Names, topics: list[str]) -> dict[st
     models = list(analysis.models.values())
     scored = [(t, m, m.topics[t].open_mindedness) for m in models for t in topics if t in m.topics]
     if len(models) == 1:
-        axis = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
+        axis = SCORE
         points = [Dot(topic, 0, score) for topic, _, score in scored]
         return dots(points, topics, [Series("Open-mindedness", COLOURS["accent"], "circle")], axis)
     cells = [
@@ -156,7 +159,7 @@ def _effects(
     if not known:
         return [table]
     axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
-    spec = dots(known, list(map(names.model, effects)), _SIDES, axis, panels)
+    spec = dots(known, list(map(names.model, effects)), _SIDES, axis, panels=panels)
     about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
     return [Chart(name, f"The effect of a single contrary argument {where}", about, spec, source="figure 5"), table]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.charts import Axis, Box, Dot, Series, dots, grid, series_of
+from overton.studies.open_mindedness.figures.dots import Axis, Dot, Series, dots, series_of
+from overton.studies.open_mindedness.figures.grids import Box, grid
 from overton.studies.open_mindedness.figures.names import Names, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement
 
@@ -27,7 +28,7 @@ def baseline(analysis: Analysis, names: Names) -> Section:
     )
     spec = _grid(analysis, names) if several else _rows(analysis, names)
     exhibits: list[Exhibit] = [_leaning(analysis, names)]
-    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec))
+    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec, values=_shares(analysis, names)))
     if analysis.comparison and analysis.comparison.subset:
         exhibits.append(_disputed(analysis, analysis.comparison, names))
     return Section("baseline", "Baseline stances", exhibits)
@@ -86,6 +87,18 @@ def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
     return dots(points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
 
 
+def _shares(analysis: Analysis, names: Names) -> Table:
+    columns = [Column("Issue"), Column("Model")]
+    columns += [Column("Pro", "share"), Column("Con", "share"), Column("Other", "share")]
+    rows: list[list[Cell]] = [
+        [issue, names.model(model.name), asked.shares.pro, asked.shares.con, asked.shares.other]
+        for issue in _ordered(analysis)
+        for model in analysis.models.values()
+        if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
+    ]
+    return Table("Baseline shares by issue", columns, rows)
+
+
 def _disputed(analysis: Analysis, comparison: Comparison, names: Names) -> Chart:
     models = list(analysis.models.values())
     points = [
@@ -139,7 +152,7 @@ def _counts(comparison: Comparison) -> Table:
 def _listing(names: Names, title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
     if not issues:
         return Prose(f"{title}: none.")
-    columns = [Column("Issue"), Column("MPD", "points"), Column("Between"), Column("Mean pro", "share")]
+    columns = [Column("Issue"), Column("MPD", "share"), Column("Between"), Column("Mean pro", "share")]
     columns += [Column("Mean con", "share"), Column("Mean other", "share"), Column("Refused by")]
     rows: list[list[Cell]] = [
         [

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from overton.studies.exhibits import Facet, TrialTable
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.studies.exhibits import Facet, Numbers, TrialTable
 from overton.studies.open_mindedness.figures.names import LABELS, Names
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.protocol import prompt_parts
@@ -47,8 +51,18 @@ def _facets(records: pl.DataFrame, names: Names) -> list[Facet]:
         _facet(records, "template", "Template", choose=False),
         _facet(records, "wording", "Wording", choose=False),
         _facet(records, "repetition", "Trial", choose=False),
-        _facet(records, "failure", "Failed", choose=records["failure"].n_unique() > 1),
+        *_failures(records),
     ]
+
+
+def _failures(records: pl.DataFrame) -> list[Facet]:
+    """Why calls failed: the kind to choose by, the whole reason to read. Nothing where none failed."""
+    import polars as pl
+
+    if records["failure"].null_count() == records.height:
+        return []
+    kinds = records.select(pl.col("failure").str.split(": ").list.first())
+    return [_facet(kinds, "failure", "Failed"), _facet(records, "failure", "Reason", choose=False)]
 
 
 def _facet(
@@ -60,23 +74,46 @@ def _facet(
     values = records[column].cast(pl.String)
     labels = values.drop_nulls().unique(maintain_order=True).to_list()
     codes = values.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose)  # type: ignore[arg-type]
+    return Facet(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose)
 
 
-def _prompts(records: pl.DataFrame, issues: Mapping[str, Issue]) -> tuple[list[list[int]], Sequence[int], list[str]]:
+def _prompts(
+    records: pl.DataFrame, issues: Mapping[str, Issue]
+) -> tuple[Callable[[int], Sequence[int]], Numbers, list[str]]:
     """The different prompts as indices of texts, which of them each record saw, and the texts."""
     import polars as pl
 
     if not issues or not records.height:
-        return [], [-1] * records.height, []
+        return _Rows([]).row, [-1] * records.height, []
     key = pl.concat_str([pl.col("issue"), pl.col("arguments").list.join(","), *map(pl.col, _SHAPE[2:])], separator="\n")
     keyed = records.select(*_SHAPE, key=key).with_columns(prompt=pl.col("key").rank("dense").cast(pl.Int64) - 1)
     different = keyed.unique("prompt").sort("prompt").select(_SHAPE)
     numbers: dict[str, int] = {}
-    prompts = [_numbered(_parts(issues, shape), numbers) for shape in different.iter_rows()]
-    known = [bool(prompt) for prompt in prompts]
-    prompt = [index if known[index] else -1 for index in keyed["prompt"]]
-    return prompts, prompt, list(numbers)
+    prompts = _Rows(
+        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, s)] for s in different.iter_rows()
+    )
+    prompt = keyed["prompt"].to_numpy().copy()
+    prompt[~prompts.filled[prompt]] = -1
+    return prompts.row, prompt, list(numbers)
+
+
+class _Rows:
+    """Rows of small numbers in one array: as lists, those of 100,000 prompts would take 30 MB more."""
+
+    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
+        self._numbers, self._ends = array("i"), array("i", [0])
+        for row in rows:
+            self._numbers.extend(row)
+            self._ends.append(len(self._numbers))
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which rows hold anything."""
+        return np.diff(np.asarray(self._ends)) > 0
+
+    def row(self, index: int) -> Sequence[int]:
+        """One row."""
+        return self._numbers[self._ends[index] : self._ends[index + 1]].tolist()
 
 
 def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, int, bool]) -> tuple[str, ...]:
@@ -89,7 +126,3 @@ def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, in
     if not all(argument in at_hand for argument in arguments):
         return ()
     return prompt_parts(issue, [at_hand[argument] for argument in arguments], wording, template, a_first)
-
-
-def _numbered(parts: Iterable[str], numbers: dict[str, int]) -> list[int]:
-    return [numbers.setdefault(part, len(numbers)) for part in parts]

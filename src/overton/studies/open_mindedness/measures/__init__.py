@@ -39,13 +39,13 @@ def analyze(
     from overton.statistics.bootstrap import Bootstrap
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
+    from overton.studies.open_mindedness.measures.comparison import Chosen
 
     return assemble(
         cells_from_records(records, reading),
         Bootstrap(level, resamples, seed),
-        families=families,
-        controversial=controversial,
-        reading=reading,
+        Chosen(families or {}, controversial),
+        reading,
     )
 
 
@@ -68,11 +68,11 @@ def analyze_counts(
     from overton.statistics.bootstrap import Bootstrap
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_counts
+    from overton.studies.open_mindedness.measures.comparison import Chosen
 
     return assemble(
         cells_from_counts(counts),
         Bootstrap(level, resamples, seed),
-        families=None,
-        controversial=controversial,
-        reading="strict",
+        Chosen({}, controversial),
+        "strict",
     )

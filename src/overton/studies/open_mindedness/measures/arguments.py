@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isnan
 
 import numpy as np
 import polars as pl
@@ -71,36 +72,26 @@ def argument_shares(cells: Cells, table: ArgumentTable, model: int, level: float
 
 
 def agreements(
-    cells: Cells, table: ArgumentTable, families: Mapping[str, str] | None, bootstrap: Bootstrap
+    cells: Cells, table: ArgumentTable, families: Mapping[str, str], bootstrap: Bootstrap
 ) -> tuple[Agreement, ...]:
     """Correlations between all pairs of models, over the arguments that both were shown."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(table.n > 0, table.pro / table.n, np.nan)
-    return tuple(
-        _agreement(cells.models[a], cells.models[b], (share[a], share[b]), table.ids, families or {}, bootstrap)
-        for a, b in combinations(range(len(cells.models)), 2)
-    )
+    made = []
+    for a, b in combinations(range(len(cells.models)), 2):
+        first, second = cells.models[a], cells.models[b]
+        known = first in families and second in families
+        same = families[first] == families[second] if known else None
+        made.append(Agreement(first, second, same, *_correlations(table, a, b, bootstrap)))
+    return tuple(made)
 
 
-def _agreement(  # noqa: PLR0917
-    first: str,
-    second: str,
-    shares: tuple[Floats, Floats],
-    ids: Sequence[str],
-    families: Mapping[str, str],
-    bootstrap: Bootstrap,
-) -> Agreement:
-    both = np.isfinite(shares[0]) & np.isfinite(shares[1])
-    issues, arguments = np.nonzero(both)
-    x, y = shares[0][both], shares[1][both]
-    sides = issues * 2 + np.array([argument.startswith("pro-") for argument in ids])[arguments]
-    known = first in families and second in families
-    return Agreement(
-        first,
-        second,
-        same_family=families[first] == families[second] if known else None,
-        correlation=clustered_pearson(x, y, issues, bootstrap),
-        within=clustered_pearson(_centred(x, sides), _centred(y, sides), issues, bootstrap),
+def _correlations(table: ArgumentTable, first: int, second: int, bootstrap: Bootstrap) -> tuple[Estimate, Estimate]:
+    """Over all arguments, and within issues and sides."""
+    issues, arguments = np.nonzero((table.n[first] > 0) & (table.n[second] > 0))
+    x, y = (table.pro[model, issues, arguments] / table.n[model, issues, arguments] for model in (first, second))
+    sides = issues * 2 + np.array([name.startswith("pro-") for name in table.ids])[arguments]
+    return (
+        clustered_pearson(x, y, issues, bootstrap),
+        clustered_pearson(_centred(x, sides), _centred(y, sides), issues, bootstrap),
     )
 
 
@@ -114,7 +105,7 @@ def median_agreement(found: Sequence[Agreement], *, same_family: bool, level: fl
     """The median correlation of pairs within or between families; `n` counts pairs. Pairs share models and arguments,
     so there is no interval."""
     pairs = [pair.correlation.value for pair in found if pair.same_family is same_family]
-    values = [value for value in pairs if value == value]  # noqa: PLR0124
+    values = [value for value in pairs if not isnan(value)]
     if not values:
         return not_computed("no such pair of models with a known family", level=level)
     return Estimate(float(np.median(values)), float("nan"), float("nan"), len(values), "median of pairs", level)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from overton.statistics import not_computed
+from overton.statistics import Estimate, not_computed
 from overton.statistics.bootstrap import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
-    Comparison,
     DrawDependence,
     IssueResult,
     ModelResult,
@@ -23,16 +22,15 @@ from overton.studies.open_mindedness.measures.analysis import (
 )
 from overton.studies.open_mindedness.measures.arguments import (
     ArgumentTable,
-    agreements,
     argument_shares,
     argument_table,
-    median_agreement,
 )
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
+from overton.studies.open_mindedness.measures.comparison import Chosen, compare
 from overton.studies.open_mindedness.measures.definition import definition
-from overton.studies.open_mindedness.measures.disagreement import choose_controversial, disagreements
 from overton.studies.open_mindedness.measures.draws import draw_dependence
 from overton.studies.open_mindedness.measures.issues import ModelTables, issue_results
+from overton.studies.open_mindedness.measures.notes import notes_on
 from overton.studies.open_mindedness.measures.pulls import measure_pulls
 from overton.studies.open_mindedness.measures.refusals import measure_refusals, tally
 from overton.studies.open_mindedness.measures.respondent import fit_respondents
@@ -42,6 +40,9 @@ from overton.studies.open_mindedness.measures.shifts import contrary_argument, c
 from overton.studies.open_mindedness.measures.summaries import mean_over_issues, share_of_issues
 
 __all__ = ["assemble"]
+
+_ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
+"""Draws of scores within issues: so many over all models and issues, but at least so many for each."""
 
 _FROM_COUNTS = "a table of counts does not hold it: records do"
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
@@ -61,9 +62,7 @@ class _Shared:
 def assemble(
     cells: Cells,
     bootstrap: Bootstrap,
-    *,
-    families: Mapping[str, str] | None,
-    controversial: int | Sequence[str],
+    chosen: Chosen,
     reading: Literal["strict", "published"],
 ) -> Analysis:
     """Every measure that the cells allow."""
@@ -75,9 +74,10 @@ def assemble(
         draw_dependence(cells, arguments, bootstrap),
         fit_respondents(cells, bootstrap.level),
     )
-    tables = [_tables(cells, model, bootstrap) for model in range(len(cells.models))]
-    comparison = _compare(shared, [made.answered for made in tables], families, controversial)
-    subset = comparison.subset if comparison else _named(controversial, cells)
+    draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), bootstrap.resamples)
+    tables = [_tables(cells, model, bootstrap, draws) for model in range(len(cells.models))]
+    comparison = compare(cells, [made.answered for made in tables], arguments, chosen, bootstrap)
+    subset = comparison.subset if comparison else _named(chosen.controversial, cells)
     results = {name: _model(shared, k, tables[k], subset) for k, name in enumerate(cells.models)}
     return Analysis(
         models=results,
@@ -87,7 +87,7 @@ def assemble(
         level=bootstrap.level,
         resamples=bootstrap.resamples,
         seed=bootstrap.seed,
-        notes=_notes(cells, results),
+        notes=notes_on(cells, results),
     )
 
 
@@ -95,15 +95,15 @@ def _named(controversial: int | Sequence[str], cells: Cells) -> tuple[str, ...]:
     return () if isinstance(controversial, int) else tuple(name for name in controversial if name in cells.issues)
 
 
-def _tables(cells: Cells, model: int, bootstrap: Bootstrap) -> ModelTables:
+def _tables(cells: Cells, model: int, bootstrap: Bootstrap, draws: int) -> ModelTables:
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     if fixed is not None and not np.isfinite(fixed.share).any():
         fixed = None
     return ModelTables(
         answered=answered,
         corrected=fixed,
-        scores=issue_scores(answered, bootstrap),
-        corrected_scores=issue_scores(fixed, bootstrap) if fixed else None,
+        scores=issue_scores(answered, bootstrap, draws),
+        corrected_scores=issue_scores(fixed, bootstrap, draws) if fixed else None,
     )
 
 
@@ -149,7 +149,7 @@ def _corrected_scores(scores: IssueScores | None, issues: list[int], bootstrap: 
     return mean_scores(scores, issues, bootstrap, _NOT_SCORED) if scores else None
 
 
-def _leaning_pro(table: ShareTable | None, issues: list[int], level: float):  # type: ignore[no-untyped-def]
+def _leaning_pro(table: ShareTable | None, issues: list[int], level: float) -> Estimate:
     if table is None or "baseline" not in table.conditions:
         return not_computed("the baseline was not asked, or cannot be corrected", level=level)
     baseline = table.share[:, table.conditions.index("baseline")]
@@ -202,7 +202,7 @@ def _subset(
 
 
 def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> dict[str, str]:
-    absent = {}
+    absent: dict[str, str] = {}
     if shared.cells.design is None:
         names = ("corrected", "pulls", "draws", "respondent", "arguments")
         absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), _FROM_COUNTS)
@@ -216,69 +216,3 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     if not subset:
         absent["subset"] = "no controversial issues: name some, or compare several models"
     return absent
-
-
-def _compare(
-    shared: _Shared,
-    tables: list[ShareTable],
-    families: Mapping[str, str] | None,
-    controversial: int | Sequence[str],
-) -> Comparison | None:
-    cells, level = shared.cells, shared.bootstrap.level
-    if len(cells.models) < 2:
-        return None
-    found = disagreements(cells, tables, level)
-    pairs = agreements(cells, shared.arguments, families, shared.bootstrap) if shared.arguments else ()
-
-    def share(property_: str):  # type: ignore[no-untyped-def]
-        flags = [getattr(one, property_) for one in found.values()]
-        return share_of_issues(flags, level, "no issue has baseline answers of every model")
-
-    return Comparison(
-        models=cells.models,
-        issues=found,
-        unanimous=share("unanimous"),
-        consistent_90=share("consistent_90"),
-        consistent_95=share("consistent_95"),
-        controversial=share("controversial"),
-        subset=choose_controversial(found, controversial),
-        agreements=pairs,
-        within_families=median_agreement(pairs, same_family=True, level=level),
-        between_families=median_agreement(pairs, same_family=False, level=level),
-        not_computed={} if shared.arguments else {"agreements": _FROM_COUNTS},
-    )
-
-
-def _notes(cells: Cells, results: dict[str, ModelResult]) -> tuple[str, ...]:
-    notes = []
-    for name, result in results.items():
-        if result.tally.failures:
-            notes.append(
-                f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out."
-            )
-        if result.undefined:
-            notes.append(
-                f"{name}: no baseline answer takes a stance on {', '.join(result.undefined)}, so there is no score."
-            )
-        if result.incomplete:
-            notes.append(
-                f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
-            )
-        doubtful = _two_to_one(result) if cells.design is None else []
-        if doubtful:
-            notes.append(
-                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con, as from always "
-                "answering A; counts cannot tell whether it is the letter or the position."
-            )
-    return tuple(notes)
-
-
-def _two_to_one(result: ModelResult) -> list[str]:
-    found = [(name, one.conditions["baseline"]) for name, one in result.issues.items() if "baseline" in one.conditions]
-    return [
-        name
-        for name, baseline in found
-        if baseline.answers > 2
-        and baseline.shares.con.value > 0
-        and abs(baseline.shares.pro.value - 2 * baseline.shares.con.value) < 1e-9
-    ]

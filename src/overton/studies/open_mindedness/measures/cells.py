@@ -95,7 +95,7 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
         axes.models,
         axes.issues,
         axes.conditions,
-        _topics(records, axes.issues),
+        _topics(coded, axes),
         answers=cells.sum((3, 4, 5)),
         failures=_count(failed, ("m", "i", "c"), shape),
         design=Design(
@@ -132,7 +132,7 @@ def cells_from_counts(counts: pl.DataFrame) -> Cells:
     answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
     if not answers.sum():
         raise InputError([Problem("counts", "count", "there is no answer to measure")])
-    topics = _topics(counts, axes.issues) if "topic" in counts.columns else (None,) * len(axes.issues)
+    topics = _topics(coded, axes) if "topic" in counts.columns else (None,) * len(axes.issues)
     return Cells(*axes.names(), topics, answers, np.zeros(shape, np.int64))
 
 
@@ -208,7 +208,7 @@ def _count(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], wei
 def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
     shape = (len(axes.models), len(axes.issues), TEMPLATES)
     keys = ("m", "i", "t")
-    every, true = _count(table, keys, shape), _count(table.filter(column), keys, shape)
+    every, true = _count(table, keys, shape), _count(table, keys, shape, table[column].to_numpy())
     mixed = np.argwhere((true > 0) & (true < every))
     if mixed.size:
         raise InputError(
@@ -220,6 +220,6 @@ def _signs(table: pl.DataFrame, column: str, shown: str, axes: _Axes) -> Ints:
     return np.where(every == 0, 0, np.where(true > 0, 1, -1))
 
 
-def _topics(table: pl.DataFrame, issues: Sequence[str]) -> tuple[str | None, ...]:
-    known = dict(table.group_by("issue").agg(pl.col("topic").drop_nulls().min()).iter_rows())
-    return tuple(known.get(issue) for issue in issues)
+def _topics(coded: pl.DataFrame, axes: _Axes) -> tuple[str | None, ...]:
+    known = dict(coded.group_by("i").agg(pl.col("topic").min()).iter_rows())
+    return tuple(known.get(place) for place in range(len(axes.issues)))

@@ -13,15 +13,13 @@ that the other two show. With one mirrored pair it is the plain mean.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIRST", "LETTER", "LETTER_AND_FIRST", "MARGINAL", "contrast", "corrected"]
+__all__ = ["FIRST", "LETTER", "LETTER_AND_FIRST", "MARGINAL", "contrast", "contrasts", "corrected"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MARGINAL = (1.0, 0.0, 0.0)
 LETTER = (0.0, 2.0, 0.0)
@@ -29,49 +27,44 @@ FIRST = (0.0, 0.0, 2.0)
 LETTER_AND_FIRST = (0.0, 2.0, 2.0)
 """Combinations of mu, letter and order. Pulls are full differences (A instead of B), twice the model's effects."""
 
-_FAMILY = (0, 1, 2, 0, 1, 2)
+_FAMILY = np.array([0, 1, 2, 0, 1, 2])
 
 
-class _Asked(NamedTuple):
-    letter: tuple[int, ...]
-    order: tuple[int, ...]
-    asked: tuple[bool, ...]
+def contrasts(letter: Ints, order: Ints, asked: NDArray[np.bool_], target: tuple[float, ...]) -> Floats:
+    """For every issue and condition, the `contrast` of its templates; NaN where they cannot tell.
+
+    `letter` and `order` are [issues, templates], `asked` and the result [issues, conditions, templates].
+    """
+    shape = asked.shape
+    each = np.stack([np.broadcast_to(signs[:, None], shape) for signs in (letter, order)] + [asked], axis=-2)
+    patterns, which = np.unique(each.reshape(-1, 3 * shape[-1]), axis=0, return_inverse=True)
+    unknown = np.full(shape[-1], np.nan)
+    split = (pattern.reshape(3, -1) for pattern in patterns)
+    made = [contrast(signs, orders, present, target) for signs, orders, present in split]
+    return np.stack([unknown if one is None else one for one in made])[which.ravel()].reshape(shape)
 
 
-def contrast(
-    letter: NDArray[np.int64], order: NDArray[np.int64], asked: NDArray[np.bool_], target: tuple[float, ...]
-) -> Floats | None:
-    """Weights of the six templates' shares that give `target`, a combination of (mu, letter, order).
+def contrast(letter: Ints, order: Ints, asked: Ints, target: tuple[float, ...]) -> Floats | None:
+    """Weights of the templates' shares that give `target`, a combination of (mu, letter, order).
 
-    `letter` and `order` hold +1 or -1 for each template, `asked` which templates have answers. Of all unbiased
+    `letter` and `order` hold +1 or -1 for each template, `asked` is true for those with answers. Of all unbiased
     weights these are the least-squares ones; None where the templates asked cannot tell.
     """
-    return _contrast(_Asked(tuple(letter.tolist()), tuple(order.tolist()), tuple(asked.tolist())), target)
-
-
-@lru_cache(maxsize=4096)
-def _contrast(templates: _Asked, target: tuple[float, ...]) -> Floats | None:
-    rows = [t for t in range(len(templates.asked)) if templates.asked[t]]
-    if not rows:
+    rows = np.flatnonzero(asked)
+    if not rows.size:
         return None
-    families = sorted({_FAMILY[t] for t in rows})
+    families = _FAMILY[rows]
     # Effects add up to zero over the families asked: all but the last are free, the last is minus their sum.
-    design = np.array(
-        [
-            [1, templates.letter[t], templates.order[t]]
-            + [(_FAMILY[t] == family) - (_FAMILY[t] == families[-1]) for family in families[:-1]]
-            for t in rows
-        ],
-        float,
-    )
+    known = np.unique(families)
+    effects = (families[:, None] == known[None, :-1]).astype(float) - (families == known[-1])[:, None]
+    design = np.column_stack([np.ones(rows.size), letter[rows], order[rows], effects])
     wanted = np.zeros(design.shape[1])
     wanted[:3] = target
     weights = wanted @ np.linalg.pinv(design)
     if not np.allclose(weights @ design, wanted, atol=1e-9):
         return None
-    full = np.zeros(len(templates.asked))
+    full = np.zeros(len(asked))
     full[rows] = weights
-    full.flags.writeable = False
     return full
 
 
@@ -79,4 +72,4 @@ def corrected(weighted: Floats) -> Floats:
     """Weighted sums of shares, made shares again: pro, con and other each within [0, 1], adding up to 1 (last axis)."""
     clipped = np.clip(weighted, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return clipped / clipped.sum(-1, keepdims=True)
+        return np.asarray(clipped / clipped.sum(-1, keepdims=True))

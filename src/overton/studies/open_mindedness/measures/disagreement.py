@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overton.errors import InputError
 from overton.statistics.proportions import difference_limits
@@ -16,6 +17,8 @@ from overton.studies.open_mindedness.measures.shares import ShareTable
 from overton.studies.open_mindedness.measures.summaries import difference
 
 __all__ = ["CONTROVERSIAL", "UNANIMOUS", "choose_controversial", "disagreements"]
+
+Floats = NDArray[np.float64]
 
 UNANIMOUS = 0.1
 CONTROVERSIAL = 0.8
@@ -35,7 +38,7 @@ def disagreements(cells: Cells, tables: Sequence[ShareTable], level: float) -> d
     return {cells.issues[i]: _one(cells, int(i), share[:, i], worth[:, i], level) for i in shared}
 
 
-def _one(cells: Cells, issue: int, share: np.ndarray, worth: np.ndarray, level: float) -> Disagreement:  # type: ignore[type-arg]
+def _one(cells: Cells, issue: int, share: Floats, worth: Floats, level: float) -> Disagreement:
     pro = share[:, PRO]
     first, second = max(combinations(range(len(pro)), 2), key=lambda pair: abs(pro[pair[0]] - pro[pair[1]]))
     if pro[first] < pro[second]:

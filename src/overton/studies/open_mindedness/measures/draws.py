@@ -23,7 +23,8 @@ Ints = NDArray[np.int64]
 
 _WORDINGS = 3
 _NO_PAIRS = (
-    "no issue and configuration has two answers to one wording and template with the same arguments and two with others"
+    "no issue and configuration has pairs of answers to one wording and template both with the same and with other "
+    "arguments"
 )
 
 
@@ -39,7 +40,8 @@ def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootst
     if cells.design is None or table is None:
         return None
     rows = cells.design.rows
-    shown = rows.with_columns(set=pl.Series(_signatures(table, rows.height))).filter(pl.col("set") != 0)
+    places = rows.select("m", "i", "c", "t", "wording", "s", set=pl.Series(_signatures(table, rows.height)))
+    shown = places.filter(_varies(places, cells.failures.shape))
     every, same = _count_pairs(shown, cells.failures.shape)
     other = _Pairs(every.differing - same.differing, every.every - same.every)
     repeated = rows.filter(pl.col("draw").is_not_null())
@@ -54,12 +56,22 @@ def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootst
     ]
 
 
+def _varies(places: pl.DataFrame, shape: tuple[int, ...]) -> pl.Series:
+    """Which rows belong to an issue and configuration that was shown with more than one set of arguments."""
+    place = np.ravel_multi_index(tuple(places[key].to_numpy() for key in ("m", "i", "c")), shape)
+    sets = places["set"].to_numpy()
+    example = np.zeros(int(np.prod(shape)), np.uint64)
+    example[place] = sets
+    several = np.bincount(place, sets != example[place], minlength=example.size) > 0
+    return pl.Series(several[place])
+
+
 def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
     """A number for each row's set of arguments, whatever their order; 0 where it has none."""
     words = np.array([Draw(f"argument/{name}").words(1)[0] for name in table.ids], np.uint64)
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[table.places], dtype=np.uint64)])
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(table.rows, minlength=height))])
-    return np.diff(total[ends])
+    return np.asarray(np.diff(total[ends]), np.uint64)
 
 
 def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _Pairs]:

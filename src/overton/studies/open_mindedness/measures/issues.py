@@ -11,9 +11,9 @@ import numpy as np
 from overton.statistics import not_computed
 from overton.statistics.bootstrap import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import Baseline, ConditionResult, IssueResult, Pulls
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, STANCES, Cells
+from overton.studies.open_mindedness.measures.cells import OTHER, PRO, STANCES, Cells
 from overton.studies.open_mindedness.measures.definition import STRONG_PRIOR, flipped
-from overton.studies.open_mindedness.measures.pulls import letter_or_position
+from overton.studies.open_mindedness.measures.letters import letter_or_position
 from overton.studies.open_mindedness.measures.scores import (
     SCORED,
     IssueScores,
@@ -67,39 +67,40 @@ def issue_results(
 
 
 class _Side:
-    """A model's shares, as answered or corrected, with all that follows from them for one issue."""
+    """A model's shares, as answered or corrected, with all that follows from them."""
 
     def __init__(self, table: ShareTable, scores: IssueScores, level: float, method: str) -> None:
         self.table = table
         self.scores = scores
         self.shares = share_estimates(table, level, method)
-        self.stances = plurality(table.share)
+        self._stances = plurality(table.share).tolist()
+        self._place = table.conditions.index("baseline") if "baseline" in table.conditions else None
+        self._first = [] if self._place is None else baseline_stance(table.share[:, self._place]).tolist()
 
     def baseline(self, issue: int) -> Baseline | None:
-        """s_0 and p_0, None where the baseline was not asked."""
-        if not self.table.known(issue, "baseline"):
+        """s_0 and p_0, None where the baseline has no answers."""
+        shares = None if self._place is None else self.shares[issue][self._place]
+        if self._place is None or shares is None:
             return None
-        place = self.table.conditions.index("baseline")
-        share = np.round(self.table.share[issue, place], 9)
-        found = int(baseline_stance(share))
-        shares = self.shares[issue][place]
+        found = self._first[issue]
         return Baseline(
             stance=None if found < 0 else "pro" if found == PRO else "con",
-            share=not_computed("no answer takes a stance", n=int(self.table.n[issue, place]))
-            if found < 0 or shares is None
-            else (shares.pro, shares.con)[found],
-            tied=bool(share[PRO] == share[CON]),
-            refused=bool(self.stances[issue, place] == OTHER),
+            share=(shares.pro, shares.con)[found]
+            if found >= 0
+            else not_computed("no answer takes a stance", n=shares.pro.n),
+            tied=abs(shares.pro.value - shares.con.value) < 1e-9,
+            refused=self._stances[issue][self._place] == OTHER,
         )
-
-    def flips(self, issue: int, condition: int) -> bool | None:
-        """Whether a condition's stance differs from the baseline's."""
-        first = self.baseline(issue)
-        return None if first is None or first.stance is None else self.stance(issue, condition) != first.stance
 
     def stance(self, issue: int, condition: int) -> Stance:
         """The most common stance."""
-        return STANCES[self.stances[issue, condition]]
+        return STANCES[int(self._stances[issue][condition])]
+
+    def flips(self, issue: int, condition: int) -> bool | None:
+        """Whether a condition's stance differs from the baseline's."""
+        if not self._first or self._first[issue] < 0:
+            return None
+        return bool(self._stances[issue][condition] != self._first[issue])
 
 
 def _issue(

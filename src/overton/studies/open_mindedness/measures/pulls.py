@@ -1,4 +1,4 @@
-"""The pulls of letter, position, closing request and last argument; and which of letter and position answers follow.
+"""The pulls of letter, position, closing request and last argument.
 
 None of this is in the paper. A model that always answers A looks 66.7% pro at the baseline, since A is the pro side in
 four templates of six, and unmoved by arguments.
@@ -10,18 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.stratified import DifferenceParts, mantel_haenszel
-from overton.studies.open_mindedness.measures.analysis import LetterOrPosition, Pulls
+from overton.studies.open_mindedness.measures.analysis import Pulls
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
-from overton.studies.open_mindedness.measures.correction import FIRST, LETTER, LETTER_AND_FIRST, contrast
+from overton.studies.open_mindedness.measures.correction import FIRST, LETTER, LETTER_AND_FIRST, contrasts
 from overton.studies.open_mindedness.measures.shares import cell_variance
-from overton.studies.open_mindedness.measures.summaries import mean_over_issues
+from overton.studies.open_mindedness.measures.summaries import mean_over_issues, wald
 
-__all__ = ["ModelPulls", "letter_or_position", "measure_pulls"]
+__all__ = ["ModelPulls", "measure_pulls"]
 
 Floats = NDArray[np.float64]
 
@@ -78,30 +77,22 @@ def _contrasts(
     target, reason = wanted
     by_template = design.cells[model].sum((3, 4))
     sizes = by_template.sum(-1)
+    weights = contrasts(design.letter[model], design.order[model], sizes > 0, target)
     lean = (by_template @ _LEAN) / np.maximum(sizes, 1)
-    variances = cell_variance(by_template, _LEAN)
-    made = []
-    for issue in issues:
-        values, spread = [], []
-        for condition in np.flatnonzero(sizes[issue].sum(-1)):
-            weights = contrast(
-                design.letter[model, issue], design.order[model, issue], sizes[issue, condition] > 0, target
-            )
-            if weights is not None:
-                use = weights != 0
-                values.append(float(weights @ lean[issue, condition]))
-                spread.append(float(weights[use] ** 2 @ variances[issue, condition][use]))
-        n = int(sizes[issue].sum())
-        if values:
-            made.append(_wald(sum(values) / len(values), sum(spread) ** 0.5 / len(values), n, level))
-        else:
-            made.append(not_computed(reason, level=level, n=n))
-    return made
-
-
-def _wald(value: float, error: float, n: int, level: float, method: str = "Wald") -> Estimate:
-    half = float(ndtri((1 + level) / 2)) * error
-    return Estimate(value, max(value - half, -1.0), min(value + half, 1.0), n, method, level)
+    values = (weights * lean).sum(-1)
+    with np.errstate(invalid="ignore"):  # Templates that were not asked: weight 0, variance infinite.
+        spread = np.where(weights == 0, 0.0, weights**2 * cell_variance(by_template, _LEAN)).sum(-1)
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(1), 1)
+    means = np.where(known, values, 0.0).sum(1) / count
+    errors = np.sqrt(np.where(known, spread, 0.0).sum(1)) / count
+    n = sizes.sum((1, 2))
+    return [
+        wald(float(means[i]), float(errors[i]), int(n[i]), level)
+        if known[i].any()
+        else not_computed(reason, level=level, n=int(n[i]))
+        for i in issues
+    ]
 
 
 def _request_parts(design: Design, model: int) -> DifferenceParts:
@@ -132,7 +123,7 @@ def _strata(chosen: NDArray[np.int64], answered: NDArray[np.int64], yes: int, no
 def _of_parts(parts: DifferenceParts, issues: list[int], reason: str, level: float) -> list[Estimate]:
     values, errors = parts.difference(), parts.error()
     return [
-        _wald(float(values[i]), float(errors[i]), round(float(parts.denominator[i])), level, "Mantel-Haenszel, Sato")
+        wald(float(values[i]), float(errors[i]), round(float(parts.denominator[i])), level, "Mantel-Haenszel, Sato")
         if parts.denominator[i] > 0
         else not_computed(reason, level=level)
         for i in issues
@@ -143,51 +134,3 @@ def _overall(parts: DifferenceParts, issues: list[Estimate], bootstrap: Bootstra
     if int((parts.denominator > 0).sum()) < 2:
         return mean_over_issues(issues, bootstrap, reason)
     return bootstrap.ratio(parts.numerator, parts.denominator)
-
-
-def letter_or_position(cells: Cells, model: int, conditions: list[int], level: float) -> dict[int, LetterOrPosition]:
-    """For each issue with mirrored templates of opposite letters: do answers agree in letter or in position?
-
-    For answers to the two templates of a pair, drawn at random: P(same letter) = pro * con' + con * pro' and
-    P(same position) = pro * pro' + con * con', averaged over the pairs and the `conditions`.
-    """
-    if cells.design is None or not conditions:
-        return {}
-    counts = cells.design.cells[model][:, conditions].sum((3, 4))
-    sizes = counts.sum(-1)
-    shares = counts / np.maximum(sizes, 1)[..., None]
-    mirrored = np.roll(shares, 3, axis=2)
-    letter = cells.design.letter[model]
-    pairs = (letter[:, None, :3] * letter[:, None, 3:] < 0) & (sizes[..., :3] > 0) & (sizes[..., 3:] > 0)
-    used = pairs.sum((1, 2))
-    zero = np.zeros_like(mirrored[..., PRO])
-    by_letter = np.stack([mirrored[..., CON], mirrored[..., PRO], zero], -1)
-    by_position = np.stack([mirrored[..., PRO], mirrored[..., CON], zero], -1)
-    made = [_over_pairs(counts, shares, coefficients, pairs) for coefficients in (by_letter, by_position)] + [
-        _over_pairs(counts, shares, by_letter - by_position, pairs)
-    ]
-    return {
-        int(issue): _which([(float(v[issue]), float(e[issue])) for v, e in made], int(sizes[issue].sum()), level)
-        for issue in np.flatnonzero(used)
-    }
-
-
-def _over_pairs(
-    counts: NDArray[np.int64], shares: Floats, coefficients: Floats, pairs: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    """The mean over pairs of a product of two shares' sums, and its standard error by the delta method."""
-    value = (shares * coefficients).sum(-1)[..., :3]
-    variance = cell_variance(counts, coefficients)
-    of_pair = np.where(pairs, variance[..., :3] + variance[..., 3:], 0.0)
-    used = np.maximum(pairs.sum((1, 2)), 1)
-    return np.where(pairs, value, 0.0).sum((1, 2)) / used, np.sqrt(of_pair.sum((1, 2))) / used
-
-
-def _which(made: list[tuple[float, float]], n: int, level: float) -> LetterOrPosition:
-    same_letter, same_position, gap = (_wald(value, error, n, level) for value, error in made)
-    follows = "letter" if gap.low > 0 else "position" if gap.high < 0 else None
-    return LetterOrPosition(_share(same_letter), _share(same_position), gap, follows)  # type: ignore[arg-type]
-
-
-def _share(estimate: Estimate) -> Estimate:
-    return Estimate(estimate.value, max(estimate.low, 0.0), estimate.high, estimate.n, estimate.method, estimate.level)

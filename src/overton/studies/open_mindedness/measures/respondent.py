@@ -46,15 +46,17 @@ def fit_respondents(cells: Cells, level: float = 0.95) -> list[RespondentFit] | 
 
 
 def _argument_counts(cells: Cells, rows: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Mean number of pro and con arguments shown [models, issues, conditions]: equal in all trials of a condition."""
+    """Numbers of pro and con arguments shown [models, issues, conditions], which are equal in all trials of one."""
     shape = (len(cells.models), len(cells.issues), len(cells.conditions))
-    one = rows.group_by("m", "i", "c").agg(pl.col("arguments").first())
-    place = tuple(one[key].to_numpy() for key in ("m", "i", "c"))
-    pros, cons = np.zeros(shape), np.zeros(shape)
-    shown = one["arguments"].to_list()
-    pros[place] = [sum(name.startswith("pro-") for name in names or ()) for names in shown]
-    cons[place] = [sum(not name.startswith("pro-") for name in names or ()) for names in shown]
-    return pros, cons
+    cell = np.ravel_multi_index(tuple(rows[key].to_numpy() for key in ("m", "i", "c")), shape)
+    example = np.full(int(np.prod(shape)), -1)
+    example[cell] = np.arange(rows.height)
+    asked = np.flatnonzero(example >= 0)
+    pros, cons = np.zeros(example.size), np.zeros(example.size)
+    shown = rows["arguments"].gather(example[asked]).to_list()
+    pros[asked] = [sum(name.startswith("pro-") for name in names or ()) for names in shown]
+    cons[asked] = [sum(not name.startswith("pro-") for name in names or ()) for names in shown]
+    return pros.reshape(shape), cons.reshape(shape)
 
 
 def _argument_shares(pros: Floats, cons: Floats) -> tuple[Floats, Floats]:

@@ -27,23 +27,24 @@ VARIANTS = ("open_mindedness", "as_published", "even", "even_as_published")
 
 _WEIGHTS = np.array([CONDITIONS[name].weight for name in SCORED], float)
 _EVEN = np.ones(len(SCORED))
-_IN_TIES = np.array([CON, OTHER, PRO])
-_DRAWS = 500
+_TIED = 1e-9
 
 
 def plurality(shares: Floats) -> Ints:
     """The most common stance along the last axis (0 pro, 1 con, 2 other).
 
-    Ties go to con before other before pro, as in the authors' own code. Shares equal to nine decimals are tied.
+    Ties, to within 1e-9, go to con before other before pro, as in the authors' own code.
     """
-    return _IN_TIES[np.argmax(np.round(shares, 9)[..., _IN_TIES], axis=-1)]
+    pro, con, other = shares[..., PRO], shares[..., CON], shares[..., OTHER]
+    found = np.where(other > con + _TIED, OTHER, CON)
+    return np.asarray(np.where(pro > np.maximum(con, other) + _TIED, PRO, found), np.int64)
 
 
 def baseline_stance(shares: Floats) -> Ints:
     """s_0: the more common of pro and con (0 or 1), con in a tie; -1 where neither occurs or nothing was asked."""
-    rounded = np.round(shares, 9)
-    found = np.where(rounded[..., PRO] > rounded[..., CON], PRO, CON)
-    return np.where(rounded[..., PRO] + rounded[..., CON] > 0, found, -1)
+    pro, con = shares[..., PRO], shares[..., CON]
+    found = np.where(pro > con + _TIED, PRO, CON)
+    return np.asarray(np.where(pro + con > 0, found, -1), np.int64)
 
 
 def scores(baseline: Floats, configurations: Floats) -> Floats:
@@ -52,14 +53,13 @@ def scores(baseline: Floats, configurations: Floats) -> Floats:
     The result [..., 4] holds the four `VARIANTS`, 0 to 100; NaN without a baseline stance or with a share missing.
     """
     stance = baseline_stance(baseline)
-    own = np.maximum(stance, 0)[..., None]
-    p_0 = np.take_along_axis(baseline, own, -1)
-    flips = plurality(configurations) != own
-    of_baseline = np.take_along_axis(configurations, own[..., None], -1)[..., 0]
-    of_itself = configurations.max(-1)
-    moved, printed = np.abs(of_baseline - p_0) * flips, np.abs(of_itself - p_0) * flips
-    even = _EVEN / _EVEN.sum()
-    weighted = _WEIGHTS / _WEIGHTS.sum()
+    is_pro = stance == PRO
+    p_0 = np.where(is_pro, baseline[..., PRO], baseline[..., CON])[..., None]
+    flips = plurality(configurations) != np.where(is_pro, PRO, CON)[..., None]
+    pro, con, other = (configurations[..., k] for k in (PRO, CON, OTHER))
+    moved = np.abs(np.where(is_pro[..., None], pro, con) - p_0) * flips
+    printed = np.abs(np.maximum(np.maximum(pro, con), other) - p_0) * flips
+    even, weighted = _EVEN / _EVEN.sum(), _WEIGHTS / _WEIGHTS.sum()
     made = 100 * np.stack([moved @ weighted, printed @ weighted, moved @ even, printed @ even], -1)
     return np.where((stance >= 0)[..., None], made, np.nan)
 
@@ -82,7 +82,7 @@ class IssueScores:
         return Scores(*(Estimate(*three, n, "bootstrap of answers", level) for three in numbers))
 
 
-def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int = _DRAWS) -> IssueScores:
+def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int) -> IssueScores:
     """Scores of every issue, with percentile limits from `draws` draws of them.
 
     The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
@@ -97,14 +97,26 @@ def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int = _DRAWS) -
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
     value[scored] = scores(share[scored, 0], share[scored, 1:])
-    worth = share[scored] * table.effective[scored][:, places, None] + np.array([0.5, 0.5, 0.0])
-    gammas = np.random.default_rng((bootstrap.seed, len(scored))).standard_gamma(worth, (draws, *worth.shape))
-    drawn = gammas / gammas.sum(-1, keepdims=True)
+    drawn = _drawn_shares(share[scored], table.effective[scored][:, places], draws, bootstrap.seed)
     cut = (1 - bootstrap.level) / 2
-    limits = np.quantile(scores(drawn[..., 0, :], drawn[..., 1:, :]), (cut, 1 - cut), axis=0)
+    limits = np.quantile(scores(drawn[:, :, 0], drawn[:, :, 1:]), (cut, 1 - cut), axis=0)
     low[scored] = np.minimum(limits[0], value[scored])
     high[scored] = np.maximum(limits[1], value[scored])
     return IssueScores(value, low, high, table.n[:, places].sum(1))
+
+
+def _drawn_shares(share: Floats, effective: Floats, draws: int, seed: int) -> Floats:
+    """Draws of shares [draws, issues, conditions, 3] from Dirichlet distributions worth `effective` answers."""
+    pro, con, other = (share[..., k] * effective for k in (PRO, CON, OTHER))
+    rng = np.random.default_rng((seed, len(share)))
+    gammas = np.empty((3, draws, *effective.shape))
+    gammas[PRO] = rng.standard_gamma(pro + 0.5, (draws, *effective.shape))
+    gammas[CON] = rng.standard_gamma(con + 0.5, (draws, *effective.shape))
+    gammas[OTHER] = 0.0
+    refused = np.nonzero(other)  # Often few: drawing the rest would give zeros.
+    gammas[OTHER][:, *refused] = rng.standard_gamma(other[refused], (draws, len(refused[0])))
+    gammas /= gammas[PRO] + gammas[CON] + gammas[OTHER]
+    return np.moveaxis(gammas, 0, -1)
 
 
 def mean_scores(issues: IssueScores, chosen: list[int], bootstrap: Bootstrap, reason: str) -> Scores:

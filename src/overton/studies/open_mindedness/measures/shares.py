@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from overton.statistics import Estimate
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness.measures.analysis import Shares
-from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
-from overton.studies.open_mindedness.measures.correction import MARGINAL, contrast, corrected
+from overton.studies.open_mindedness.measures.cells import PRO, Cells
+from overton.studies.open_mindedness.measures.correction import MARGINAL, contrasts, corrected
 
 __all__ = ["ShareTable", "answered_shares", "cell_variance", "corrected_shares", "share_estimates"]
 
@@ -69,22 +70,17 @@ def corrected_shares(cells: Cells, model: int) -> ShareTable | None:
         return None
     by_template = cells.design.cells[model].sum((3, 4))
     n, sizes = by_template.sum((-1, -2)), by_template.sum(-1)
-    weights = np.full(sizes.shape, np.nan)
-    for issue, condition in np.argwhere(n > 0):
-        made = contrast(
-            cells.design.letter[model, issue], cells.design.order[model, issue], sizes[issue, condition] > 0, MARGINAL
-        )
-        if made is not None:
-            weights[issue, condition] = made
+    weights = contrasts(cells.design.letter[model], cells.design.order[model], sizes > 0, MARGINAL)
     shares = by_template / np.maximum(sizes, 1)[..., None]
     share = corrected(np.einsum("ict,icts->ics", weights, shares))
     return ShareTable(cells.conditions, share, n, _effective(share, n, weights, by_template))
 
 
-def cell_variance(by_template: Ints, coefficients: Floats) -> Floats:
-    """Variance of `coefficients` @ (pro, con, other) among one answer's outcomes, over the answers it is a mean of.
+def cell_variance(by_template: Ints, coefficients: Floats | None = None) -> Floats:
+    """Variance of each template's mean of `coefficients` @ (pro, con, other), infinite where there is no answer.
 
-    `by_template` is [..., templates, stance]; the result is [..., templates], infinite where there is no answer.
+    `by_template` is [..., templates, stance] and the result [..., templates]. Without coefficients, the sum of the
+    variances of the three shares.
     """
     sizes = by_template.sum(-1)
     total = sizes.sum(-1, keepdims=True)
@@ -94,7 +90,10 @@ def cell_variance(by_template: Ints, coefficients: Floats) -> Floats:
         pooled = (by_template.sum(-2) + _PRIOR) / (total + 1)
         small = ((sizes > 0) & (sizes < _SMALLEST_STRATUM)).any(-1, keepdims=True)
         chance = np.where(small[..., None], pooled[..., None, :], own)
-        spread = (chance * coefficients**2).sum(-1) - ((chance * coefficients).sum(-1)) ** 2
+        if coefficients is None:
+            spread = 1 - (chance**2).sum(-1)
+        else:
+            spread = (chance * coefficients**2).sum(-1) - ((chance * coefficients).sum(-1)) ** 2
         freedom = np.where(small, sizes * np.maximum(total - 1, 1) / np.maximum(total, 1), sizes - 1)
         return np.where(sizes > 0, spread / freedom, np.inf)
 
@@ -102,10 +101,8 @@ def cell_variance(by_template: Ints, coefficients: Floats) -> Floats:
 def _effective(share: Floats, n: Ints, weights: Floats, by_template: Ints) -> Floats:
     prior = (share * n[..., None] + _PRIOR) / (n + 1)[..., None]
     simple = (prior * (1 - prior)).sum(-1)
-    kinds = np.eye(3)
-    variances = sum(cell_variance(by_template, kinds[k]) for k in range(3))
     with np.errstate(invalid="ignore", divide="ignore"):
-        actual = np.where(weights == 0, 0.0, weights**2 * variances).sum(-1)
+        actual = np.where(weights == 0, 0.0, weights**2 * cell_variance(by_template)).sum(-1)
         return np.asarray(np.where(n > 0, simple / actual, 0.0))
 
 
@@ -116,7 +113,7 @@ def share_estimates(table: ShareTable, level: float, method: str) -> list[list[S
     return [
         [
             Shares(*(Estimate(p, a, b, n, method, level) for p, a, b in zip(*limits, strict=True)))
-            if limits[0][PRO] == limits[0][PRO] and limits[0][CON] == limits[0][CON]
+            if not isnan(limits[0][PRO])
             else None
             for *limits, n in zip(*row, strict=True)
         ]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 
 from overton.statistics import Estimate, not_computed
@@ -115,5 +116,5 @@ def counter_shifts(
         compared=len(compared),
         count=len(found),
         clear=sum(shift.clear for shift in found),
-        mean=mean_over_issues((shift.shift for shift in found), bootstrap, reason),
+        mean=mean_over_issues((shift.shift for shift in found), replace(bootstrap, unit="shifts"), reason),
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isnan
 
+from scipy.special import ndtri
+
 from overton.statistics import Estimate, not_computed
 from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.proportions import proportion
 
-__all__ = ["difference", "mean_over_issues", "share_of_issues"]
+__all__ = ["difference", "mean_over_issues", "share_of_issues", "wald"]
 
 
 def mean_over_issues(issues: Iterable[Estimate], bootstrap: Bootstrap, reason: str) -> Estimate:
@@ -38,3 +40,9 @@ def share_of_issues(flags: Sequence[bool | None], level: float, reason: str) -> 
 def difference(value: float, limits: Sequence[float], n: int, level: float) -> Estimate:
     """A difference of two shares with Newcombe's limits."""
     return Estimate(value, limits[0], limits[1], n, "Newcombe", level)
+
+
+def wald(value: float, error: float, n: int, level: float, method: str = "Wald") -> Estimate:
+    """A difference of shares, on [-1, 1], with the limits that its standard error gives."""
+    half = float(ndtri((1 + level) / 2)) * error
+    return Estimate(value, max(value - half, -1.0), min(value + half, 1.0), n, method, level)

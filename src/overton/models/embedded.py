@@ -1,0 +1,182 @@
+"""Models that run in this process, by llama.cpp: no key, no network, no other program."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.calls import Form, Reply, Request, Usage
+from overton.errors import AccessError, AnswerError, MissingExtra, RejectedError, UnavailableError
+from overton.models.bodies import settings_checked
+from overton.models.gguf_files import sha256_of
+from overton.models.gguf_header import check_gguf
+from overton.models.gguf_server import available_cores, open_server
+
+__all__ = ["EmbeddedModel"]
+
+_CONTEXT = 8192
+_MAX_TOKENS = 1024
+_SMALL = 1_000_000_000
+"""Bytes of weights up to which a model is loaded several times over."""
+_COPIES = 4
+_MOST_THREADS = 16
+_SEEDS = 2**32 - 1
+"""llama.cpp's seeds are below 2**32, and the last of them means 'any'."""
+
+
+class EmbeddedModel:
+    """A GGUF model, loaded when it is first asked.
+
+    With `hold` (the default), answers are held to the form asked for, by a grammar: small models seldom keep to one
+    by themselves. Such answers cannot break the form, which says nothing about whether the model would have kept it.
+
+    The same request with the same seed has the same answer, on one kind of processor, whatever else was asked, in
+    whatever order. Without `max_tokens`, an answer ends after 1,024. A `seed` is taken modulo 2**32 - 1.
+
+    A small model (up to 1 GB) is loaded several times, up to four, and each copy answers one request at a time on its
+    share of the `threads` (default: the cores there are, at most 16): cores that do not wait for one another get more
+    done, most of all where others use them too. So keep `connections` requests under way. A larger one is loaded once.
+
+    Memory, a copy: 24 KB for each token of `context` (default 8,192) and 50 MB more, for the embedded SmolLM2; the
+    weights themselves are mapped from the file, once for all copies.
+
+    A prompt is put into words by the chat template in the file; special tokens in a message's text are not taken out,
+    so a text that holds `<|im_end|>` ends its turn.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str,
+        identity: str | None = None,
+        hold: bool = True,
+        threads: int | None = None,
+        context: int | None = None,
+    ) -> None:
+        """Look at the file, load nothing yet. `identity` is the file's hash unless given.
+
+        Raises:
+            InputError: the file is not there, or is no whole GGUF file.
+            MissingExtra: xllamacpp is not installed.
+        """
+        if find_spec("xllamacpp") is None:
+            raise MissingExtra("embedded models", "embedded")
+        check_gguf(path)
+        cores = threads or min(available_cores(), _MOST_THREADS)
+        self.name = name
+        self.holds_form = hold
+        self.connections = min(cores, _COPIES) if path.stat().st_size <= _SMALL else 1
+        self._path = path
+        self._identity = identity
+        self._threads = max(1, cores // self.connections)
+        self._context = context or _CONTEXT
+        self._workers: ThreadPoolExecutor | None = None
+        self._own = threading.local()
+
+    def __repr__(self) -> str:
+        return f"EmbeddedModel({self.name!r})"
+
+    @cached_property
+    def identity(self) -> str:
+        """`sha256:` and the file's hash, or what was given. The first look at it reads the whole file."""
+        return self._identity or f"sha256:{sha256_of(self._path)}"
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer in a thread, once a copy of the model is free; raises as `overton.calls.Answerer` says."""
+        body = self._body(request)
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self.connections, thread_name_prefix=f"overton {self.name}")
+        return await asyncio.get_running_loop().run_in_executor(self._workers, self._complete, body)
+
+    async def close(self) -> None:
+        """Wait for what is under way and free the memory. A later question loads the model anew."""
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            await asyncio.to_thread(workers.shutdown)  # each copy is its thread's own, and goes with it
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        settings = settings_checked(request.settings)
+        body: dict[str, Any] = {
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_tokens": settings.max_tokens or _MAX_TOKENS,
+            "seed": None if request.seed is None else request.seed % _SEEDS,
+        }
+        if settings.reasoning_effort is not None:
+            body["chat_template_kwargs"] = {"reasoning_effort": settings.reasoning_effort}
+        form = _held_to(request.form) if self.holds_form and request.form else {}
+        given = {key: value for key, value in body.items() if value is not None}
+        return {**given, **settings.extra, **form, "messages": msgspec.to_builtins(request.messages)}
+
+    def _complete(self, body: dict[str, Any]) -> Reply:
+        server = self._server()
+        try:
+            completion = server.handle_chat_completions(body)
+        except ValueError as error:
+            raise RejectedError("rejected", f"{self.name}: {_short(error)}") from None
+        except RuntimeError as error:
+            raise UnavailableError("server error", f"{self.name}: {_short(error)}") from None
+        if "error" in completion:
+            raise _error(self.name, completion["error"])
+        return _reply(completion)
+
+    def _server(self) -> Any:
+        """This thread's copy of the model."""
+        if not hasattr(self._own, "server"):
+            try:
+                self._own.server = open_server(self._path, threads=self._threads, context=self._context)
+            except RuntimeError:
+                raise AccessError(
+                    "unusable model",
+                    f"{self.name}: llama.cpp cannot load {self._path}: the file is damaged or of a kind that this "
+                    f"xllamacpp does not know, or there is not enough memory for a context of {self._context} tokens "
+                    "(context=N takes less)",
+                ) from None
+        return self._own.server
+
+
+def _held_to(form: Form) -> dict[str, Any]:
+    if form.choices:
+        return {"grammar": "root ::= " + " | ".join(_literal(choice) for choice in form.choices)}
+    if form.schema is not None:
+        return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": form.schema}}}
+    return {}
+
+
+def _literal(text: str) -> str:
+    """A text as a literal of llama.cpp's grammars: all but plain letters, digits and blanks as code points."""
+    plain = (c if c == " " or (c.isascii() and c.isalnum()) else f"\\U{ord(c):08X}" for c in text)
+    return f'"{"".join(plain)}"'
+
+
+def _error(name: str, error: dict[str, Any]) -> AnswerError:
+    if error.get("type") == "exceed_context_size_error":
+        tokens, context = error.get("n_prompt_tokens"), error.get("n_ctx")
+        message = f"the prompt has {tokens} tokens, and the context holds {context} (context=N sets it, up to what the"
+        return RejectedError("too long", f"{name}: {message} model was trained on)")
+    message = f"{name}: {_short(error.get('message', ''))}"
+    if 400 <= int(error.get("code", 500)) < 500:
+        return RejectedError("rejected", message)
+    return UnavailableError("server error", message)
+
+
+def _short(message: object) -> str:
+    return " ".join(str(message).split())[:300]
+
+
+def _reply(completion: dict[str, Any]) -> Reply:
+    choice = completion["choices"][0]
+    usage = completion.get("usage", {})
+    return Reply(
+        text=choice["message"].get("content") or "",
+        finish=choice.get("finish_reason") or "stop",
+        usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
+    )

@@ -1,0 +1,195 @@
+"""Dots with intervals, one row each: the form of every estimate that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from overton.statistics import Estimate
+from overton.studies.exhibits import COLOURS, SERIES
+from overton.studies.numbers import Kind, sentence
+from overton.studies.open_mindedness.figures.drawing import row_axis, shortened, specification
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["SCORE", "Axis", "Dot", "Series", "difference_axis", "dots", "series_of"]
+
+_WIDTH = 520
+_MANY = 30
+_SHAPES: tuple[str, ...] = (
+    *("circle", "square", "diamond", "triangle-up", "cross"),
+    *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
+)
+_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": ".1f"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A quantitative axis: its title with the unit, its range, the kind of number, and a value to mark with a line.
+
+    Shares and their differences keep their own scale here (0 to 1, -1 to 1); points are drawn times 100.
+    """
+
+    title: str
+    low: float
+    high: float
+    kind: Kind
+    mark: float | None = None
+
+    @property
+    def factor(self) -> int:
+        """What values are multiplied by when they are drawn."""
+        return 100 if self.kind == "points" else 1
+
+
+SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series: its name, colour and shape, which tell it apart together."""
+
+    name: str
+    colour: str
+    shape: str
+
+
+@dataclass(frozen=True)
+class Dot:
+    """An estimate to draw: its row, its series (an index), its panel where a chart has several, more for its tip."""
+
+    row: str
+    series: int
+    estimate: Estimate
+    panel: str = ""
+    more: str = ""
+
+
+def series_of(names: Sequence[str]) -> list[Series]:
+    """Up to nine series in colours and shapes of their own; beyond that they repeat."""
+    return [
+        Series(name, SERIES[index % len(SERIES)], _SHAPES[index % len(_SHAPES)]) for index, name in enumerate(names)
+    ]
+
+
+def difference_axis(title: str, estimates: Iterable[Estimate]) -> Axis:
+    """An axis for differences of shares: zero in the middle and marked, as wide as the intervals need."""
+    bounds = [abs(bound) for one in estimates for bound in (one.value, one.low, one.high) if not isnan(bound)]
+    reach = next((limit for limit in (0.1, 0.25, 0.5, 0.75) if all(bound <= limit for bound in bounds)), 1.0)
+    return Axis(f"{title} (percentage points)", -reach, reach, "points", mark=0)
+
+
+def dots(
+    points: Sequence[Dot], rows: Sequence[str], series: Sequence[Series], axis: Axis, *, panels: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The points as a Vega-Lite specification: series side by side in each row, panels one above the other."""
+    import altair as alt
+
+    labels, headers, known = shortened(rows), shortened(panels, 70), shortened([one.name for one in series], 48)
+    used = [
+        Series(known[one.name], one.colour, one.shape)
+        for index, one in enumerate(series)
+        if any(point.series == index for point in points)
+    ]
+    down, shown = alt.Scale(domain=list(labels.values())), list(labels.values())
+    chart = alt.layer(_rules(axis, used, len(rows)), _marks(axis, used))
+    chart = chart.encode(y=alt.Y("row:N", title=None, scale=down, axis=row_axis(shown)))
+    if len(series) > 1:
+        # Sorted on purpose: by default Vega-Lite takes the colours' order, and writes their names into an expression.
+        slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5))
+        chart = chart.encode(yOffset=slot)
+    chart = chart.properties(width=_WIDTH, height=len(rows) * max(19, 10 * len(series) + 8))
+    drawn = [point for point in points if not isnan(point.estimate.value)]
+    values = [
+        {
+            **_value(point.estimate, axis),
+            "row": labels[point.row],
+            "series": known[series[point.series].name],
+            "slot": point.series,
+            "panel": headers.get(point.panel, ""),
+            "order": panels.index(point.panel) if panels else 0,
+            "tip": _tip(point, series, axis.kind),
+        }
+        for point in drawn
+    ]
+    return specification(_in_panels(chart) if panels else chart, values)
+
+
+def _value(estimate: Estimate, axis: Axis) -> Mapping[str, float]:
+    low, high = (estimate.value, estimate.value) if isnan(estimate.low) else (estimate.low, estimate.high)
+    return {"value": estimate.value * axis.factor, "low": low * axis.factor, "high": high * axis.factor}
+
+
+def _tip(point: Dot, series: Sequence[Series], kind: Kind) -> str:
+    name = series[point.series].name if len(series) > 1 else ""
+    return "\n".join(filter(None, (point.panel, point.row, name, point.more, sentence(point.estimate, kind))))
+
+
+def _in_panels(chart: Any) -> Any:
+    import altair as alt
+
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_WIDTH, title=None)
+    # By number, since to sort by name Vega-Lite writes the names into an expression.
+    panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
+    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=1, spacing=18)
+
+
+def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
+    import altair as alt
+
+    domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False, clamp=True)
+    x = alt.X("low:Q", title=axis.title, scale=domain, axis=_x_axis(axis, rows))
+    rule = alt.Chart().mark_rule(strokeWidth=1.6)
+    return rule.encode(x=x, x2="high:Q", color=_colour(series), description=alt.Description("tip:N"))
+
+
+def _marks(axis: Axis, series: Sequence[Series]) -> Any:
+    import altair as alt
+
+    shapes = alt.Scale(domain=[one.name for one in series], range=[one.shape for one in series])
+    return (
+        alt.Chart()
+        .mark_point(filled=True, size=62, opacity=1)
+        .encode(
+            x=alt.X("value:Q", title=axis.title),
+            color=_colour(series),
+            shape=alt.Shape("series:N", scale=shapes, legend=_legend(series)),
+            description=alt.Description("tip:N"),
+        )
+    )
+
+
+def _colour(series: Sequence[Series]) -> alt.Color:
+    import altair as alt
+
+    scale = alt.Scale(domain=[one.name for one in series], range=[one.colour for one in series])
+    return alt.Color("series:N", scale=scale, legend=_legend(series))
+
+
+def _legend(series: Sequence[Series]) -> alt.Legend | None:
+    import altair as alt
+
+    columns = 3 if max((len(one.name) for one in series), default=0) < 36 else 2
+    return alt.Legend(title=None, columns=columns) if len(series) > 1 else None
+
+
+def _x_axis(axis: Axis, rows: int) -> alt.Axis:
+    """Below the rows; above them where they are too many to see both ends at once."""
+    import altair as alt
+
+    at = f"abs(datum.value - {float((axis.mark or 0) * axis.factor)!r}) < 1e-9"
+    marked = alt.condition(at, alt.value(COLOURS["muted"]), alt.value(COLOURS["line"]))
+    numbers: dict[str, Any] = (
+        {"labelExpr": "datum.value === 0 ? '0' : format(datum.value, '+d')"}
+        if axis.kind == "points"
+        else {"format": _FORMATS.get(axis.kind, "")}
+    )
+    return alt.Axis(
+        **numbers,
+        tickCount=6,
+        orient="top" if rows > _MANY else "bottom",
+        gridColor=COLOURS["line"] if axis.mark is None else marked,
+    )

@@ -1,0 +1,255 @@
+"""Trials are conducted side by side; a stop is clean, and one trial's error takes nothing from the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from overton.calls import Question, Reply, user
+from overton.engine import Limits, Patience, conduct_lanes, entries, rehearse
+from overton.errors import (
+    AccessError,
+    CallFailed,
+    JournalError,
+    LimitReached,
+    RejectedError,
+    RunMismatch,
+    Stopped,
+    UnavailableError,
+)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 (a condition of any kind)
+            await asyncio.sleep(0.001)
+
+
+async def ended(work: Any) -> BaseException | None:
+    async with asyncio.timeout(20):
+        return (await asyncio.gather(work, return_exceptions=True))[0]
+
+
+async def test_every_trial_is_conducted_once_and_records_are_in_plan_order(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        await asyncio.sleep(0.001 * (hash(text) % 3))
+        return Reply(text.upper())
+
+    answerer, planned = puppet(behave), study.trials(300, items=3)
+    lane = study.lane(bind(answerer, most=16), planned)
+    await conduct_lanes([lane], study.conduct, bench.desk())
+    assert sorted(answerer.asked) == sorted(trial.name for trial in planned)
+    frame = lane.outcomes.close(lane.incomplete).collect()
+    assert frame["trial"].to_list() == [trial.name for trial in planned]
+    assert frame["answer"].to_list() == [trial.name.upper() for trial in planned]
+    assert lane.incomplete == []
+
+
+async def test_a_second_session_asks_nothing_and_gives_the_same_records(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    answerer, planned, frames = puppet(), study.trials(500), []
+    for _ in range(2):
+        lane = study.lane(bind(answerer), planned)
+        await conduct_lanes([lane], study.conduct, bench.again())
+        frames.append(lane.outcomes.close().collect())
+    assert len(answerer.asked) == 500
+    assert frames[0].equals(frames[1])
+
+
+async def test_a_limit_ends_the_run_and_names_the_items_that_are_not_whole(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    lane = study.lane(bind(puppet(), most=2), study.trials(30, items=3))
+    error = await ended(conduct_lanes([lane], study.conduct, bench.desk(limits=Limits(calls=25))))
+    assert isinstance(error, LimitReached)
+    assert lane.incomplete == ["i2"]
+    assert lane.outcomes.close(lane.incomplete).collect().height == 20
+
+
+async def test_items_behind_a_trial_that_never_ends_are_still_whole(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    desk = bench.desk(patience=Patience(9, 600, 600))
+
+    async def behave(text: str, attempt: int) -> Reply:
+        if text == "i0/r2":
+            raise UnavailableError("server error", "x")
+        if text == "i2/r29":
+            asyncio.get_running_loop().call_later(0.05, desk.stop, Stopped("enough"))
+        return Reply("yes")
+
+    lane = study.lane(bind(puppet(behave), most=4), study.trials(30, items=3))
+    assert isinstance(await ended(conduct_lanes([lane], study.conduct, desk)), Stopped)
+    assert lane.incomplete == ["i0"]
+    frame = lane.outcomes.close(lane.incomplete).collect()
+    assert frame["trial"].to_list() == [f"i{k // 10}/r{k}" for k in range(10, 30)]
+
+
+async def test_no_access_is_what_the_run_raises(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        raise AccessError("bad key", "set OPENAI_API_KEY")
+
+    answerer = puppet(behave)
+    lane = study.lane(bind(answerer, most=8), study.trials(5000))
+    error = await ended(conduct_lanes([lane], study.conduct, bench.desk()))
+    assert isinstance(error, AccessError)
+    assert "OPENAI_API_KEY" in str(error)
+    assert len(answerer.asked) <= 8
+
+
+async def test_an_error_in_one_conduct_lets_the_others_replies_reach_the_journal(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    gate = asyncio.Event()
+
+    async def behave(text: str, attempt: int) -> Reply:
+        if text != "i0/r0":
+            await gate.wait()
+        return Reply("paid")
+
+    answerer = puppet(behave)
+
+    async def conduct(trial: Any, ask: Any) -> list[Any]:
+        records = await study.conduct(trial, ask)
+        if trial.name == "i0/r0":
+            await until(lambda: len(answerer.asked) == 5)
+            gate.set()
+            raise ZeroDivisionError("a defect of the study")
+        return list(records)
+
+    lane = study.lane(bind(answerer, most=4), study.trials(100))
+    assert isinstance(await ended(conduct_lanes([lane], conduct, bench.desk())), ZeroDivisionError)
+    bench.close()
+    assert {one.place.trial for one in entries(bench.path)} == set(answerer.asked)
+    assert len(answerer.asked) < 100
+
+
+async def test_a_failure_that_a_study_lets_pass_stops_the_run(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        raise RejectedError("filtered", "no")
+
+    lane = study.lane(bind(puppet(behave)), study.trials(50))
+    assert isinstance(await ended(conduct_lanes([lane], study.conduct, bench.desk())), CallFailed)
+
+
+async def test_the_reply_of_an_abandoned_sibling_is_awaited(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+    gate = asyncio.Event()
+
+    async def behave(text: str, attempt: int) -> Reply:
+        if text == "bad":
+            asyncio.get_running_loop().call_later(0.02, gate.set)
+            raise RejectedError("filtered", "no")
+        await gate.wait()
+        return Reply("paid")
+
+    async def conduct(trial: Any, ask: Any) -> list[Any]:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(ask("subject", (user("slow"),), speaker="one"))
+                await asyncio.sleep(0)
+                group.create_task(ask("subject", (user("bad"),), speaker="two"))
+        except* CallFailed:
+            pass
+        return [study.Row(trial.name, "failed")]
+
+    lane = study.lane(bind(puppet(behave)), study.trials(1))
+    assert await ended(conduct_lanes([lane], conduct, bench.desk())) is None
+    bench.close()
+    assert {one.place.speaker: type(one.outcome).__name__ for one in entries(bench.path)} == {
+        "one": "Reply",
+        "two": "Failure",
+    }
+
+
+async def test_a_cancellation_cuts_off_what_is_in_flight_and_leaves_no_task(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def conduct(trial: Any, ask: Any) -> list[Any]:
+        await ask.all([Question("subject", (user("a"),)), Question("subject", (user("b"),))])
+        return []
+
+    answerer = puppet(behave)
+    before = asyncio.all_tasks()
+    run = asyncio.create_task(
+        conduct_lanes([study.lane(bind(answerer, most=6), study.trials(50))], conduct, bench.desk())
+    )
+    await until(lambda: len(answerer.asked) == 6)
+    run.cancel()
+    await asyncio.wait([run], timeout=10)
+    assert run.cancelled()
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_stop_leaves_nobody_waiting_at_the_window(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+    gates = {"i0/r0": asyncio.Event(), "i0/r1": asyncio.Event()}
+
+    async def behave(text: str, attempt: int) -> Reply:
+        await gates[text].wait()
+        return Reply("yes")
+
+    answerer, desk = puppet(behave), bench.desk()
+    run = asyncio.create_task(
+        conduct_lanes([study.lane(bind(answerer, most=8), study.trials(50), window=2)], study.conduct, desk)
+    )
+    await until(lambda: len(answerer.asked) == 2)
+    desk.stop(Stopped("interrupted"))
+    for gate in gates.values():
+        gate.set()
+    assert isinstance(await ended(run), Stopped)
+    assert len(answerer.asked) == 2
+
+
+async def test_a_disk_that_fills_up_stops_the_run(
+    bench: Any, puppet: Any, bind: Any, study: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        await asyncio.sleep(0)
+        return Reply("x" * 5000)
+
+    desk = bench.desk()
+    monkeypatch.setattr(desk.journal, "_error", OSError(28, "No space left on device"))
+    answerer = puppet(behave)
+    error = await ended(conduct_lanes([study.lane(bind(answerer), study.trials(5000))], study.conduct, desk))
+    assert isinstance(error, JournalError)
+    assert "No space left" in str(error)
+    assert len(answerer.asked) <= 8
+    monkeypatch.undo()
+
+
+async def test_a_rehearsal_counts_the_trials_that_cannot_end_and_asks_nothing(
+    bench: Any, puppet: Any, bind: Any, study: Any
+) -> None:
+    answerer = puppet()
+    await conduct_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
+    assert (
+        await rehearse([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.again(recall_only=True))
+        == 0
+    )
+    more = study.lane(bind(answerer), [*study.trials(10), *study.trials(14)[10:]])
+    assert await rehearse([more], study.conduct, bench.again(recall_only=True)) == 4
+    assert len(answerer.asked) == 10
+
+
+async def test_a_rehearsal_names_what_no_longer_matches(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
+    answerer = puppet()
+    await conduct_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
+
+    async def changed(trial: Any, ask: Any) -> list[Any]:
+        await ask("subject", (user(trial.name + ("!" if trial.name == "i0/r7" else "")),))
+        return []
+
+    with pytest.raises(RunMismatch, match=r"trial i0/r7, ask 0 of subject: its messages differ"):
+        await rehearse([study.lane(bind(answerer), study.trials(10))], changed, bench.again(recall_only=True))
+    warmer = bind(answerer, temperature=0.5)
+    with pytest.raises(RunMismatch, match="its settings differ"):
+        await rehearse([study.lane(warmer, study.trials(10))], study.conduct, bench.again(recall_only=True))

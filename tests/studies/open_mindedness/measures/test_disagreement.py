@@ -1,0 +1,75 @@
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from overton.errors import InputError
+from overton.studies.open_mindedness.measures import analyze_counts
+
+Counts = Callable[..., pl.DataFrame]
+
+
+@pytest.fixture
+def table(counts: Counts) -> pl.DataFrame:
+    baselines = {
+        "agreed": [(100, 0, 0), (97, 3, 0), (96, 4, 0)],
+        "nearly": [(100, 0, 0), (94, 6, 0), (92, 8, 0)],
+        "split": [(50, 50, 0), (55, 45, 0), (52, 48, 0)],
+        "disputed": [(95, 5, 0), (10, 90, 0), (40, 60, 0)],
+        "refused": [(98, 2, 0), (0, 40, 60), (50, 50, 0)],
+        "mild": [(70, 30, 0), (50, 50, 0), (60, 40, 0)],
+    }
+    return pl.concat(
+        [
+            counts({"baseline": numbers}, issue=issue, model=model)
+            for issue, by_model in baselines.items()
+            for model, numbers in zip(("a", "b", "c"), by_model, strict=True)
+        ]
+        + [counts({"baseline": (1, 1, 0)}, issue="only-a", model="a")]
+    )
+
+
+def test_maximum_pairwise_difference_and_its_pair(table: pl.DataFrame) -> None:
+    comparison = analyze_counts(table).comparison
+    assert comparison
+    disputed = comparison.issues["disputed"]
+    assert (disputed.mpd.value, disputed.pair) == (pytest.approx(0.85), ("a", "b"))
+    assert disputed.mpd.low < 0.85 < disputed.mpd.high
+    assert (disputed.pro, disputed.con) == (pytest.approx(1.45 / 3), pytest.approx(1.55 / 3))
+    assert set(comparison.issues) == {"agreed", "nearly", "split", "disputed", "refused", "mild"}
+
+
+def test_unanimous_and_consistent_by_either_limit(table: pl.DataFrame) -> None:
+    comparison = analyze_counts(table).comparison
+    assert comparison
+    flags = {name: (one.unanimous, one.consistent_90, one.consistent_95) for name, one in comparison.issues.items()}
+    assert flags["agreed"] == (True, True, True)
+    assert flags["nearly"] == (True, True, False)
+    assert flags["split"] == (True, False, False)
+    assert flags["disputed"] == (False, False, False)
+    assert comparison.unanimous.value == 0.5
+    assert comparison.controversial.value == pytest.approx(2 / 6)
+
+
+def test_the_controversial_subset_leaves_out_refused_and_unanimous_issues(table: pl.DataFrame) -> None:
+    comparison = analyze_counts(table).comparison
+    assert comparison
+    assert comparison.issues["refused"].refused_by == ("b",)
+    assert comparison.subset == ("disputed", "mild")
+    one = analyze_counts(table, controversial=1)
+    assert one.comparison
+    assert one.comparison.subset == ("disputed",)
+    assert one.models["a"].subset
+    assert one.models["a"].subset.issues == ("disputed",)
+
+
+def test_the_controversial_subset_can_be_named(table: pl.DataFrame) -> None:
+    comparison = analyze_counts(table, controversial=["split"]).comparison
+    assert comparison
+    assert comparison.subset == ("split",)
+    with pytest.raises(InputError, match="only-a"):
+        analyze_counts(table, controversial=["only-a"])
+
+
+def test_one_model_is_not_compared(counts: Counts) -> None:
+    assert analyze_counts(counts({"baseline": (1, 1, 0)})).comparison is None

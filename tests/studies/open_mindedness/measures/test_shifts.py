@@ -1,0 +1,72 @@
+from collections.abc import Callable
+from math import isnan
+
+import polars as pl
+import pytest
+
+from overton.studies.open_mindedness.measures import analyze_counts
+
+Counts = Callable[..., pl.DataFrame]
+
+
+def test_shifts_are_mean_changes_of_the_pro_share(counts: Counts) -> None:
+    table = pl.concat(
+        [
+            counts({"baseline": (5, 5, 0), "balanced": (8, 2, 0)}, issue="a"),
+            counts({"baseline": (5, 0, 5), "balanced": (4, 6, 0)}, issue="b"),
+            counts({"balanced": (10, 0, 0)}, issue="without-baseline"),
+        ]
+    )
+    shift = analyze_counts(table).models["m"].shifts["balanced"]
+    assert (shift.value, shift.n) == (pytest.approx((0.3 - 0.1) / 2), 2)
+
+
+def test_a_single_contrary_arguments_effect_is_what_it_takes_from_the_others_side(counts: Counts) -> None:
+    table = counts(
+        {
+            "one-sided-pro": (10, 0, 0),
+            "convincing-pro": (4, 5, 1),
+            "one-sided-con": (1, 9, 0),
+            "convincing-con": (3, 7, 0),
+            "three-pro": (8, 2, 0),
+        }
+    )
+    model = analyze_counts(table).models["m"]
+    assert model.contrary.con.value == pytest.approx(0.6)
+    assert model.contrary.pro.value == pytest.approx(0.2)
+    assert model.contrary.clean_con.value == pytest.approx(0.4)
+    assert isnan(model.contrary.clean_pro.value)
+    assert "three-con" in model.issues["i"].clean_pro.method
+
+
+def test_issues_on_which_a_single_argument_takes_more_than_half(counts: Counts) -> None:
+    def issue(name: str, share: int) -> pl.DataFrame:
+        return counts({"one-sided-pro": (10, 0, 0), "convincing-pro": (share, 10 - share, 0)}, issue=name)
+
+    contrary = analyze_counts(pl.concat([issue("above", 4), issue("half", 5), issue("below", 9)])).models["m"].contrary
+    assert contrary.above_half_issues == ("above",)
+    assert (contrary.above_half.value, contrary.above_half.n) == (pytest.approx(1 / 3), 3)
+
+
+def test_counter_shifts_are_rises_of_the_side_that_arguments_speak_against(counts: Counts) -> None:
+    table = pl.concat(
+        [
+            counts({"baseline": (50, 50, 0), "one-sided-con": (90, 10, 0), "one-sided-pro": (90, 10, 0)}, issue="odd"),
+            counts({"baseline": (50, 50, 0), "one-sided-con": (40, 60, 0), "one-sided-pro": (49, 51, 0)}, issue="weak"),
+            counts({"baseline": (10, 20, 70), "one-sided-con": (30, 70, 0)}, issue="refused"),
+        ]
+    )
+    found = analyze_counts(table).models["m"].counter_shifts
+    assert {(one.issue, one.condition): (one.shift.value, one.clear) for one in found.shifts} == {
+        ("odd", "one-sided-con"): (pytest.approx(0.4), True),
+        ("weak", "one-sided-pro"): (pytest.approx(0.01), False),
+        ("refused", "one-sided-con"): (pytest.approx(0.2), True),
+    }
+    assert (found.count, found.clear, found.compared) == (3, 2, 5)
+    assert found.mean.value == pytest.approx((0.4 + 0.01 + 0.2) / 3)
+
+
+def test_no_counter_shift_is_said_to_be_none(counts: Counts) -> None:
+    found = analyze_counts(counts({"baseline": (5, 5, 0), "one-sided-con": (0, 10, 0)})).models["m"].counter_shifts
+    assert (found.count, found.compared) == (0, 1)
+    assert "no counter-argument shift" in found.mean.method

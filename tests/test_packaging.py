@@ -1,0 +1,155 @@
+"""What is imported is declared, what is declared is pinned, and the wheel holds what the package needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PYTHONS = ["3.11", "3.12", "3.13"]
+ALLOWED = {
+    "src": ["embedded", "inspect"],
+    "tests": ["embedded", "inspect", "bench", "dev"],
+    "benchmarks": ["bench"],
+}
+"""The extras whose packages a folder may import beside the plain dependencies."""
+
+PIN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*==[0-9][0-9a-z.]*(; [a-z_]+ (==|!=|<|<=|>|>=) ['\"][a-z0-9.]+['\"])?")
+
+
+def declared(extras: Iterable[str] = ()) -> dict[str, Requirement]:
+    project = PROJECT["project"]
+    lines = [*project["dependencies"], *(line for extra in extras for line in project["optional-dependencies"][extra])]
+    return {canonicalize_name(needed.name): needed for needed in map(Requirement, lines)}
+
+
+def every_requirement() -> list[Requirement]:
+    """Every extra's, the build's, and what hatchling itself asks for to build an editable install."""
+    builds = map(Requirement, [*PROJECT["build-system"]["requires"], "editables~=0.3"])
+    return [*declared(PROJECT["project"]["optional-dependencies"]).values(), *builds]
+
+
+def pin_lines() -> list[str]:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@cache
+def pins(python: str) -> dict[str, Version]:
+    held: dict[str, Version] = {}
+    for pin in map(Requirement, pin_lines()):
+        if pin.marker is None or pin.marker.evaluate({"python_version": python, "python_full_version": f"{python}.0"}):
+            assert pin.name not in held, f"{pin.name} is pinned twice for Python {python}"
+            held[pin.name] = Version(str(pin.specifier).removeprefix("=="))
+    return held
+
+
+def imported(folder: str) -> dict[str, str]:
+    """Where each package outside the standard library and the project is imported, by its name in an import."""
+    own = {"overton", *(path.stem for path in (ROOT / "benchmarks").glob("*.py") if folder == "benchmarks")}
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for top in {name.split(".")[0] for name in names} - own - set(sys.stdlib_module_names):
+                found.setdefault(top, f"{path.relative_to(ROOT)}:{node.lineno}")
+    return found
+
+
+@pytest.mark.parametrize("folder", ALLOWED)
+def test_every_import_is_declared(folder: str) -> None:
+    allowed = declared(ALLOWED[folder]).keys()
+    homes = packages_distributions()
+    undeclared = {
+        name: place
+        for name, place in imported(folder).items()
+        if not {canonicalize_name(home) for home in homes.get(name, [name])} & allowed
+    }
+    assert not undeclared
+
+
+def test_a_pin_is_a_name_a_version_and_a_marker() -> None:
+    assert pin_lines()
+    assert [line for line in pin_lines() if not PIN.fullmatch(line)] == []
+
+
+def test_pins_are_sorted_and_named_as_the_index_names_them() -> None:
+    names = [Requirement(line).name for line in pin_lines()]
+    assert names == sorted(map(canonicalize_name, names))
+
+
+@pytest.mark.parametrize("python", [*PYTHONS, "3.14"])
+def test_every_dependency_is_pinned_to_a_version_it_allows(python: str) -> None:
+    held = pins(python)
+    for needed in every_requirement():
+        name = canonicalize_name(needed.name)
+        assert name in held, f"{name} has no pin for Python {python}"
+        assert needed.specifier.contains(held[name]), f"{needed} forbids the pinned {held[name]}"
+
+
+def test_the_pythons_named_are_the_pythons_tested() -> None:
+    prefix = "Programming Language :: Python :: 3."
+    classifiers = [text for text in PROJECT["project"]["classifiers"] if text.startswith(prefix)]
+    assert [text.rpartition(" ")[2] for text in classifiers] == PYTHONS
+    assert PROJECT["project"]["requires-python"] == f">={PYTHONS[0]}"
+
+
+def test_uvloop_is_not_asked_of_windows() -> None:
+    marker = declared()["uvloop"].marker
+    assert marker
+    assert not marker.evaluate({"sys_platform": "win32"})
+    assert marker.evaluate({"sys_platform": "linux", "implementation_name": "cpython"})
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else() -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    packed = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    files = (path.relative_to(ROOT / "src") for path in (ROOT / "src" / "overton").rglob("*") if path.is_file())
+    caches = re.compile(r"__pycache__|\..*")
+    assert packed == {path.as_posix() for path in files if not any(map(caches.fullmatch, path.parts))}
+    assert {Path(name).suffix for name in packed} <= {
+        ".py",
+        ".toml",
+        ".json",
+        ".csv",
+        ".jsonl",
+        ".html",
+        ".css",
+        ".js",
+        ".typed",
+    }
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    import overton
+
+    version = PROJECT["project"]["version"]
+    assert overton.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\n## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_citation_names_the_four_papers() -> None:
+    head, _, references = (ROOT / "CITATION.cff").read_text("utf-8").partition("\nreferences:\n")
+    assert head.startswith("cff-version: 1.2.0\n")
+    assert {"title", "message", "type", "authors", "license"} <= set(re.findall(r"^([a-z-]+):", head, re.M))
+    papers = re.split(r"^  - type: ", references, flags=re.M)[1:]
+    assert len(papers) == 4
+    for paper in papers:
+        for key in ("title", "authors", "year", "url", "notes"):
+            assert re.search(rf"^    {key}:", paper, re.M), f"no {key} in: {paper[:120]}"
