@@ -62,14 +62,19 @@ def open_mindedness(
 
 
 def _table(planned: Plan) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials a model")
     for heading in ("model", "role", "calls", "tokens in", "tokens out", "cost", "at most"):
         table.add_column(heading, justify="left" if heading in ("model", "role") else "right")
     for row in planned.models:
-        tokens = (f"{row.calls:,}", f"{row.input_tokens:,}", f"{row.output_tokens:,}")
-        table.add_row(row.model, row.role, *tokens, _dollars(row.cost), _dollars(row.cost_at_most))
+        calls = _range(row.calls, row.calls_at_most)
+        sent = _range(row.input_tokens, row.input_tokens_at_most)
+        received = f"{row.output_tokens:,}"
+        table.add_row(
+            escape(row.model), row.role, calls, sent, received, _dollars(row.cost), _dollars(row.cost_at_most)
+        )
     return table
 
 
@@ -80,6 +85,10 @@ def _warn(planned: Plan, max_cost: float | None, max_calls: int | None) -> None:
         say(f"--max-calls {max_calls} would stop this run before its {planned.calls} calls.")
     if max_cost is not None and planned.cost is not None and planned.cost > max_cost:
         say(f"--max-cost {max_cost:g} would stop this run before its estimated ${planned.cost:.2f}.")
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _dollars(cost: float | None) -> str:

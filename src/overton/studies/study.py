@@ -8,9 +8,12 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Answerer, Conduct, Trial
+from overton.calls import Answerer, Conduct, Form, Trial
 
-__all__ = ["Study"]
+__all__ = ["Canned", "Study"]
+
+Canned = Callable[[str, str, Form | None], str]
+"""A reply to plan with: `canned(role, speaker, form)`."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,10 @@ class Study:
     `record` are the struct types of what it asks about, of the choices that shape its trials, and of the rows it
     yields. `trials(items, options, seed)` gives the trials in plan order, each item's together. `prompts` gives every
     text that a model reads by name, so that a run can tell which of them changed.
-    `simulated(items, name, arguments)` makes an answerer whose truth is known.
+    `simulated(items, name, arguments)` makes an answerer whose truth is known. Each model of the first role has a lane
+    of its own, or with `together` all of them meet in one, asked as 'ROLE/1', 'ROLE/2', ... as they were given.
+    `optional` names roles that a run can do without. `canned` holds replies to plan with, given role, speaker and form:
+    those that make every trial as short as it can be, then as long.
     """
 
     name: str
@@ -33,3 +39,6 @@ class Study:
     conduct: Conduct
     prompts: Callable[[], dict[str, str]]
     simulated: Callable[[Sequence[Any], str, Mapping[str, str]], Answerer] | None = None
+    together: bool = False
+    optional: tuple[str, ...] = ()
+    canned: tuple[Canned, ...] = ()

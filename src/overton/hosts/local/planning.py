@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -10,7 +12,7 @@ import msgspec
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.hosts.local.loop import run_to_end
 from overton.models import Model
-from overton.studies.study import Study
+from overton.studies.study import Canned, Study
 
 __all__ = ["ModelPlan", "Plan", "plan"]
 
@@ -21,15 +23,18 @@ BYTES_PER_TOKEN = 4.0
 class ModelPlan(msgspec.Struct, frozen=True):
     """What one model would be asked.
 
-    Tokens are estimated from bytes. `cost` takes the expected answer, `cost_at_most` every allowed output token; both
-    in US dollars, None where the price is not known.
+    Where the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
+    `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
+    answers, `cost_at_most` the longest with every allowed output token; US dollars, None where the price is not known.
     """
 
     model: str
     role: str
     calls: int
+    calls_at_most: int
     input_tokens: int
     output_tokens: int
+    input_tokens_at_most: int
     output_tokens_at_most: int
     price: Price | None
     cost: float | None
@@ -37,86 +42,118 @@ class ModelPlan(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a run would ask: items, trials for each lane, and the calls of each model."""
+    """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most."""
 
     study: str
     items: int
     trials: int
     calls: int
+    calls_at_most: int
     models: list[ModelPlan]
     cost: float | None
+    cost_at_most: float | None
 
 
 def plan(
     study: Study, items: Sequence[Any], models: Mapping[str, Sequence[Model]], options: msgspec.Struct, seed: int
 ) -> Plan:
     """Conduct every trial on canned replies and add up what it asks."""
-    counts = {role: _Count() for role in study.roles}
     trials = list(study.trials(items, options, seed))
-    run_to_end(_conduct_all(study, trials, counts))
-    first = study.roles[0]
+    courses = [run_to_end(_course(study, trials, canned)) for canned in study.canned or (_in_form,)]
     rows = [
-        _row(role, model, counts[role], 1 if role == first else len(models[first]))
-        for role in study.roles
-        for model in models[role]
+        _row(role, model, courses[0][name].times(lanes), courses[-1][name].times(lanes))
+        for role, model, name, lanes in _seats(study, models)
     ]
-    costs = [row.cost for row in rows]
     return Plan(
         study=study.name,
         items=len(items),
         trials=len(trials),
         calls=sum(row.calls for row in rows),
+        calls_at_most=sum(row.calls_at_most for row in rows),
         models=rows,
-        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        cost=_total([row.cost for row in rows]),
+        cost_at_most=_total([row.cost_at_most for row in rows]),
     )
 
 
+@dataclass
 class _Count:
-    def __init__(self) -> None:
-        self.calls = 0
-        self.bytes_in = 0
-        self.bytes_out = 0
+    """What one name was asked in a course of all trials."""
+
+    calls: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    def times(self, lanes: int) -> _Count:
+        return _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
+
+
+def _seats(study: Study, models: Mapping[str, Sequence[Model]]) -> list[tuple[str, Model, str, int]]:
+    """Each model with its role, the name under which it is asked, and in how many lanes it answers."""
+    first, *others = study.roles
+    lanes = 1 if study.together else len(models[first])
+    subjects = [
+        (first, model, f"{first}/{number}" if study.together else first, 1)
+        for number, model in enumerate(models[first], 1)
+    ]
+    return subjects + [(role, model, role, lanes) for role in others for model in models[role]]
 
 
 class _CannedAsk:
-    """Answers every ask in the form asked for, and counts."""
+    """Answers every ask with a canned reply, and counts."""
 
-    def __init__(self, counts: Mapping[str, _Count]) -> None:
-        self._counts = counts
+    def __init__(self, canned: Canned) -> None:
+        self.counts: defaultdict[str, _Count] = defaultdict(_Count)
+        self._canned = canned
 
     async def __call__(
         self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
     ) -> Reply:
-        text = form.choices[0] if form and form.choices else "{}"
-        count = self._counts[role]
+        text = self._canned(role, speaker or role, form)
+        count = self.counts[speaker or role]
         count.calls += 1
         count.bytes_in += sum(len(message.content.encode()) for message in messages)
-        count.bytes_out += len(text)
+        count.bytes_out += len(text.encode())
         return Reply(text, usage=Usage(0, 0))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         return [await self(q.role, q.messages, speaker=q.speaker, form=q.form) for q in questions]
 
 
-async def _conduct_all(study: Study, trials: Sequence[Trial], counts: Mapping[str, _Count]) -> None:
-    ask = _CannedAsk(counts)
+def _in_form(role: str, speaker: str, form: Form | None) -> str:
+    """The first choice of the form asked for."""
+    return form.choices[0] if form and form.choices else "{}"
+
+
+async def _course(study: Study, trials: Sequence[Trial], canned: Canned) -> defaultdict[str, _Count]:
+    ask = _CannedAsk(canned)
     for trial in trials:
         await study.conduct(trial, ask)
+    return ask.counts
 
 
-def _row(role: str, model: Model, count: _Count, times: int) -> ModelPlan:
-    calls = count.calls * times
-    sent = round(count.bytes_in * times / BYTES_PER_TOKEN)
-    received = round(count.bytes_out * times / BYTES_PER_TOKEN)
-    at_most = calls * (model.settings.max_tokens or 0)
+def _row(role: str, model: Model, least: _Count, most: _Count) -> ModelPlan:
+    sent, received = _tokens(least.bytes_in), _tokens(least.bytes_out)
+    sent_most, received_most = _tokens(most.bytes_in), most.calls * (model.settings.max_tokens or 0)
     return ModelPlan(
         model=model.answerer.name,
         role=role,
-        calls=calls,
+        calls=least.calls,
+        calls_at_most=most.calls,
         input_tokens=sent,
         output_tokens=received,
-        output_tokens_at_most=at_most,
+        input_tokens_at_most=sent_most,
+        output_tokens_at_most=received_most,
         price=model.price,
         cost=model.price.cost(Usage(sent, received)) if model.price else None,
-        cost_at_most=model.price.cost(Usage(sent, at_most)) if model.price else None,
+        cost_at_most=model.price.cost(Usage(sent_most, received_most)) if model.price else None,
     )
+
+
+def _tokens(count: int) -> int:
+    return round(count / BYTES_PER_TOKEN)
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None

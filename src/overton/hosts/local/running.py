@@ -158,20 +158,24 @@ def open_models(
     opened: dict[str, list[Model]] = {role: [] for role in study.roles}
     for role in study.roles:
         requests = wanted.get(role, ())
-        if not requests:
-            problems.append(Problem(f"--{_option(study, role)}", "", f"name at least one model as {role}"))
+        if not requests and role not in study.optional:
+            problems.append(Problem(f"--{_option(role)}", "", f"name at least one model as {role}"))
+        once: dict[ModelRequest, Model] = {}
         for request in requests:
             try:
-                opened[role].append(_open(study, items, request, seed, need_keys))
+                if request not in once:
+                    once[request] = _open(study, items, request, seed, need_keys)
+                opened[role].append(once[request])
             except InputError as error:
                 problems += error.problems
-        problems += _same_twice(f"--{_option(study, role)}", opened[role])
+        if not study.together:
+            problems += _same_twice(f"--{_option(role)}", opened[role])
     if problems:
         raise InputError(problems)
     return opened
 
 
-def _option(study: Study, role: str) -> str:
+def _option(role: str) -> str:
     return "model" if role in ("subject", "writer") else role
 
 
@@ -218,7 +222,7 @@ def _entries(wanted: Wanted, models: Mapping[str, Sequence[Model]]) -> dict[str,
                 price=model.price,
                 family=model.series or model.family,
             )
-            for request, model in zip(wanted[role], opened, strict=True)
+            for request, model in zip(wanted.get(role, ()), opened, strict=True)
         ]
         for role, opened in models.items()
     }

@@ -32,7 +32,7 @@ from overton.errors import OvertonError, RejectedError, Stopped
 from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.interrupts import until_interrupted
 from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.manifest import Manifest, Spent, write_manifest
+from overton.hosts.local.manifest import Manifest, ModelEntry, Spent, write_manifest
 from overton.models import Model
 from overton.studies.study import Study
 
@@ -169,46 +169,55 @@ async def _conduct(
 def _lanes(
     folder: RunFolder, study: Study, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
 ) -> list[Lane]:
-    """One lane for each model of the study's first role; the models of other roles serve all lanes."""
+    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes."""
     items = folder.items(study.item)
     options = msgspec.convert(manifest.options, study.options)
-    bound = {role: _bound(role, manifest, models) for role in study.roles}
-    first, *others = study.roles
     planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
     return [
         Lane(
-            bindings={first: subject, **{role: bound[role][0] for role in others}},
+            bindings=bindings,
             trials=lambda: study.trials(items, options, manifest.seed),
-            outcomes=Outcomes(
-                folder.path / "records.parts" / str(number),
-                study.record,
-                {"model": entry.spec, "held": entry.holds_form},
-            ),
+            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
         )
-        for number, (subject, entry) in enumerate(zip(bound[first], manifest.models[first], strict=True))
+        for number, (bindings, label) in enumerate(_seatings(study, manifest, models))
     ]
 
 
-def _bound(role: str, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None) -> list[Bound]:
-    entries_ = manifest.models[role]
+def _seatings(
+    study: Study, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
+) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
+    """For each lane who answers under which name, and what its records are labelled with."""
+    bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.roles}
+    first, *others = study.roles
+    shared = {role: bound[role][0] for role in others if bound[role]}
+    if study.together:
+        return [(shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, {})]
+    return [
+        (shared | {first: one}, {"model": entry.spec, "held": entry.holds_form})
+        for one, entry in zip(bound[first], manifest.models[first], strict=True)
+    ]
+
+
+def _bound(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) -> list[Bound]:
+    """Each model with how it is asked and paced; one that stands in several places is paced once."""
     if models is None:
         return [
             Bound(Recorded(entry.spec, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)
             for entry in entries_
         ]
-    return [
-        Bound(model.answerer, entry.settings, Pacer(model.connections), model.price)
-        for model, entry in zip(models[role], entries_, strict=True)
-    ]
+    once: dict[int, Bound] = {}
+    for model, entry in zip(models, entries_, strict=True):
+        once.setdefault(id(model), Bound(model.answerer, entry.settings, Pacer(model.connections), model.price))
+    return [once[id(model)] for model in models]
 
 
 def _names(study: Study, manifest: Manifest) -> list[str]:
-    return [entry.spec for entry in manifest.models[study.roles[0]]]
+    return [study.name] if study.together else [entry.spec for entry in manifest.models[study.roles[0]]]
 
 
 def _all(models: Mapping[str, Sequence[Model]] | None) -> list[Model]:
-    return [model for side in (models or {}).values() for model in side]
+    return list({id(model): model for side in (models or {}).values() for model in side}.values())
 
 
 def _spent(folder: RunFolder, manifest: Manifest) -> Spent:

@@ -97,18 +97,24 @@ def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int) -> IssueSc
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
     value[scored] = scores(share[scored, 0], share[scored, 1:])
-    drawn = _drawn_shares(share[scored], table.effective[scored][:, places], draws, bootstrap.seed)
     cut = (1 - bootstrap.level) / 2
-    limits = np.quantile(scores(drawn[:, :, 0], drawn[:, :, 1:]), (cut, 1 - cut), axis=0)
-    low[scored] = np.minimum(limits[0], value[scored])
-    high[scored] = np.maximum(limits[1], value[scored])
+    rng = np.random.default_rng((bootstrap.seed, len(scored)))
+    for start in range(0, len(scored), _BLOCK):
+        block = scored[start : start + _BLOCK]
+        drawn = _drawn_shares(share[block], table.effective[block][:, places], draws, rng)
+        limits = np.quantile(scores(drawn[:, :, 0], drawn[:, :, 1:]), (cut, 1 - cut), axis=0)
+        low[block] = np.minimum(limits[0], value[block])
+        high[block] = np.maximum(limits[1], value[block])
     return IssueScores(value, low, high, table.n[:, places].sum(1))
 
 
-def _drawn_shares(share: Floats, effective: Floats, draws: int, seed: int) -> Floats:
+_BLOCK = 16
+"""Issues whose draws are in memory at a time."""
+
+
+def _drawn_shares(share: Floats, effective: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """Draws of shares [draws, issues, conditions, 3] from Dirichlet distributions worth `effective` answers."""
     pro, con, other = (share[..., k] * effective for k in (PRO, CON, OTHER))
-    rng = np.random.default_rng((seed, len(share)))
     gammas = np.empty((3, draws, *effective.shape))
     gammas[PRO] = rng.standard_gamma(pro + 0.5, (draws, *effective.shape))
     gammas[CON] = rng.standard_gamma(con + 0.5, (draws, *effective.shape))

@@ -1,0 +1,91 @@
+"""A process of its own that runs open-mindedness through `hosts.local`, to be killed or interrupted by tests.
+
+`python child.py` reads jobs from its standard input, a JSON object a line, and forks a process for each, so that
+imports are paid once: it prints the process's id, then, when that has ended, its status. `python child.py JOB` does one
+job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs beside a loop
+that runs already; one with `file_limit` may write no file larger than so many bytes.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from overton.engine import Limits, Patience
+from overton.errors import OvertonError
+from overton.hosts.local import ModelRequest, Progress, resume, start
+from overton.studies.open_mindedness import STUDY, Issue, Options
+
+STOPPED, FAILED = 4, 1
+
+
+def announce(progress: Progress) -> None:
+    if progress.stopping:
+        print("stopping", flush=True)
+
+
+def do(job: dict) -> int:
+    if limit := job.get("file_limit"):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    if job.get("notebook"):
+        return asyncio.run(cell(job))
+    return work(job)
+
+
+async def cell(job: dict) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as a notebook's kernel has it while a cell runs
+    return work(job)
+
+
+def work(job: dict) -> int:
+    watch = announce if job.get("announce") else None
+    out, patience = Path(job["out"]), Patience(job.get("attempts", 6), 0.005, 0.05)
+    limits = Limits(job.get("max_cost"), job.get("max_calls"))
+    try:
+        if (out / "manifest.json").is_file():
+            manifest = resume(STUDY, out, limits=limits, patience=patience, watch=watch)
+        else:
+            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when nothing had been asked
+            lines = Path(job["items"]).read_bytes().splitlines()
+            issues = [msgspec.json.decode(line, type=Issue) for line in lines]
+            manifest = start(
+                STUDY,
+                issues,
+                {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"]))) for spec in job["models"]]},
+                out,
+                options=Options(trials=job["trials"]),
+                limits=limits,
+                patience=patience,
+                watch=watch,
+            )
+    except OvertonError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    print(f"{manifest.status}: {manifest.stopped}", file=sys.stderr, flush=True)
+    return 0 if manifest.status == "finished" else STOPPED
+
+
+def nursery() -> None:
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            code = 70
+            try:
+                code = do(json.loads(line))
+            finally:
+                os._exit(code)
+        print(pid, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(do(json.loads(sys.argv[1])))
+    nursery()

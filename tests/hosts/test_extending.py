@@ -1,0 +1,85 @@
+"""More trials, conditions or models ask only what is new, and give what a larger run would have given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from overton.engine import Limits
+from overton.errors import InputError, RunMismatch
+from overton.studies.open_mindedness import Options
+
+WITH_THREE = (*Options().conditions, "three-pro")
+
+
+def check_extended(runs: Any, endpoint: Any, new: int, more: dict[str, Any], whole: dict[str, Any]) -> None:
+    runs.start()
+    before = len(endpoint.asked)
+    extended = runs.extend(**more)
+    assert extended.status == "finished"
+    assert len(endpoint.asked) - before == new
+    fresh = runs.start("whole", **whole)
+    assert runs.records().equals(runs.records("whole"))
+    for manifest in (extended, runs.manifest()):
+        assert (manifest.options, manifest.trials) == (runs.manifest("whole").options, fresh.trials) or (
+            msgspec.json.encode(manifest.options) == msgspec.json.encode(fresh.options)
+        )
+    asked = len(endpoint.asked)
+    assert runs.resume().status == "finished"
+    assert len(endpoint.asked) == asked
+
+
+def test_more_trials(runs: Any, endpoint: Any) -> None:
+    check_extended(runs, endpoint, 132, {"options": Options(trials=2)}, {"trials": 2})
+
+
+def test_more_conditions(runs: Any, endpoint: Any) -> None:
+    options = {"conditions": WITH_THREE}
+    check_extended(runs, endpoint, 2 * 12, {"options": Options(trials=1, **options)}, {"options": options})
+
+
+def test_more_models(runs: Any, endpoint: Any) -> None:
+    more = {"more": {"subject": [runs.request("n")]}}
+    check_extended(runs, endpoint, 132, more, {"models": [runs.request("m"), runs.request("n")]})
+
+
+def test_models_meet_the_same_prompts(runs: Any, endpoint: Any) -> None:
+    runs.start(models=[runs.request("m"), runs.request("n")])
+    prompts = {name: sorted(a.prompt for a in endpoint.asked if a.model == name) for name in "mn"}
+    assert prompts["m"] == prompts["n"]
+    assert len(prompts["m"]) == 132
+    assert len(set(endpoint.seeds())) == 264
+
+
+def test_a_stopped_run_is_completed_by_extending_it(runs: Any, endpoint: Any) -> None:
+    runs.start(limits=Limits(calls=30))
+    assert runs.extend(options=Options(trials=2), limits=Limits(calls=264)).status == "finished"
+    assert len(endpoint.asked) == 264 == len(set(endpoint.seeds()))
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "said"),
+    [
+        ({"options": Options(trials=1, conditions=("baseline",))}, InputError, "leave out 120 trials"),
+        ({"options": Options(trials=1, templates=(1, 2, 3))}, InputError, "leave out"),
+        ({"options": Options(trials=2, draws=1)}, RunMismatch, "its messages differ"),
+    ],
+)
+def test_what_would_take_away_or_change_is_refused_and_changes_nothing(
+    runs: Any, endpoint: Any, more: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    runs.start()
+    before, manifest = len(endpoint.asked), (runs.folder / "run" / "manifest.json").read_bytes()
+    with pytest.raises(error, match=said):
+        runs.extend(**more)
+    assert len(endpoint.asked) == before
+    assert (runs.folder / "run" / "manifest.json").read_bytes() == manifest
+    assert runs.resume().status == "finished"
+
+
+def test_a_model_that_the_run_has_is_refused(runs: Any, endpoint: Any) -> None:
+    runs.start()
+    with pytest.raises(InputError, match="same model"):
+        runs.extend(more={"subject": [runs.request("m")]})

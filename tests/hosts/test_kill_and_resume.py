@@ -1,0 +1,161 @@
+"""Killed at any moment and resumed, a run gives the same records, and nothing that was journaled is asked again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONNECTIONS = 8
+KILLS = 24
+TRIALS = 2
+CALLS = 2 * 11 * 6 * TRIALS
+WINDOW = 150
+"""More replies than the endpoint gives in a commit window, even where the disk is slow."""
+
+
+class Nursery:
+    """Starts processes that import nothing anew."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log.open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("child.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+
+    def start(self, job: dict[str, Any]) -> int:
+        assert self._process.stdin and self._process.stdout  # noqa: PT018
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def status(self) -> int:
+        assert self._process.stdout
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate(timeout=30)
+        self._log.close()
+
+
+@pytest.fixture
+def nursery(tmp_path: Path) -> Iterator[Nursery]:
+    made = Nursery(tmp_path / "child.log")
+    yield made
+    made.close()
+
+
+class Executioner:
+    """Kills a process at its n-th request, just before its n-th reply, soon after its start, or soon after its last
+    reply (when it closes its journal and writes its records)."""
+
+    def __init__(self, endpoint: Any, chance: random.Random, remaining: int) -> None:
+        self._endpoint = endpoint
+        self._kind = chance.choices(["request", "reply", "start", "end"], [5, 4, 3, 4])[0]
+        self._number = remaining if self._kind == "end" else chance.randrange(1, 45)
+        self._seconds = chance.uniform(0, 0.15)
+        self._target = threading.Event()
+        self._pid = 0
+        self._timer: threading.Timer | None = None
+
+    def arm(self) -> None:
+        """Before the process is started, so that no request escapes notice."""
+        if self._kind == "request":
+            self._endpoint.behave = self._on_request
+        elif self._kind in ("reply", "end"):
+            self._endpoint.before_reply = self._on_reply
+
+    def aim(self, pid: int) -> None:
+        self._pid = pid
+        self._target.set()
+        if self._kind == "start":
+            self._kill_soon()
+
+    def disarm(self) -> None:
+        self._endpoint.behave = self._endpoint.before_reply = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+
+    async def _on_request(self, asked: Any) -> None:
+        self._count()
+
+    def _on_reply(self, asked: Any) -> None:
+        self._count()
+
+    def _count(self) -> None:
+        self._number -= 1
+        if self._number == 0 and self._target.wait(10):
+            (self._kill_soon if self._kind == "end" else self._kill)()
+
+    def _kill_soon(self) -> None:
+        self._timer = threading.Timer(self._seconds, self._kill)
+        self._timer.start()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):  # it may have ended just now, its nursery not yet asked of it
+            os.kill(self._pid, signal.SIGKILL)
+
+
+def test_killed_at_random_moments_and_resumed(runs: Any, endpoint: Any, nursery: Nursery) -> None:
+    endpoint.latency = 0.004
+    assert runs.start("whole", trials=TRIALS).status == "finished"
+    whole = runs.records("whole")
+    assert whole.height == CALLS == len(set(endpoint.seeds()))
+
+    chance, kills, number = random.Random(2024), 0, 0
+    while kills < KILLS:
+        number += 1
+        out, begun = f"run-{number}", len(endpoint.asked)
+        job = runs.job(out, connections=CONNECTIONS, trials=TRIALS)
+        status, known = -signal.SIGKILL, []
+        while status != 0:
+            session, replies = len(endpoint.asked), len(endpoint.replied)
+            executioner = Executioner(endpoint, chance, CALLS - len(runs.outcomes(out)))
+            if kills < KILLS:
+                executioner.arm()
+            pid = nursery.start(job)
+            if kills < KILLS:
+                executioner.aim(pid)
+            status = nursery.status()
+            executioner.disarm()
+            assert status in (0, -signal.SIGKILL), (runs.folder / "child.log").read_text()
+            kills += status != 0
+            journaled = runs.outcomes(out)
+            check_lost(endpoint, session, replies, journaled)
+            known.append((len(endpoint.asked), set(journaled)))
+        for asked_before, journaled_then in known:
+            assert journaled_then.isdisjoint(endpoint.seeds(asked_before))
+        assert set(endpoint.seeds(begun)) == set(endpoint.seeds()[:CALLS])
+        assert runs.records(out).equals(whole)
+        manifest = runs.manifest(out)
+        assert (manifest.status, manifest.missing, manifest.spent.failed) == ("finished", {runs.spec(): []}, 0)
+        assert {path.name for path in (runs.folder / out).iterdir()} - {"journal.lock"} == {
+            "manifest.json",
+            "items.jsonl",
+            "journal.db",
+            "records.parquet",
+        }
+
+
+def check_lost(endpoint: Any, session: int, replies: int, journaled: Any) -> None:
+    """What this session paid for and did not keep was in flight, or among the last replies."""
+    lost = set(endpoint.seeds(session)) - set(journaled)
+    assert len(lost) <= CONNECTIONS + WINDOW
+    order = [asked.seed in journaled for asked in endpoint.replied[replies:]]
+    kept = len(order) - order[::-1].index(True) if True in order else 0
+    assert order[:kept].count(False) <= CONNECTIONS

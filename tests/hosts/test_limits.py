@@ -1,0 +1,121 @@
+"""Limits on calls and cost are never passed, and what a stopped run holds is whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from overton.calls import Price
+from overton.engine import Limits
+from overton.errors import InputError
+from overton.hosts.local import ModelRequest
+
+PRICE = Price(input=10.0, output=100.0)
+
+
+def priced(request: ModelRequest) -> ModelRequest:
+    return ModelRequest(request.spec, (*request.arguments, ("max_tokens", "40")), PRICE)
+
+
+def billed(asked: Any) -> float:
+    return (len(asked.prompt) // 4 * PRICE.input + (len(asked.reply) // 4 + 1) * PRICE.output) / 1e6
+
+
+def test_max_calls_is_never_passed_and_whole_issues_only_are_recorded(runs: Any, endpoint: Any) -> None:
+    manifest = runs.start(limits=Limits(calls=100))
+    assert len(endpoint.asked) == 100
+    assert manifest.status == "stopped"
+    assert "limit of 100 calls" in manifest.stopped
+    assert manifest.missing == {runs.spec(): ["trams"]}
+    assert manifest.spent.requests == 100
+    assert msgspec.json.encode(runs.manifest()) == msgspec.json.encode(manifest)
+    records = runs.records()
+    assert records["issue"].unique().to_list() == ["night-buses"]
+    assert records.height == 66
+
+    assert runs.resume().status == "stopped"  # the limit counts over all sessions
+    assert len(endpoint.asked) == 100
+    assert runs.resume(limits=Limits(calls=132)).status == "finished"
+    assert len(endpoint.asked) == 132 == len(set(endpoint.seeds()))
+    runs.start("whole")
+    assert runs.records().equals(runs.records("whole"))
+
+
+async def fails_at_first(asked: Any) -> web.Response | None:
+    return web.Response(status=500) if asked.attempt == 1 else None
+
+
+def test_retries_count_towards_max_calls(runs: Any, endpoint: Any) -> None:
+    endpoint.behave = fails_at_first
+    manifest = runs.start(limits=Limits(calls=90))
+    assert len(endpoint.asked) == 90 == manifest.spent.requests
+    assert len(endpoint.replied) == len(runs.outcomes()) < 66
+    assert runs.records().height == 0
+    assert runs.resume(limits=Limits(calls=1000)).status == "finished"
+    assert runs.manifest().spent.requests == len(endpoint.asked)
+    assert runs.manifest().spent.failed == 0
+
+
+def test_max_cost_is_never_passed_and_is_used_up_to_a_worst_case(runs: Any, endpoint: Any) -> None:
+    manifest = runs.start(models=[priced(runs.request())], limits=Limits(cost=0.15))
+    spent = sum(map(billed, endpoint.replied))
+    assert manifest.status == "stopped"
+    assert spent == pytest.approx(manifest.spent.cost)
+    assert 0.15 - 0.05 < spent <= 0.15
+    before = len(endpoint.asked)
+    assert runs.resume().status == "stopped"
+    assert sum(map(billed, endpoint.replied)) <= 0.15
+    assert runs.resume(limits=Limits(cost=5.0)).status == "finished"
+    assert len(endpoint.asked) == len(set(endpoint.seeds())) > before
+    assert runs.manifest().spent.cost == pytest.approx(sum(map(billed, endpoint.replied)))
+    runs.start("whole", models=[priced(runs.request())])
+    assert runs.records().equals(runs.records("whole"))
+
+
+def test_nothing_is_asked_where_the_first_call_could_pass_the_limit(runs: Any, endpoint: Any) -> None:
+    manifest = runs.start(models=[priced(runs.request())], limits=Limits(cost=0.001))
+    assert manifest.status == "stopped"
+    assert endpoint.asked == []
+    assert manifest.missing == {runs.spec(): ["night-buses", "trams"]}
+
+
+def test_max_cost_without_a_known_price_is_refused_before_anything_is_made(runs: Any, endpoint: Any) -> None:
+    with pytest.raises(InputError, match="price is not known"):
+        runs.start(limits=Limits(cost=1.0))
+    assert endpoint.asked == []
+    assert not (runs.folder / "run").exists()
+
+
+def test_what_a_killed_session_spent_adds_to_what_earlier_ones_did(runs: Any, endpoint: Any) -> None:
+    endpoint.behave = fails_at_first
+    model = priced(runs.request())
+    runs.start(models=[model], limits=Limits(calls=40))
+    path = runs.folder / "run" / "manifest.json"
+    left_by_a_kill = path.read_bytes()
+    first, endpoint.behave = len(runs.outcomes()), None
+    runs.resume(limits=Limits(calls=70))
+    second = len(runs.outcomes()) - first
+    assert second == 30
+    path.write_bytes(left_by_a_kill)
+    manifest = runs.resume(limits=Limits(calls=70))
+    assert manifest.spent.requests == 70 == len(endpoint.asked)
+    assert manifest.spent.cost == pytest.approx(sum(map(billed, endpoint.replied)))
+
+
+def test_the_lanes_of_two_models_share_a_limit(runs: Any, endpoint: Any) -> None:
+    manifest = runs.start(models=[runs.request("m"), runs.request("n")], limits=Limits(calls=150))
+    assert len(endpoint.asked) == 150
+    assert set(manifest.missing) == {runs.spec("m"), runs.spec("n")}
+    whole = {
+        (spec, issue)
+        for spec, left in manifest.missing.items()
+        for issue in ("night-buses", "trams")
+        if issue not in left
+    }
+    assert set(runs.records().select("model", "issue").unique().iter_rows()) == whole
+    assert runs.resume(limits=Limits(calls=264)).status == "finished"
+    runs.start("whole", models=[runs.request("m"), runs.request("n")])
+    assert runs.records().equals(runs.records("whole"))
