@@ -79,7 +79,7 @@ def rephrase(
     manifest = local.start(
         rephrasing.STUDY,
         issues,
-        {"writer": model_requests([model], model_args)},
+        model_requests({"writer": [model]}, model_args),
         Path(out),
         options=rephrasing.RephraseOptions(again=again),
         seed=seed,
@@ -126,7 +126,7 @@ def audit(
     manifest = local.start(
         auditing.STUDY,
         issues_at(path, positions),
-        {"judge": model_requests(judges, model_args)},
+        model_requests({"judge": judges}, model_args),
         folder,
         options=auditing.AuditOptions(),
         seed=seed,

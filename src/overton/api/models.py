@@ -32,7 +32,7 @@ def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None)
     from overton.models import check_model, open_model
 
     async def ask() -> Reply:
-        model = open_model(spec, model_requests([spec], {spec: arguments or {}})[0].arguments)
+        model = open_model(spec, model_requests({"model": [spec]}, {spec: arguments or {}})["model"][0].arguments)
         try:
             return await check_model(model)
         finally:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from overton.api.analyses import families_of, records_of, shown_names
-from overton.api.runs import Run, open_run
+from overton.api.runs import Run, items_of, open_run
+from overton.api.studies import Exhibits, binding_of
 from overton.errors import InputError, Problem
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["report"]
 
@@ -53,48 +50,24 @@ def _check(runs: Sequence[Run], out: str | Path | None) -> None:
 def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     from overton.reporting import Report
     from overton.studies.exhibits import Callout
-    from overton.studies.open_mindedness import figures, measures
 
-    issues = _issues(runs)
-    records = records_of(runs)
-    analysis = measures.analyze(records, families=families_of(runs), **how)
+    shown = binding_of(runs[0].manifest.study).exhibits(runs, **how)
     return Report(
-        title="Open-mindedness",
-        summary=(
-            "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
-            " MillStone (Triedman and Shmatikov, 2025)."
-        ),
-        facts=_facts(runs),
-        sections=figures.sections(analysis, questions={issue.id: issue.question for issue in issues}),
-        warnings=[Callout(text, "warning") for text in _warnings(runs)],
-        trials=figures.trial_table(records, issues),
-        data=analysis.to_json(),
+        title=shown.title,
+        summary=shown.summary,
+        facts=_facts(runs, shown),
+        sections=shown.sections,
+        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
+        trials=shown.trials,
+        data=shown.data,
     )
 
 
-def _issues(runs: Sequence[Run]) -> list[Any]:
-    """The issues of all runs, each once.
-
-    Raises:
-        InputError: two runs ask different things under one id.
-    """
-    found: dict[str, tuple[Any, Run]] = {}
-    for run in runs:
-        for item in run.items():
-            known, where = found.setdefault(item.id, (item, run))
-            if known != item:
-                raise InputError(
-                    [Problem(str(run.path), item.id, f"is not the issue that {where.path} asks under this name")]
-                )
-    return [item for item, _ in found.values()]
-
-
-def _facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    names = [name for shown in shown_names(runs) for name in shown.values()]
+def _facts(runs: Sequence[Run], shown: Exhibits) -> list[tuple[str, str]]:
     spent = [run.manifest.spent for run in runs]
     return [
-        ("Models", "\n".join(names)),
-        ("Issues", str(len(_issues(runs)))),
+        ("Models", "\n".join(shown.models)),
+        (shown.items, str(len(items_of(runs)))),
         ("Trials planned", f"{sum(run.manifest.trials for run in runs):,}"),
         ("Requests sent", f"{sum(one.requests for one in spent):,}"),
         ("Calls failed", f"{sum(one.failed for one in spent):,}"),
@@ -111,18 +84,12 @@ def _warnings(runs: Sequence[Run]) -> list[str]:
 
 def _warnings_of(run: Run) -> list[str]:
     manifest, warnings = run.manifest, []
-    held = [entry.spec for entry in run.entries if entry.holds_form]
-    if held:
-        warnings.append(
-            f"{', '.join(held)}: answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The"
-            " model could neither refuse nor answer otherwise; wherever its numbers appear, its name says so."
-        )
     if manifest.left_out:
         warnings.append(f"{run.path.name} leaves out {manifest.left_out}.")
     for model, items in manifest.missing.items():
         if items:
             warnings.append(
-                f"{run.path.name} stopped ({manifest.stopped}). Only whole issues are reported; {len(items)} are"
+                f"{run.path.name} stopped ({manifest.stopped}). Only whole items are reported; {len(items)} are"
                 f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
             )
     if manifest.spent.failed:

@@ -20,10 +20,23 @@ from overton.hosts.local import Limits, Manifest, ModelEntry, ModelRequest, Pati
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Arguments", "Run", "extend", "fresh_folder", "model_requests", "open_run", "plan", "resume", "run"]
+__all__ = [
+    "Arguments",
+    "Run",
+    "extend",
+    "fresh_folder",
+    "items_of",
+    "model_requests",
+    "open_run",
+    "plan",
+    "resume",
+    "run",
+]
 
 Arguments = Mapping[str, Mapping[str, str | Sequence[str]]]
 """Model arguments by model spec and key; a list of values repeats the key."""
+Others = Mapping[str, Sequence[str]]
+"""Model specs by role, for the roles besides a study's first."""
 Prices = Mapping[str, tuple[float, float]]
 """US dollars for a million tokens, in and out, by model spec."""
 
@@ -63,6 +76,21 @@ class Run:
         return RunFolder(self.path).items(study_named(self.manifest.study).item)
 
 
+def items_of(runs: Sequence[Run]) -> list[Any]:
+    """The items of all runs, each once.
+
+    Raises:
+        InputError: two runs ask different things under one id.
+    """
+    found: dict[str, tuple[Any, Run]] = {}
+    for run in runs:
+        for item in run.items():
+            known, where = found.setdefault(item.id, (item, run))
+            if known != item:
+                raise InputError([Problem(str(run.path), item.id, f"is not what {where.path} asks under this name")])
+    return [item for item, _ in found.values()]
+
+
 def open_run(path: str | Path) -> Run:
     """A run that exists.
 
@@ -76,6 +104,7 @@ def run(
     study: str,
     *,
     models: Sequence[str],
+    others: Others | None = None,
     items: str | Path | Sequence[Any] | None = None,
     out: str | Path | None = None,
     seed: int = 0,
@@ -92,6 +121,7 @@ def run(
 
     Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
 
+    `models` are those that the study is about; `others` names models by further roles (deliberation: 'values').
     `items` is a path that the study's reader takes, or items, or None for the starter items. `out` defaults to a
     folder below `runs/` named by study and time. `options` are the fields of the study's `Options`. `max_cost` (US
     dollars) and `max_calls` (requests, retries included) stop the run before they are passed. `watch` is called
@@ -103,12 +133,13 @@ def run(
     """
     binding = binding_of(study)
     folder = Path(out) if out is not None else fresh_folder(binding.study.name)
+    named = {binding.study.roles[0]: models, **(others or {})}
     manifest = local.start(
         binding.study,
         _read(binding, items),
-        {binding.study.roles[0]: model_requests(models, model_args, prices)},
+        model_requests(named, model_args, prices),
         folder,
-        options=_options(binding, options),
+        options=_options(binding, options, named),
         seed=seed,
         limits=Limits(max_cost, max_calls),
         left_out=left_out,
@@ -122,6 +153,7 @@ def plan(
     study: str,
     *,
     models: Sequence[str],
+    others: Others | None = None,
     items: str | Path | Sequence[Any] | None = None,
     seed: int = 0,
     model_args: Arguments | None = None,
@@ -135,9 +167,11 @@ def plan(
     """
     binding = binding_of(study)
     read = _read(binding, items)
-    requests = {binding.study.roles[0]: model_requests(models, model_args, prices)}
+    named = {binding.study.roles[0]: models, **(others or {})}
+    chosen = _options(binding, options, named)
+    requests = model_requests(named, model_args, prices)
     opened = local.open_models(binding.study, read, requests, seed, need_keys=False)
-    return local.plan(binding.study, read, opened, _options(binding, options), seed)
+    return local.plan(binding.study, read, opened, chosen, seed)
 
 
 def resume(
@@ -189,14 +223,23 @@ def extend(
     """
     folder = Path(path)
     manifest = RunFolder(folder).manifest()
-    study = study_named(manifest.study)
+    binding = binding_of(manifest.study)
+    first = binding.study.roles[0]
     changed = {key: _grown(manifest.options.get(key), value) for key, value in options.items() if value is not None}
     if not changed and not models:
         raise InputError([Problem("extend", "", "nothing to add: give more trials, conditions or models")])
-    chosen = _converted(study.options, {**manifest.options, **changed})
-    more = {study.roles[0]: model_requests(models, model_args, prices)} if models else None
-    limits = Limits(max_cost, max_calls)
-    extended = local.extend(study, folder, options=chosen, more=more, limits=limits, patience=patience, watch=watch)
+    names = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
+    names[first] = [*names[first], *models]
+    chosen = _options(binding, {**manifest.options, **changed}, names)
+    extended = local.extend(
+        binding.study,
+        folder,
+        options=chosen,
+        more=model_requests({first: models}, model_args, prices) if models else None,
+        limits=Limits(max_cost, max_calls),
+        patience=patience,
+        watch=watch,
+    )
     return _completed(Run(folder, extended))
 
 
@@ -219,8 +262,9 @@ def _read(binding: Binding, items: str | Path | Sequence[Any] | None) -> Sequenc
     return binding.read(Path(items)) if isinstance(items, str | Path) else items
 
 
-def _options(binding: Binding, given: Mapping[str, Any]) -> msgspec.Struct:
-    options = _converted(binding.study.options, {key: value for key, value in given.items() if value is not None})
+def _options(binding: Binding, given: Mapping[str, Any], models: Mapping[str, Sequence[str]]) -> msgspec.Struct:
+    chosen = {key: value for key, value in given.items() if value is not None}
+    options = _converted(binding.study.options, binding.complete(chosen, models))
     binding.check_options(options)
     return options
 
@@ -234,26 +278,33 @@ def _converted(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> msgspec.
 
 
 def model_requests(
-    models: Sequence[str], arguments: Arguments | None, prices: Prices | None = None
-) -> list[ModelRequest]:
-    """Models as a host takes them, each with its arguments and price.
+    named: Mapping[str, Sequence[str]], arguments: Arguments | None = None, prices: Prices | None = None
+) -> dict[str, list[ModelRequest]]:
+    """Models by role as a host takes them, each with its arguments and price.
 
     Raises:
-        InputError: arguments or a price for a model that is not among `models`.
+        InputError: arguments or a price for a model that is not named.
     """
     arguments, prices = arguments or {}, prices or {}
-    strangers = sorted((set(arguments) | set(prices)) - set(models))
+    known = {model for models in named.values() for model in models}
+    strangers = sorted((set(arguments) | set(prices)) - known)
     if strangers:
+        places = ", ".join(sorted(known))
         raise InputError(
             [
-                Problem("--model-arg or --price", name, f"no such --model; named are {', '.join(models)}")
+                Problem("--model-arg or --price", name, f"no such model in this run; named are {places}")
                 for name in strangers
             ]
         )
-    return [
-        ModelRequest(model, tuple(_pairs(arguments.get(model, {}))), Price(*prices[model]) if model in prices else None)
-        for model in models
-    ]
+    return {
+        role: [
+            ModelRequest(
+                model, tuple(_pairs(arguments.get(model, {}))), Price(*prices[model]) if model in prices else None
+            )
+            for model in models
+        ]
+        for role, models in named.items()
+    }
 
 
 def _pairs(arguments: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:

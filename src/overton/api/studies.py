@@ -1,26 +1,54 @@
-"""What a study needs from the rooms around it: where its items come from, and how its options are checked."""
+"""What a study needs from the rooms around it: where its items come from, how its outcome is measured and shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from overton.errors import InputError, Problem
 from overton.studies.study import Study
 
-__all__ = ["Binding", "binding_of", "makes_items", "study_named"]
+__all__ = ["Binding", "Exhibits", "binding_of", "makes_items", "study_named"]
+
+
+@dataclass(frozen=True)
+class Exhibits:
+    """What a study puts into a report; `items` is what it calls its items, `data` what readers compute on."""
+
+    title: str
+    summary: str
+    items: str
+    models: Sequence[str]
+    sections: Sequence[Any]
+    trials: Any
+    data: Any
+    warnings: Sequence[str] = ()
+
+
+def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    return options
 
 
 @dataclass(frozen=True)
 class Binding:
-    """A study with the reader of its items (raises InputError), its starter items and a check of its options."""
+    """A study with what it needs of other rooms.
+
+    `read` gives its items from a path and `starter` those that come with Overton; `complete` adds to the options what
+    follows from the models by role, and `check_options` refuses what no trial can be made of. `analyze_file` and
+    `analyze_runs` give its measures, `exhibits` what a report shows. All raise InputError for what they cannot use.
+    """
 
     study: Study
     read: Callable[[Path], Sequence[Any]]
     starter: Callable[[], Sequence[Any]]
     check_options: Callable[[Any], None]
+    analyze_file: Callable[..., Any]
+    analyze_runs: Callable[..., Any]
+    exhibits: Callable[..., Exhibits]
+    complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
 
 
 def binding_of(name: str) -> Binding:
@@ -29,9 +57,10 @@ def binding_of(name: str) -> Binding:
     Raises:
         InputError: there is no such study.
     """
-    if name not in _BINDINGS:
-        raise InputError([Problem("study", name, f"no such study; known are {', '.join(_BINDINGS)}")])
-    return _BINDINGS[name]()
+    if name not in _STUDIES:
+        raise InputError([Problem("study", name, f"no such study; known are {', '.join(_STUDIES)}")])
+    binding: Binding = import_module(f"overton.api.{name.replace('-', '_')}").BINDING
+    return binding
 
 
 def study_named(name: str) -> Study:
@@ -55,12 +84,4 @@ def _makers() -> dict[str, Study]:
     return {study.name: study for study in (rephrasing.STUDY, auditing.STUDY)}
 
 
-def _open_mindedness() -> Binding:
-    from overton.api.issues import issues_at, starter_issues
-    from overton.studies.open_mindedness import STUDY
-    from overton.studies.open_mindedness.options import check_options
-
-    return Binding(study=STUDY, read=issues_at, starter=starter_issues, check_options=check_options)
-
-
-_BINDINGS: dict[str, Callable[[], Binding]] = {"open-mindedness": _open_mindedness}
+_STUDIES = ("open-mindedness", "deliberation")
