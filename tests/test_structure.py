@@ -31,7 +31,6 @@ HEAVY = ("polars", "altair", "scipy", "numpy", "aiohttp", "xllamacpp", "inspect_
 
 OUTSIDE_WORLD = {
     "aiohttp",
-    "asyncio",
     "filelock",
     "http",
     "inspect_ai",

@@ -17,7 +17,7 @@ from overton.calls import Failure, Form, Reply, Settings, Usage, user
 from overton.engine import Journal, entries
 from overton.engine import journal as room
 from overton.engine.identity import Place, identify
-from overton.engine.journal import Entry
+from overton.engine.journal_file import Entry
 from overton.errors import JournalError, RunLocked, RunMismatch
 
 HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"
@@ -36,14 +36,14 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The writer's file may not grow: what a full disk looks like to SQLite."""
-    connect = room._connect
+    connect = room.connect
 
     def full(path: Path) -> sqlite3.Connection:
         connection = connect(path)
         connection.execute("PRAGMA max_page_count=2")
         return connection
 
-    monkeypatch.setattr(room, "_connect", full)
+    monkeypatch.setattr(room, "connect", full)
     yield
     monkeypatch.undo()
 
@@ -261,7 +261,7 @@ async def test_a_full_disk_found_at_the_very_end_is_a_journal_error_too(path: Pa
 async def test_a_writer_that_cannot_even_open_the_file_is_a_journal_error(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal_connect, opened = room._connect, []
+    journal_connect, opened = room.connect, []
 
     def once(path: Path) -> sqlite3.Connection:
         if opened:
@@ -269,7 +269,7 @@ async def test_a_writer_that_cannot_even_open_the_file_is_a_journal_error(
         opened.append(path)
         return journal_connect(path)
 
-    monkeypatch.setattr(room, "_connect", once)
+    monkeypatch.setattr(room, "connect", once)
     journal = Journal(path)
     with pytest.raises(JournalError, match="unable to open"):
         await appended(journal, Reply(""))
@@ -282,6 +282,12 @@ async def test_an_outcome_that_cannot_be_encoded_is_an_error_and_no_silence(path
     await journal.append(entry("t", Reply("half a pair: \ud800")))
     with pytest.raises(JournalError, match="surrogates"):
         journal.close()
+
+
+def test_a_place_that_cannot_be_written_to_is_a_journal_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(JournalError, match="cannot be written to"):
+        Journal(tmp_path / "file" / "journal.db")
 
 
 async def test_nothing_can_be_appended_after_the_close(path: Path) -> None:

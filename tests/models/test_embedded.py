@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -132,7 +133,7 @@ async def test_settings_and_extra_fields_reach_the_model(model: EmbeddedModel) -
 @pytest.mark.embedded
 async def test_a_prompt_longer_than_the_context_is_rejected_with_both_numbers(model: EmbeddedModel) -> None:
     with pytest.raises(RejectedError, match=r"the prompt has \d{4} tokens, and the context holds 1024") as caught:
-        await model.answer(question("word " * 3000))
+        await model.answer(question("word " * 1200))
     assert caught.value.kind == "too long"
 
 
@@ -149,7 +150,7 @@ async def test_a_request_that_cannot_be_is_rejected_for_good(model: EmbeddedMode
 @pytest.mark.embedded
 async def test_the_event_loop_lives_while_the_model_answers(model: EmbeddedModel) -> None:
     await model.answer(question("Hello"))  # loads it
-    answer = asyncio.ensure_future(model.answer(question("word " * 300)))
+    answer = asyncio.ensure_future(model.answer(question("word " * 120)))
     turns = 0
     while not answer.done():
         await asyncio.sleep(0.001)
@@ -206,6 +207,16 @@ async def test_ctrl_c_stays_pythons(model: EmbeddedModel) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == [signal.SIGINT]
+
+
+@pytest.mark.embedded
+def test_a_server_that_is_freed_at_once_does_not_hang(weights: Path) -> None:
+    program = (
+        "import sys, pathlib\n"
+        "from overton.models.gguf_server import open_server\n"
+        "for _ in range(3): open_server(pathlib.Path(sys.argv[1]), threads=1, context=256)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(weights)], timeout=120, check=True)
 
 
 @pytest.mark.embedded

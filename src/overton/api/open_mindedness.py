@@ -61,7 +61,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         sections=figures.sections(analysis, questions={issue.id: issue.question for issue in issues}),
         trials=figures.trial_table(records_of(runs), issues),
         data=analysis.to_json(),
-        warnings=[*analysis.notes, *_held(runs)],
+        warnings=list(_held(runs)),
     )
 
 

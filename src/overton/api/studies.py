@@ -79,9 +79,10 @@ def makes_items(name: str) -> bool:
 
 
 def _makers() -> dict[str, Study]:
+    from overton.studies.deliberation import crowd
     from overton.studies.open_mindedness import auditing, rephrasing
 
-    return {study.name: study for study in (rephrasing.STUDY, auditing.STUDY)}
+    return {study.name: study for study in (rephrasing.STUDY, auditing.STUDY, crowd.STUDY)}
 
 
 _STUDIES = ("open-mindedness", "deliberation")

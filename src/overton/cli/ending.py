@@ -34,7 +34,7 @@ def conclude(run: Run) -> Exit:
         _summarise(run)
         results().print(f"Report: {report([run.path])}", markup=False, soft_wrap=True)
     else:
-        say("No issue is whole yet, so there is nothing to report.")
+        say("No item is whole yet, so there is nothing to report.")
     if run.manifest.left_out:
         say(f"Left out: {run.manifest.left_out}")
     return _state(run)
@@ -69,5 +69,5 @@ def _summarise(run: Run) -> None:
     from overton.api.analyses import analyze
     from overton.cli.summary import summary
 
-    for part in summary(analyze(run.manifest.study, run.path)):
+    for part in summary(run.manifest.study, analyze(run.manifest.study, run.path)):
         results().print(part)

@@ -11,24 +11,35 @@ import typer
 from overton.errors import InputError, Problem
 
 __all__ = [
+    "AgentOption",
     "ConditionOption",
+    "DilemmasOption",
     "DrawsOption",
+    "FormatOption",
+    "GoalOption",
     "IssuesOption",
     "MaxCallsOption",
     "MaxCostOption",
     "ModelArgOption",
     "ModelOption",
     "MoreModelsOption",
+    "OrderOption",
+    "OrdersOption",
     "OutOption",
     "PositionsOption",
     "PriceOption",
+    "RepetitionsOption",
+    "RoundsOption",
     "RunArgument",
     "SeedOption",
+    "SizeOption",
     "TemplateOption",
     "TrialsOption",
+    "ValuesJudgeOption",
     "chosen",
     "joined",
     "model_arguments",
+    "orderings",
     "prices",
 ]
 
@@ -73,6 +84,35 @@ MaxCallsOption = Annotated[
 OutOption = Annotated[
     Path | None, typer.Option("--out", help="Folder to make; one below runs/ by default. One that exists is refused.")
 ]
+AgentOption = Annotated[
+    list[str], typer.Option("--agent", "-a", help="Model at the table, as provider/name; repeat, the same one too.")
+]
+ValuesJudgeOption = Annotated[
+    list[str] | None, typer.Option("--values-judge", help="Model that names the values behind each explanation.")
+]
+DilemmasOption = Annotated[
+    Path | None, typer.Option("--dilemmas", help="JSONL file of dilemmas; the starter dilemmas by default.")
+]
+FormatOption = Annotated[
+    list[str] | None, typer.Option("--format", help="synchronous (the default) or round-robin; repeat for both.")
+]
+OrdersOption = Annotated[
+    str | None,
+    typer.Option("--orders", help="all orderings where agents speak in turn (the default), or the given one."),
+]
+OrderOption = Annotated[
+    list[str] | None, typer.Option("--order", help="One ordering by the agents' numbers, as 2-1-3; repeat.")
+]
+GoalOption = Annotated[
+    list[str] | None, typer.Option("--goal", help="correctness (the default) or balanced; repeat for both.")
+]
+SizeOption = Annotated[
+    list[int] | None, typer.Option("--size", help="How many agents discuss; repeat. All of them by default.")
+]
+RoundsOption = Annotated[int | None, typer.Option("--rounds", help="The most rounds; 4 by default.")]
+RepetitionsOption = Annotated[
+    int | None, typer.Option("--trials", help="Repetitions of each discussion; 1 by default.")
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
 
 
@@ -108,6 +148,20 @@ def model_arguments(given: list[str] | None) -> dict[str, dict[str, list[str]]]:
             raise InputError([Problem(f"--model-arg {name}", pair, "must be NAME KEY=VALUE, as in temperature=0")])
         arguments.setdefault(name, {}).setdefault(key, []).append(value)
     return arguments
+
+
+def orderings(given: list[str] | None) -> tuple[tuple[int, ...], ...] | None:
+    """Orderings from words such as '2-1-3', None where there are none.
+
+    Raises:
+        InputError: a word is not numbers joined by '-'.
+    """
+    wrong = [word for word in given or () if not all(part.isdigit() for part in word.split("-"))]
+    if wrong:
+        raise InputError(
+            [Problem("--order", word, "must be agents' numbers joined by '-', as 2-1-3") for word in wrong]
+        )
+    return tuple(tuple(map(int, word.split("-"))) for word in given) if given else None
 
 
 def prices(given: list[str] | None) -> dict[str, tuple[float, float]]:

@@ -39,7 +39,6 @@ def open_mindedness(
     """Count calls and tokens, and price them."""
     from overton.api.issues import issues_at
     from overton.api.runs import plan
-    from overton.cli.output import print_json, results, say
 
     planned = plan(
         "open-mindedness",
@@ -53,6 +52,54 @@ def open_mindedness(
         templates=chosen(template),
         draws=draws,
     )
+    _show(planned, max_cost, max_calls, json=json)
+
+
+@app.command("deliberation")
+def deliberation(
+    agent: opt.AgentOption,
+    values_judge: opt.ValuesJudgeOption = None,
+    dilemmas: opt.DilemmasOption = None,
+    format_: opt.FormatOption = None,
+    orders: opt.OrdersOption = None,
+    order: opt.OrderOption = None,
+    goal: opt.GoalOption = None,
+    size: opt.SizeOption = None,
+    rounds: opt.RoundsOption = None,
+    trials: opt.RepetitionsOption = None,
+    seed: opt.SeedOption = 0,
+    model_arg: opt.ModelArgOption = None,
+    price: opt.PriceOption = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", hidden=True)] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", hidden=True)] = None,
+    out: Annotated[str | None, typer.Option("--out", hidden=True)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Count calls and tokens if all agree at once, and if none ever do."""
+    from overton.api.runs import plan
+
+    planned = plan(
+        "deliberation",
+        models=agent,
+        others={"values": values_judge or []},
+        items=dilemmas,
+        seed=seed,
+        model_args=opt.model_arguments(model_arg),
+        prices=opt.prices(price),
+        formats=chosen(format_),
+        orders=orders,
+        named_orders=opt.orderings(order),
+        goals=chosen(goal),
+        sizes=chosen(size),
+        rounds=rounds,
+        trials=trials,
+    )
+    _show(planned, max_cost, max_calls, json=json)
+
+
+def _show(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
+    from overton.cli.output import print_json, results, say
+
     if json:
         print_json(planned)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -21,7 +21,16 @@ __all__ = ["interval", "summary"]
 _MOST_ISSUES = 30
 
 
-def summary(analysis: Analysis) -> Iterator[RenderableType]:
+def summary(study: str, analysis: Any) -> Iterator[RenderableType]:
+    """A study's measures, as tables and sentences."""
+    if study == "deliberation":
+        from overton.cli.summary_deliberation import deliberation
+
+        return deliberation(analysis)
+    return _open_mindedness(analysis)
+
+
+def _open_mindedness(analysis: Analysis) -> Iterator[RenderableType]:
     """A table of models, then one of the issues of each."""
     yield _models(analysis)
     yield (

@@ -4,7 +4,8 @@ from overton.engine.budget import Budget, Limits
 from overton.engine.conducting import Lane, conduct_lanes, rehearse
 from overton.engine.desk import Bound, Desk, Tally
 from overton.engine.identity import digest
-from overton.engine.journal import Journal, entries
+from overton.engine.journal import Journal
+from overton.engine.journal_file import entries
 from overton.engine.outcomes import Outcomes
 from overton.engine.pacing import Pacer, Patience
 

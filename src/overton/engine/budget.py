@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from overton.calls import Price, Request
+from overton.calls import Price, Request, Settings
 from overton.errors import LimitReached
 
 __all__ = ["Budget", "Limits", "worst_case"]
@@ -24,9 +24,15 @@ _FRAME = 16
 
 
 def worst_case(price: Price, request: Request) -> float:
-    """The most dollars that a request can cost: a token for each byte of its messages, and `max_tokens` out."""
+    """The most dollars that a request can cost: a token for each byte of its messages, and all tokens allowed out."""
     sent = sum(len(message.content.encode()) + _FRAME for message in request.messages)
-    return (sent * price.input + (request.settings.max_tokens or 0) * price.output) / 1e6
+    return (sent * price.input + _allowed(request.settings) * price.output) / 1e6
+
+
+def _allowed(settings: Settings) -> int:
+    """Output tokens that a request allows, where the settings or its extra fields say so."""
+    extra = (settings.extra.get(name) for name in ("max_tokens", "max_completion_tokens"))
+    return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
 
 
 class Budget:

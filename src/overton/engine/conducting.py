@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from overton.calls import Conduct, Trial
-from overton.engine.desk import Bound, Desk, NotRecalled, TrialAsk
+from overton.engine.asking import TrialAsk
+from overton.engine.desk import Bound, Desk, NotRecalled
 from overton.engine.outcomes import Outcomes
 from overton.errors import OvertonError, Stopped
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
 
-from overton.calls import Answerer, Failure, Form, Message, Price, Question, Reply, Request, Settings
+from overton.calls import Answerer, Failure, Price, Reply, Request, Settings
 from overton.engine.budget import Budget, worst_case
-from overton.engine.identity import Identity, Place, call_seed, identify
-from overton.engine.journal import Entry, Journal
+from overton.engine.identity import Identity, Place
+from overton.engine.journal import Journal
+from overton.engine.journal_file import Entry
 from overton.engine.pacing import Pacer, Patience
-from overton.errors import AccessError, AnswerError, CallFailed, OvertonError, RejectedError, Stopped, UnavailableError
+from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
-__all__ = ["Bound", "Desk", "NotRecalled", "Tally", "TrialAsk"]
+__all__ = ["Bound", "Desk", "NotRecalled", "Tally"]
 
 _OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
 _OUT_OF_ORDER = _OVERLOAD | {"malformed"}
@@ -41,6 +42,7 @@ class Bound:
     pacer: Pacer
     price: Price | None = None
     failed_in_a_row: int = 0
+    has_answered: bool = False
 
 
 @dataclass
@@ -193,17 +195,18 @@ class Desk:
     def _count(self, bound: Bound, found: Reply | Failure) -> None:
         self.tally.asked += 1
         if isinstance(found, Reply):
-            bound.failed_in_a_row = 0
+            bound.failed_in_a_row, bound.has_answered = 0, True
             self.tally.input_tokens += found.usage.input_tokens or 0
             self.tally.output_tokens += found.usage.output_tokens or 0
             return
         self.tally.failed += 1
-        bound.failed_in_a_row += found.kind in _OUT_OF_ORDER
+        # A rejection is about one request, unless every request so far was rejected: then it is about the settings.
+        bound.failed_in_a_row += found.kind in _OUT_OF_ORDER or not bound.has_answered
         if bound.failed_in_a_row >= _GIVE_UP_AFTER:
             self.stop(
                 Stopped(
-                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, {found.attempts} attempts"
-                    f" each, and is taken to be down; the last said: {found.message}"
+                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row ({found.attempts} attempts at"
+                    f" the last) and is taken to be down or set up wrongly; it said: {found.message}"
                 )
             )
 
@@ -232,57 +235,3 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-class TrialAsk:
-    """The `Ask` that one trial's `conduct` is given."""
-
-    __slots__ = ("_bindings", "_desk", "_numbers", "_task", "_trial")
-
-    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound]) -> None:
-        self._desk = desk
-        self._trial = trial
-        self._bindings = bindings
-        self._numbers: dict[str, int] = {}
-        self._task = asyncio.current_task()
-
-    async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
-    ) -> Reply:
-        """See `Ask`."""
-        return await self._answer(self._number(role, messages, speaker, form))
-
-    async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """See `Ask`."""
-        calls = [self._number(q.role, q.messages, q.speaker, q.form) for q in questions]
-        outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
-        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if errors:
-            raise min(errors, key=_gravity)
-        return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-
-    def _number(
-        self, role: str, messages: Sequence[Message], speaker: str | None, form: Form | None
-    ) -> tuple[Bound, Identity, Place, Request]:
-        """The call that an ask stands for. Numbered as it is made, so that side by side is as good as in turn."""
-        who = speaker or role
-        bound = self._bindings.get(who) or self._bindings[role]
-        place = Place(self._trial, who, self._numbers.get(who, 0), bound.answerer.identity)
-        self._numbers[who] = place.number + 1
-        identity = identify(place, messages, bound.settings, form)
-        seed = None if bound.settings.seed is None else call_seed(identity, bound.settings.seed)
-        return bound, identity, place, Request(tuple(messages), bound.settings, form, seed)
-
-    async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
-        asking = self._desk.outcome(*call)
-        # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
-        # own, one task's failure must not cancel its siblings' requests.
-        found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
-        if isinstance(found, Failure):
-            raise CallFailed(found.kind, found.message)
-        return found
-
-
-def _gravity(error: BaseException) -> int:
-    """What is raised first where siblings fail: what is wrong with the run, then its stop, then a call's failure."""
-    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0

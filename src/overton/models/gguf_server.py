@@ -52,7 +52,10 @@ def open_server(path: Path, *, threads: int, context: int) -> Any:
     params.prefill_assistant = False
     params.verbosity = -1  # llama.cpp writes to the terminal past Python, through any live display
     with _out_of_reach(params):
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
+    # One freed before its loop has begun would wait for that loop for ever; an answer shows that it has begun.
+    server.handle_completions({"prompt": ".", "n_predict": 0})
+    return server
 
 
 @contextmanager

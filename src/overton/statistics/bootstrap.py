@@ -34,10 +34,11 @@ def tail(clusters: int, level: float) -> float:
 
 def percentile_limits(draws: Array, value: float, cut: float) -> tuple[float, float]:
     """The `cut` and `1 - cut` quantiles of `draws`, widened where needed so that they hold `value`."""
-    kept = draws[np.isfinite(draws)]
+    kept = np.sort(draws[np.isfinite(draws)])
     if not kept.size or not np.isfinite(value):
         return nan, nan
-    low, high = np.quantile(kept, (cut, 1 - cut))
+    # As np.quantile's default, several times faster on so few numbers.
+    low, high = np.interp((cut * (kept.size - 1), (1 - cut) * (kept.size - 1)), np.arange(kept.size), kept)
     return min(float(low), value), max(float(high), value)
 
 

@@ -38,4 +38,4 @@ def clustered_pearson(
 def _pearson(sums: Array) -> Array:
     n, x, y, xx, yy, xy = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.clip((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)), -1, 1)
+        return np.asarray(np.clip((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)), -1, 1))

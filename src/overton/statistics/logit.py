@@ -91,7 +91,7 @@ class _Problem:
         return _Problem(self.successes, self.trials, self.design[:, keep], self.groups, self.count)
 
     def sums(self, values: Array) -> Array:
-        return np.bincount(self.groups, values, minlength=self.count)
+        return np.asarray(np.bincount(self.groups, values, minlength=self.count), np.float64)
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,15 @@ class _Information:
         sums = [problem.sums(weights * problem.design[:, k]) for k in columns]
         means = np.stack(sums, axis=1) / diagonal[:, None] if sums else np.zeros((problem.count, 0))
         centred = problem.design - means[problem.groups]
-        return cls(weights, diagonal, means, centred, np.linalg.pinv(centred.T @ (weights[:, None] * centred)))
+        inverse = np.asarray(
+            np.linalg.pinv(centred.T @ (weights[:, None] * centred), rcond=1e-12, hermitian=True), np.float64
+        )
+        return cls(weights, diagonal, means, centred, inverse)
 
     def hat(self, groups: Indices) -> Array:
         """The rows' leverages, each summed over the row's answers."""
         spread = np.einsum("ij,jk,ik->i", self.centred, self.inverse, self.centred)
-        return self.weights * (1 / self.diagonal[groups] + spread)
+        return np.asarray(self.weights * (1 / self.diagonal[groups] + spread))
 
     def step(self, problem: _Problem, residual: Array) -> tuple[Array, Array]:
         slopes = self.inverse @ (self.centred.T @ residual)
@@ -125,7 +128,7 @@ class _Information:
 
     def errors(self) -> tuple[Array, Array]:
         spread = np.einsum("ij,jk,ik->i", self.means, self.inverse, self.means)
-        return np.sqrt(1 / self.diagonal + spread), np.sqrt(np.diag(self.inverse))
+        return np.sqrt(1 / self.diagonal + spread), np.sqrt(np.maximum(np.diag(self.inverse), 0))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -42,12 +44,14 @@ def separated_rows(
         bounds=[(None, None)] * width + [(0.0, 1.0)] * size,
         method="highs",
     )
+    if found.x is None:
+        raise ArithmeticError(f"the search for separated answers failed: {found.message}")
     separated = np.zeros(rows, bool)
     separated[same] = found.x[width:] > 0.5
     return separated
 
 
-def _features(design: Array, groups: NDArray[np.int64], count: int):  # type: ignore[no-untyped-def]
+def _features(design: Array, groups: NDArray[np.int64], count: int) -> Any:
     rows = len(groups)
     dummies = coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
     return hstack([dummies, coo_array(design)], format="csr")

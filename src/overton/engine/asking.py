@@ -1,0 +1,67 @@
+"""The `Ask` of one trial: what a study asks becomes calls with identities, and their outcomes replies or errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from overton.calls import Failure, Form, Message, Question, Reply, Request
+from overton.engine.desk import Bound, Desk
+from overton.engine.identity import Identity, Place, call_seed, identify
+from overton.errors import CallFailed, Stopped
+
+__all__ = ["TrialAsk"]
+
+
+class TrialAsk:
+    """The `Ask` that one trial's `conduct` is given."""
+
+    __slots__ = ("_bindings", "_desk", "_numbers", "_task", "_trial")
+
+    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound]) -> None:
+        self._desk = desk
+        self._trial = trial
+        self._bindings = bindings
+        self._numbers: dict[str, int] = {}
+        self._task = asyncio.current_task()
+
+    async def __call__(
+        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+    ) -> Reply:
+        """See `Ask`."""
+        return await self._answer(self._number(role, messages, speaker, form))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        calls = [self._number(q.role, q.messages, q.speaker, q.form) for q in questions]
+        outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if errors:
+            raise min(errors, key=_gravity)
+        return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+
+    def _number(
+        self, role: str, messages: Sequence[Message], speaker: str | None, form: Form | None
+    ) -> tuple[Bound, Identity, Place, Request]:
+        """The call that an ask stands for. Numbered as it is made, so that side by side is as good as in turn."""
+        who = speaker or role
+        bound = self._bindings.get(who) or self._bindings[role]
+        place = Place(self._trial, who, self._numbers.get(who, 0), bound.answerer.identity)
+        self._numbers[who] = place.number + 1
+        identity = identify(place, messages, bound.settings, form)
+        seed = None if bound.settings.seed is None else call_seed(identity, bound.settings.seed)
+        return bound, identity, place, Request(tuple(messages), bound.settings, form, seed)
+
+    async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
+        asking = self._desk.outcome(*call)
+        # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
+        # own, one task's failure must not cancel its siblings' requests.
+        found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
+        if isinstance(found, Failure):
+            raise CallFailed(found.kind, found.message)
+        return found
+
+
+def _gravity(error: BaseException) -> int:
+    """What is raised first where siblings fail: what is wrong with the run, then its stop, then a call's failure."""
+    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0
