@@ -41,7 +41,7 @@ def issues(count: int) -> list[Any]:
 
 
 def overton_run(url: str, trials: int, connections: int, *, report: bool) -> dict[str, float]:
-    """A whole run: journal, records; with `report` the HTML report as well. Imports are made before the clock starts."""
+    """A whole run: journal and records; with `report` the HTML report too. Imports are made before the clock starts."""
     import aiohttp  # noqa: F401
     import polars  # noqa: F401
 
