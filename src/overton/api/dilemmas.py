@@ -83,7 +83,7 @@ def build(
     first: date | None = None,
     last: date | None = None,
     top: int = 1000,
-    fewest: int = 10,
+    fewest: int = 1,
     judge: str | None = None,
     model_args: Arguments | None = None,
     max_cost: float | None = None,

@@ -122,7 +122,7 @@ def dilemmas(
     first: Annotated[datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day (UTC).")] = None,
     last: Annotated[datetime | None, typer.Option("--to", formats=["%Y-%m-%d"], help="Last day (UTC).")] = None,
     top: Annotated[int, typer.Option("--top", help="How many dilemmas, the most contested first.")] = 1000,
-    fewest: Annotated[int, typer.Option("--fewest", help="Readable verdicts that a post must have.")] = 10,
+    fewest: Annotated[int, typer.Option("--fewest", help="Readable verdicts that a post must have.")] = 1,
     judge: Annotated[str | None, typer.Option("--judge", help="Model that reads what patterns cannot.")] = None,
     model_arg: opt.ModelArgOption = None,
     max_cost: opt.MaxCostOption = None,

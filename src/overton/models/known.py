@@ -13,7 +13,7 @@ from overton.models.spec import parse_spec
 __all__ = ["KnownModel", "known_models"]
 
 _EMBEDDED = ("smollm2-135m",)
-_SIMULATED = ("open-minded",)
+_SIMULATED = ("open-minded", "deliberator", "values-judge")
 
 
 @dataclass(frozen=True)

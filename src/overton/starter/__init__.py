@@ -1,12 +1,14 @@
-"""Small data of our own, so that a study runs at once: twelve issues in the ProCon layout, with topics and positions.
+"""Small data of our own, so that a study runs at once: twelve issues in the ProCon layout, with topics and positions,
+and twelve dilemmas.
 
-All of it was written for Overton. The towns, institutes, figures and citations in the arguments are invented.
+All of it was written for Overton. The towns, institutes, figures and citations in the arguments are invented; so are
+the people in the dilemmas, and no crowd ever voted on these: its counts are simulated and say so.
 """
 
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-__all__ = ["DEMO", "issues", "positions"]
+__all__ = ["DEMO", "dilemmas", "issues", "positions"]
 
 DEMO = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
 """Ids of the four issues of the demo. Their arguments are short, so that a small embedded model reads them quickly."""
@@ -20,3 +22,8 @@ def issues() -> Traversable:
 def positions() -> Traversable:
     """Return the table `positions.csv`, one row an issue: `issue` (its id), `topic`, `pro` and `con` (positions)."""
     return files(__name__) / "positions.csv"
+
+
+def dilemmas() -> Traversable:
+    """Return the file `dilemmas.jsonl`: a dilemma a line, with `id`, `title`, `text` and `crowd` (simulated counts)."""
+    return files(__name__) / "dilemmas.jsonl"

@@ -1,0 +1,10 @@
+"""Readers of forum dumps and of answers of the forum's API: streamed, whatever their size.
+
+What is read is hostile text: nothing but the fields used is decoded, lines and nesting have limits, and what cannot be
+read is counted and skipped.
+"""
+
+from overton.corpora.forum.reading import LONGEST_DOCUMENT, LONGEST_LINE, read_comments, read_posts
+from overton.corpora.forum.tally import Skipped, Tally
+
+__all__ = ["LONGEST_DOCUMENT", "LONGEST_LINE", "Skipped", "Tally", "read_comments", "read_posts"]

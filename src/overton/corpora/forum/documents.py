@@ -1,0 +1,87 @@
+"""Posts and comments in what Reddit's API answers: listings, things, and the replies nested in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+__all__ = ["UNREADABLE", "is_document", "things"]
+
+_DEEPEST = 200
+"""Levels of things within things. A reply adds two, and pages show replies ten deep at most."""
+
+_BEGIN = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
+
+UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
+"""What decoding can raise: malformed JSON or wrong types, bytes that are not UTF-8, nesting without end."""
+
+
+class _Thing(msgspec.Struct, frozen=True):
+    kind: str | None = None
+    data: msgspec.Raw = msgspec.Raw()  # a union of Raw and None would never hold Raw
+
+
+class _Listing(msgspec.Struct, frozen=True):
+    children: list[msgspec.Raw] = []
+
+
+class _Answered(msgspec.Struct, frozen=True):
+    replies: msgspec.Raw = msgspec.Raw()
+
+
+_THING = msgspec.json.Decoder(_Thing)
+_LISTING = msgspec.json.Decoder(_Listing)
+_ANSWERED = msgspec.json.Decoder(_Answered)
+_MEMBERS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def is_document(begin: bytes) -> bool:
+    """Whether a file that begins so holds the API's answers; a dump's lines begin with a post's or comment's fields."""
+    return _BEGIN.match(begin) is not None
+
+
+def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Exception]:
+    """Every thing of a document in its order, with its kind ('t3' a post, 't1' a comment, '' not said).
+
+    Understood are a listing, a list of listings as a page of comments is, replies nested in comments, and plain
+    objects in a list or under 'data', as other archives answer. What cannot be read is given as the error.
+    """
+    waiting: list[tuple[int, bytes | memoryview]] = [(0, document)]
+    while waiting:
+        depth, value = waiting.pop()
+        try:
+            if depth > _DEEPEST:
+                raise RecursionError("nested too deeply")
+            kind, data, inner = _opened(value)
+        except UNREADABLE as error:
+            yield error
+            continue
+        if data is not None:
+            yield kind, data
+        waiting += [(depth + 1, memoryview(member)) for member in reversed(inner)]
+
+
+def _opened(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
+    """A value's kind, its data where it is a thing, and the values inside that may be or hold things."""
+    if _first(value) == b"[":
+        return "", None, _MEMBERS.decode(value)
+    thing = _THING.decode(value)
+    data = memoryview(thing.data)
+    if not data:
+        return ("", value, []) if thing.kind is None else ("", None, [])
+    if thing.kind == "Listing":
+        return "", None, _LISTING.decode(data).children
+    if thing.kind is None:
+        return "", None, [thing.data]
+    return thing.kind, data, _replies(data) if thing.kind == "t1" else []
+
+
+def _replies(data: memoryview) -> list[msgspec.Raw]:
+    replies = _ANSWERED.decode(data).replies
+    return [replies] if _first(memoryview(replies)) == b"{" else []
+
+
+def _first(value: bytes | memoryview) -> bytes:
+    return bytes(value[:64]).lstrip()[:1]

@@ -1,0 +1,188 @@
+"""Posts and comments from files, one after another, whatever the files' size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from overton.corpora.forum.documents import UNREADABLE, is_document, things
+from overton.corpora.forum.lines import whole_lines
+from overton.corpora.forum.tally import Tally
+from overton.corpora.forum.unpacking import Damaged, unpack
+from overton.errors import InputError, Problem
+from overton.studies.forum import Comment, Post
+
+__all__ = ["LONGEST_DOCUMENT", "LONGEST_LINE", "read_comments", "read_posts"]
+
+LONGEST_LINE = 1 << 24
+"""A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
+
+LONGEST_DOCUMENT = 1 << 26
+"""An answer of the API is at most this many bytes."""
+
+_WRONG_TYPE = "a field is missing or of the wrong type"
+
+T = TypeVar("T", Post, Comment)
+
+
+def read_posts(
+    paths: Path | Sequence[Path], *, community: str | None = None, tally: Tally | None = None
+) -> Iterator[Post]:
+    """The posts in NDJSON dumps (plain, zstandard or gzip) or in saved answers of the API, as they stand there.
+
+    `community` keeps those of one community ('AmItheAsshole', in any case). Lines that cannot be read are counted in
+    `tally` and skipped; other things in answers of the API are passed over.
+
+    Raises:
+        InputError: a file cannot be read, or there is not one post in any of them.
+    """
+    return _read(_listed(paths), _Kind(Post, "t3", "post", community), tally or Tally())
+
+
+def read_comments(
+    paths: Path | Sequence[Path], *, community: str | None = None, tally: Tally | None = None
+) -> Iterator[Comment]:
+    """The comments in the same kinds of files, replies nested in answers of the API too. See `read_posts`."""
+    return _read(_listed(paths), _Kind(Comment, "t1", "comment", community), tally or Tally())
+
+
+class _Kind(Generic[T]):
+    """Which things are wanted, and how they are decoded."""
+
+    def __init__(self, type_: type[T], thing: str, name: str, community: str | None) -> None:
+        self.name = name
+        self.thing = thing
+        self.community = None if community is None else community.removeprefix("r/").casefold()
+        self.shown = "" if community is None else f" of {community}"
+        self.decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(type_)
+
+    def wanted(self, records: list[T]) -> list[T]:
+        if self.community is None:
+            return records
+        return [record for record in records if (record.subreddit or "").casefold() == self.community]
+
+
+def _listed(paths: Path | Sequence[Path]) -> Sequence[Path]:
+    return [paths] if isinstance(paths, Path) else paths
+
+
+def _read(paths: Sequence[Path], kind: _Kind[T], tally: Tally) -> Iterator[T]:
+    before = tally.records
+    for path in paths:
+        for records in _of_file(path, kind, tally):
+            wanted = kind.wanted(records)
+            tally.records += len(wanted)
+            yield from wanted
+    if tally.records == before:
+        raise InputError([Problem(", ".join(map(str, paths)), "", _nothing(kind, tally))])
+
+
+def _nothing(kind: _Kind[T], tally: Tally) -> str:
+    found = "".join(f"; {skipped}" for skipped in tally.skipped.values())
+    hint = "; are posts and comments exchanged?" if _WRONG_TYPE in tally.skipped else ""
+    return f"there is no {kind.name}{kind.shown} in {tally.lines:,} lines{found}{hint}"
+
+
+def _of_file(path: Path, kind: _Kind[T], tally: Tally) -> Iterator[list[T]]:
+    blocks = _counted(path, tally)
+    begin = list(islice(blocks, 1))
+    blocks = chain(begin, blocks)
+    if begin and is_document(begin[0]):
+        return _of_documents(_lines(blocks, LONGEST_DOCUMENT, path, tally), path, kind, tally)
+    return _of_dump(_lines(blocks, LONGEST_LINE, path, tally), path, kind, tally)
+
+
+def _counted(path: Path, tally: Tally) -> Iterator[bytes]:
+    try:
+        for block in unpack(path):
+            tally.bytes += len(block)
+            yield block
+    except Damaged as damage:
+        tally.skip(f"{damage}, the rest of the file is lost", f"{path.name} after line {tally.lines:,}")
+
+
+def _lines(blocks: Iterable[bytes], longest: int, path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
+    def skip(number: int) -> None:
+        tally.lines += 1
+        tally.skip(f"longer than {longest:,} bytes", f"{path.name} line {number:,}")
+
+    for number, block in whole_lines(blocks, longest, skip):
+        tally.lines += block.count(b"\n") + (not block.endswith(b"\n"))
+        yield number, block
+
+
+def _of_dump(lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: Tally) -> Iterator[list[T]]:
+    """Lines decoded a block at a time; only where that fails, one by one."""
+    for number, block in lines:
+        try:
+            yield kind.decoder.decode_lines(block)
+        except UNREADABLE:
+            yield list(_one_by_one(number, block, path, kind, tally))
+
+
+def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: Tally) -> Iterator[T]:
+    lines = block.split(b"\n")
+    for offset, line in enumerate(lines):
+        if line and not line.isspace():
+            try:
+                yield kind.decoder.decode(line)
+            except UNREADABLE as error:
+                cut = offset == len(lines) - 1 and type(error) is msgspec.DecodeError
+                tally.skip("cut off at the end" if cut else _reason(error), f"{path.name} line {number + offset:,}")
+
+
+def _of_documents(lines: Iterator[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: Tally) -> Iterator[list[T]]:
+    """A document a line; or, where the first line is no JSON by itself, the whole file as one, if that is JSON."""
+    held = list(islice(lines, 1))
+    if held and _is_json(held[0][1].split(b"\n", 1)[0]):
+        yield from _of_document_lines(chain(held, lines), path, kind, tally)
+        return
+    size = sum(len(block) for _, block in held)
+    while size <= LONGEST_DOCUMENT and (more := next(lines, None)):
+        held.append(more)
+        size += len(more[1])
+    document = b"".join(block for _, block in held) if size <= LONGEST_DOCUMENT else b""
+    if document and _is_json(document):
+        yield list(_of_document(document, path.name, kind, tally))
+    else:
+        yield from _of_document_lines(chain(held, lines), path, kind, tally)
+
+
+def _of_document_lines(
+    lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: Tally
+) -> Iterator[list[T]]:
+    for number, block in lines:
+        for offset, line in enumerate(block.split(b"\n")):
+            if line and not line.isspace():
+                yield list(_of_document(line, f"{path.name} line {number + offset:,}", kind, tally))
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _of_document(document: bytes, place: str, kind: _Kind[T], tally: Tally) -> Iterator[T]:
+    for thing in things(document):
+        if isinstance(thing, Exception):
+            tally.skip(_reason(thing), place)
+        elif thing[0] in (kind.thing, ""):
+            try:
+                yield kind.decoder.decode(thing[1])
+            except UNREADABLE as error:
+                tally.skip(_reason(error), place)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, msgspec.ValidationError):
+        return _WRONG_TYPE
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    return "nested too deeply" if isinstance(error, RecursionError) else "not JSON"

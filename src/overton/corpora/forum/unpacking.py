@@ -1,0 +1,121 @@
+"""A file's bytes in blocks, unpacked on the way where it is compressed; only a few blocks are in memory at a time."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from overton.errors import InputError, Problem
+
+__all__ = ["BLOCK", "Damaged", "unpack"]
+
+BLOCK = 1 << 18
+"""Blocks are at most this many bytes."""
+
+_PIECE = 1 << 11
+"""Compressed bytes taken at a time. Four bytes of zstandard can stand for 128 KiB, a piece for 64 MiB at worst."""
+
+_LONGEST_WINDOW = 1 << 31
+"""Dumps are packed with windows of up to 2 GiB; zstandard refuses more than 128 MiB unless told."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Damaged(Exception):
+    """The compressed data ends early or is not what it should be; what came before it is good."""
+
+
+def unpack(path: Path) -> Iterator[bytes]:
+    """The file in blocks of at most `BLOCK` bytes: plain, zstandard or gzip, told apart by how it begins.
+
+    Raises:
+        InputError: it cannot be opened, or is packed in another way.
+        Damaged: after the last good block.
+    """
+    try:
+        with path.open("rb") as file:
+            yield from _blocks(_opened(file, path))
+    except OSError as error:
+        raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror or error}")]) from error
+
+
+def _opened(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    begin = file.read(6)
+    for magic, unpacked in _PACKED:
+        if begin.startswith(magic):
+            return unpacked(chain([begin], iter(lambda: file.read(_PIECE), b"")))
+    for magic, name in _UNKNOWN:
+        if begin.startswith(magic):
+            reason = f"is packed with {name}; only zstandard and gzip are read: unpack it first"
+            raise InputError([Problem(str(path), "", reason)])
+    return chain([begin.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK), b""))
+
+
+def _blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks of even size; what there is before damage is given out first."""
+    held: list[bytes] = []
+    size = 0
+    try:
+        for part in parts:
+            held.append(part)
+            size += len(part)
+            if size >= BLOCK:
+                yield from _cut(held)
+                size = 0
+    except Damaged:
+        yield from _cut(held)
+        raise
+    yield from _cut(held)
+
+
+def _cut(held: list[bytes]) -> Iterator[bytes]:
+    data = b"".join(held)
+    held.clear()
+    for start in range(0, len(data), BLOCK):
+        yield data[start : start + BLOCK]
+
+
+def _zstandard(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    context = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
+    frame: zstandard.ZstdDecompressionObj | None = None
+    for piece in pieces:
+        left = piece
+        while left:
+            frame = frame or context.decompressobj()
+            try:
+                yield frame.decompress(left)
+            except zstandard.ZstdError as error:
+                raise Damaged("the zstandard data is damaged") from error
+            left = frame.unused_data
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise Damaged("the zstandard data ends early")
+
+
+def _gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    member = None
+    for piece in pieces:
+        left = piece
+        while left:
+            member = member or zlib.decompressobj(wbits=31)
+            try:
+                yield member.decompress(left, BLOCK)
+            except zlib.error as error:
+                raise Damaged("the gzip data is damaged") from error
+            left = member.unconsumed_tail or member.unused_data
+            member = None if member.eof else member
+    if member is not None:
+        raise Damaged("the gzip data ends early")
+
+
+_PACKED: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [
+    (b"\x28\xb5\x2f\xfd", _zstandard),
+    (b"\x1f\x8b", _gzip),
+    *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _zstandard) for number in range(16)),  # frames to be skipped
+]
+_UNKNOWN = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7z\xbc\xaf", "7z")]

@@ -1,0 +1,209 @@
+"""The protocol: agents give verdicts in rounds, seeing each other's, until they agree (section 3.2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from overton.calls import Ask, Message, Reply, Trial, assistant, system, user
+from overton.errors import CallFailed, Stopped
+from overton.studies.deliberation import prompts
+from overton.studies.deliberation.items import Dilemma, Verdict
+from overton.studies.deliberation.options import Options, orders_of
+from overton.studies.deliberation.record import Format, Goal, Record
+from overton.studies.deliberation.valuing import NOT_VALUED, Valued, valued
+from overton.studies.deliberation.verdicts import read_verdict
+
+__all__ = ["DilemmaTrial", "conduct", "speaker", "trials"]
+
+
+class DilemmaTrial(Trial, frozen=True):
+    """One dilemma discussed once: by whom, in which order and format, with which goal."""
+
+    dilemma: Dilemma
+    format: Format
+    goal: Goal
+    order: tuple[int, ...]
+    models: tuple[str, ...]
+    rounds: int
+    values: bool
+
+
+def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
+    """All deliberations, each dilemma's together."""
+    for dilemma in dilemmas:
+        for format_ in options.formats:
+            for order in orders_of(options, format_):
+                for goal in options.goals:
+                    for repetition in range(1, options.trials + 1):
+                        who = "-".join(map(str, order))
+                        yield DilemmaTrial(
+                            name=f"{dilemma.id}/{format_}/{goal}/{who}/r{repetition}",
+                            item=dilemma.id,
+                            seed=seed,
+                            dilemma=dilemma,
+                            format=format_,
+                            goal=goal,
+                            order=order,
+                            models=tuple(options.agents[number - 1] for number in order),
+                            rounds=options.rounds,
+                            values=options.values,
+                        )
+
+
+def speaker(number: int) -> str:
+    """The name under which the agent with this number (from 1, as given) is asked."""
+    return f"agent/{number}"
+
+
+@dataclass
+class _Said:
+    """One message: who said what when."""
+
+    round: int
+    place: int
+    verdict: Verdict | None
+    explanation: str
+    replies: list[Reply]
+    failure: str | None = None
+
+
+@dataclass
+class _Agent:
+    """One agent's own view of the deliberation: its conversation so far, and what it has not been told yet."""
+
+    place: int
+    speaker: str
+    messages: list[Message]
+    unseen: list[_Said] = field(default_factory=list)
+
+    def turn(self, round_: int) -> tuple[Message, ...]:
+        """The conversation with everything said since its last turn."""
+        if self.unseen:
+            told = prompts.others_message(
+                round_, [(said.place, said.verdict, said.explanation) for said in self.unseen]
+            )
+            self.unseen = []
+            if self.messages[-1].role == "user":  # still its first turn: one user turn holds dilemma and others
+                self.messages[-1] = user(f"{self.messages[-1].content}\n\n{told}")
+            else:
+                self.messages.append(user(told))
+        return tuple(self.messages)
+
+
+async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
+    """Hold the deliberation: rounds until all verdicts agree, at the end of a whole round, or there are no more."""
+    agents = [_seated(trial, place) for place in range(1, len(trial.order) + 1)]
+    said: list[_Said] = []
+    for round_ in range(1, trial.rounds + 1):
+        speak = _all_at_once if trial.format == "synchronous" else _in_turn
+        said += await speak(round_, agents, ask)
+        if _agree(said, round_) or any(one.failure for one in said):
+            break
+    values = [await valued(ask, one.verdict, one.explanation) if trial.values else NOT_VALUED for one in said]
+    return [_record(trial, said, one, found) for one, found in zip(said, values, strict=True)]
+
+
+def _seated(trial: DilemmaTrial, place: int) -> _Agent:
+    instructions = prompts.system_prompt(place, len(trial.order), trial.format, trial.goal, trial.rounds)
+    opening = prompts.dilemma_message(trial.dilemma.title, trial.dilemma.text)
+    return _Agent(place, speaker(trial.order[place - 1]), [system(instructions), user(opening)])
+
+
+async def _all_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
+    """Everybody answers; then everybody is told what the others said."""
+    speaking = [_speak(round_, agent, ask) for agent in agents]
+    said = _unless_stopped(await asyncio.gather(*speaking, return_exceptions=True))
+    for one in said:
+        _tell(agents, one)
+    return said
+
+
+async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
+    """Each answers knowing what was said before it in this round and earlier ones."""
+    said: list[_Said] = []
+    for agent in agents:
+        said.append(await _speak(round_, agent, ask))
+        if said[-1].failure:
+            break
+        _tell(agents, said[-1])
+    return said
+
+
+async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
+    """One agent's message of this round, or why there is none."""
+    try:
+        reply = await ask("agent", agent.turn(round_), speaker=agent.speaker)
+    except CallFailed as failed:
+        return _failed(round_, agent, failed, [])
+    return await _heard(round_, agent, reply, ask)
+
+
+def _unless_stopped(outcomes: Sequence[_Said | BaseException]) -> list[_Said]:
+    """What was said. All have ended by now, so that nothing that was paid for is lost where the run stops."""
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        raise min(errors, key=lambda error: isinstance(error, Stopped))  # what is wrong with the run before its stop
+    return [outcome for outcome in outcomes if isinstance(outcome, _Said)]
+
+
+async def _heard(round_: int, agent: _Agent, reply: Reply, ask: Ask) -> _Said:
+    """Read the verdict; where it cannot be read, ask once more with the format repeated."""
+    replies = [reply]
+    verdict, explanation = read_verdict(reply.text)
+    if verdict is None:
+        again = (*agent.messages, assistant(reply.text), user(prompts.repeat_request(round_)))
+        try:
+            replies.append(await ask("agent", again, speaker=agent.speaker))
+        except CallFailed as failed:
+            return _failed(round_, agent, failed, replies)
+        verdict, explanation = read_verdict(replies[-1].text)
+    agent.messages.append(assistant(replies[-1].text))
+    return _Said(round_, agent.place, verdict, explanation, replies)
+
+
+def _tell(agents: Sequence[_Agent], said: _Said) -> None:
+    for agent in agents:
+        if agent.place != said.place:
+            agent.unseen.append(said)
+
+
+def _failed(round_: int, agent: _Agent, failed: CallFailed, replies: list[Reply]) -> _Said:
+    return _Said(round_, agent.place, None, "", replies, str(failed))
+
+
+def _agree(said: Sequence[_Said], round_: int) -> bool:
+    verdicts = {one.verdict for one in said if one.round == round_}
+    return len(verdicts) == 1 and None not in verdicts
+
+
+def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued) -> Record:
+    reply = one.replies[-1] if one.replies else Reply("")
+    return Record(
+        deliberation=trial.name,
+        dilemma=trial.dilemma.id,
+        format=trial.format,
+        goal=trial.goal,
+        agents=" + ".join(trial.models),
+        round=one.round,
+        position=one.place if trial.format == "round-robin" else None,
+        agent=f"Agent {one.place}",
+        model=trial.models[one.place - 1],
+        verdict=one.verdict,
+        attempts=len(one.replies) + bool(one.failure),
+        explanation=one.explanation,
+        values=values.values,
+        values_dropped=values.dropped,
+        agreed=_agree(said, one.round),
+        last=one.round == said[-1].round,
+        crowd=trial.dilemma.crowd.verdict if trial.dilemma.crowd else None,
+        failure=one.failure,
+        answer=reply.text,
+        input_tokens=_total([reply.usage.input_tokens for reply in one.replies]),
+        output_tokens=_total([reply.usage.output_tokens for reply in one.replies]),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

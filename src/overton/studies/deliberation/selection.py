@@ -1,0 +1,165 @@
+"""From a community's posts and comments to dilemmas: the seven steps of appendix A, each with how many posts it kept.
+
+`survey` reads posts and comments once and keeps little of them; `select` takes what a judge made of unclear comments,
+reads the posts once more for the texts of those chosen, and gives the dilemmas.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from overton.errors import InputError
+from overton.studies.deliberation.comments import BestComments, Kept
+from overton.studies.deliberation.crowd import UnclearComment
+from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
+from overton.studies.deliberation.posts import Filter
+from overton.studies.deliberation.steps import SelectionOptions, Step
+from overton.studies.forum import Comment, Post, plain
+
+__all__ = ["Selection", "Survey", "select", "survey"]
+
+_FEW = 10
+"""Below this many readable verdicts the note of step 7 says that entropy is mostly chance."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a first reading gives: steps 1 to 4, and the comments kept of each post that is left."""
+
+    options: SelectionOptions
+    steps: tuple[Step, ...]
+    comments: dict[str, list[Kept]]
+
+    def unclear(self) -> list[UnclearComment]:
+        """The comments for a judge, by post and id, where `survey` was told to keep their texts."""
+        return [
+            UnclearComment(one.id, post, one.body)
+            for post in sorted(self.comments)
+            for one in sorted(self.comments[post], key=lambda one: one.id)
+            if one.verdict is None and one.body
+        ]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The dilemmas, most contested first, and the seven steps that led to them."""
+
+    dilemmas: list[Dilemma]
+    steps: tuple[Step, ...]
+
+
+def survey(
+    posts: Iterable[Post],
+    comments: Iterable[Comment],
+    options: SelectionOptions | None = None,
+    *,
+    for_judge: bool = False,
+) -> Survey:
+    """Steps 1 to 4, and the reading of comments by pattern. `for_judge` keeps the texts of unclear comments.
+
+    Memory grows with the posts that pass the filters and their kept comments, not with the size of what is read.
+    """
+    options = options or SelectionOptions()
+    filter_ = Filter(options)
+    for post in posts:
+        filter_.text(post)
+    best = BestComments(filter_.ids, options.comments, keep_bodies=for_judge)
+    for comment in comments:
+        best.add(comment)
+    return Survey(options, tuple(_first_steps(filter_, best, options)), best.kept)
+
+
+def select(surveyed: Survey, posts: Iterable[Post], judged: Mapping[str, Verdict] | None = None) -> Selection:
+    """Steps 5 to 7: the dilemmas with the highest entropy of verdicts, ties by id.
+
+    `posts` are those that `survey` read, once more; `judged` the verdicts that a judge found, by the comment's id.
+
+    Raises:
+        InputError: a post of the first reading is not there any more.
+    """
+    options = surveyed.options
+    crowds, step = _crowds(surveyed, judged or {})
+    chosen = dict(sorted(crowds.items(), key=lambda pair: (-pair[1].entropy, pair[0]))[: options.top])
+    told = _told(chosen, posts, options)
+    steps = (*surveyed.steps, step, _entropies(crowds), _chosen(chosen, options))
+    return Selection([told[post] for post in chosen], steps)
+
+
+def _crowds(surveyed: Survey, judged: Mapping[str, Verdict]) -> tuple[dict[str, Crowd], Step]:
+    crowds: dict[str, Crowd] = {}
+    seen: Counter[str] = Counter()
+    for post, comments in surveyed.comments.items():
+        counts = dict.fromkeys(VERDICTS, 0)
+        for comment in comments:
+            verdict = comment.verdict or judged.get(comment.id)
+            seen[_how_read(comment, verdict)] += 1
+            if verdict:
+                counts[verdict] += 1
+        if sum(counts.values()) >= surveyed.options.fewest:
+            crowds[post] = Crowd(counts)
+    note = (
+        f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge; left out as unclear: "
+        f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more in doubt; "
+        f"{_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable "
+        "verdicts left out ('fewest' sets the bound)"
+    )
+    return crowds, Step(5, "comments classified", len(crowds), note)
+
+
+def _how_read(comment: Kept, verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "doubtful" if comment.doubtful else "none"
+    return "pattern" if comment.verdict else "judge"
+
+
+def _told(chosen: Mapping[str, Crowd], posts: Iterable[Post], options: SelectionOptions) -> dict[str, Dilemma]:
+    """The chosen posts as dilemmas, by id."""
+    filter_ = Filter(options)
+    told = {
+        post.id: Dilemma(post.id, plain(post.title), text, chosen[post.id])
+        for post in posts
+        if post.id in chosen and (text := filter_.text(post))
+    }
+    if missing := chosen.keys() - told.keys():
+        raise InputError(f"post {min(missing)} was there at the first reading, but not at the second; start again")
+    return told
+
+
+def _first_steps(filter_: Filter, best: BestComments, options: SelectionOptions) -> Iterable[Step]:
+    days = f"{options.first or 'the beginning'} to {options.last or 'the end'}"
+    yield Step(1, "posts in the range of dates", filter_.in_range, f"{_posts(filter_.read)} read; {days}")
+    kept = sum(map(len, best.kept.values()))
+    comments = f"the {options.comments:,} best scored of each post that steps 3 and 4 keep: {kept:,} comments"
+    passed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(best.left_out.items()))
+    left_out = f"{comments} of {best.top_level:,}; passed over: {passed or 'none'}"
+    yield Step(2, "top-level comments taken", filter_.in_range, left_out)
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(filter_.left_out.items()))
+    yield Step(3, "meta, deleted, removed and short posts left out", filter_.filtered, f"left out: {reasons or 'none'}")
+    edits = f"{_posts(filter_.edited)} had some; {filter_.shortened:,} are shorter than {options.shortest:,} without"
+    fate = "left out" if options.recheck else "kept"
+    yield Step(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}), {filter_.emptied:,} empty")
+
+
+def _entropies(crowds: Mapping[str, Crowd]) -> Step:
+    found = [crowd.entropy for crowd in crowds.values()]
+    note = f"median {median(found):.2f} bits, highest {max(found):.2f}" if found else "no post has a readable verdict"
+    return Step(6, "disagreement computed", len(found), note)
+
+
+def _chosen(chosen: Mapping[str, Crowd], options: SelectionOptions) -> Step:
+    counts = sorted(sum(crowd.counts.values()) for crowd in chosen.values())
+    note = f"the {options.top:,} with the highest entropy"
+    if counts:
+        lowest = min(crowd.entropy for crowd in chosen.values())
+        note += f": down to {lowest:.2f} bits, on {counts[0]:,} to {counts[-1]:,} readable verdicts"
+        if counts[0] < _FEW:
+            few = sum(count < _FEW for count in counts)
+            note += f"; {few:,} rest on fewer than {_FEW}, whose entropy is largely chance: ask for more ('fewest')"
+    return Step(7, "most contested taken", len(chosen), note)
+
+
+def _posts(count: int) -> str:
+    return f"{count:,} post{'' if count == 1 else 's'}"

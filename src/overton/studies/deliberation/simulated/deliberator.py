@@ -1,0 +1,134 @@
+"""An agent whose truth is known: its verdicts follow equation 2 of the paper (section 3.4).
+
+    logit P(v) = preference for v + the dilemma's effect on v + its own lasting taste for v in this dilemma
+                 + inertia (less `yielding` where the goals are balanced), where v is its own last verdict
+                 + conformity_previous * how many of the others' verdicts of earlier rounds are v
+                 + conformity_within   * how many of the others' verdicts of this round are v
+
+It reads nothing but the messages, and its randomness follows from the request's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import exp
+
+import msgspec
+
+from overton.calls import Draw, Message, Reply, Request
+from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.studies.deliberation import prompts
+from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
+from overton.studies.deliberation.simulated.parameters import Parameters
+from overton.studies.deliberation.simulated.reading import Seen, read_conversation
+from overton.studies.deliberation.valuing import MOST
+
+__all__ = ["Deliberator"]
+
+
+class Deliberator:
+    """Deliberates as an agent with known parameters would; an `Answerer`.
+
+    `name` is 'simulated/deliberator', or that with a name of its own behind ('simulated/deliberator/firm'), so that
+    one run can hold several that differ.
+
+    Raises:
+        InputError: two dilemmas with the same title and text, so that a message would not say which is meant.
+    """
+
+    holds_form = False
+
+    def __init__(
+        self, dilemmas: Sequence[Dilemma], name: str = "simulated/deliberator", parameters: Parameters | None = None
+    ) -> None:
+        self.name = name
+        self.parameters = parameters or Parameters()
+        self._values = sorted(self.parameters.values.items())
+        self._dilemmas: dict[str, str] = {}
+        self._leanings: dict[str, tuple[float, ...]] = {}
+        for dilemma in dilemmas:
+            other = self._dilemmas.setdefault(prompts.dilemma_message(dilemma.title, dilemma.text), dilemma.id)
+            if other != dilemma.id:
+                raise InputError([Problem(dilemma.id, "text", f"title and text are those of {other}")])
+
+    @classmethod
+    def from_args(cls, dilemmas: Sequence[Dilemma], name: str, args: Mapping[str, str]) -> Deliberator:
+        """An agent with parameters given as words; see `Parameters.from_args`."""
+        return cls(dilemmas, name, Parameters.from_args(args, name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """Give a verdict and an explanation in the format asked for, or a reply without verdict.
+
+        Raises:
+            RejectedError: these are not the messages of a deliberation on a dilemma that it knows.
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
+        seen = self._read(request.messages)
+        unread, choice, *mentions = Draw(f"{request.seed}/answer").words(2 + 2 * len(self._values))
+        opening = f"I am Agent {seen.agent}. This is Round {seen.round}."
+        invalid = self.parameters.invalid_again if seen.again else self.parameters.invalid
+        if unread / 2**64 < invalid:
+            return Reply(f"{opening}\nI cannot bring myself to name one verdict here.")
+        verdict = _chosen(self._chances(seen), choice / 2**64)
+        thinking = _thinking(seen, verdict, self._mentioned(mentions))
+        return Reply(f"{opening}\nMy current verdict: {verdict}.\n\nHere's my thinking: {thinking}")
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def chances(self, messages: Sequence[Message]) -> dict[Verdict, float]:
+        """The probability of each verdict, given that the reply states one."""
+        return dict(zip(VERDICTS, self._chances(self._read(messages)), strict=True))
+
+    def _read(self, messages: Sequence[Message]) -> Seen:
+        seen = read_conversation(messages)
+        if seen is None:
+            raise RejectedError(
+                "unknown prompt", f"{self.name} is not told which agent it is, and answers nothing else"
+            )
+        if seen.opening not in self._dilemmas:
+            raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma that it is asked about")
+        return seen
+
+    def _chances(self, seen: Seen) -> list[float]:
+        one = self.parameters
+        leaning = self._leaning(self._dilemmas[seen.opening])
+        inertia = one.inertia - one.yielding * seen.balanced
+        logits = [
+            lean + inertia * (verdict == seen.own) + one.conformity_previous * before + one.conformity_within * now
+            for verdict, lean, before, now in zip(VERDICTS, leaning, seen.previous, seen.within, strict=True)
+        ]
+        most = max(logits)
+        weights = [exp(logit - most) for logit in logits]
+        total = sum(weights)
+        return [weight / total for weight in weights]
+
+    def _leaning(self, dilemma: str) -> tuple[float, ...]:
+        if dilemma not in self._leanings:
+            self._leanings[dilemma] = self.parameters.leaning(self.name, dilemma)
+        return self._leanings[dilemma]
+
+    def _mentioned(self, words: Sequence[int]) -> list[str]:
+        """The values that it names: each with its own probability, then at most five, any of them."""
+        draws = zip(self._values, words, words[len(self._values) :], strict=False)
+        named = [(rank, value) for (value, chance), word, rank in draws if word / 2**64 < chance]
+        return [value for _, value in sorted(named)[:MOST]]
+
+
+def _chosen(chances: Sequence[float], uniform: float) -> Verdict:
+    below = accumulate(chances)
+    return next((verdict for verdict, sum_ in zip(VERDICTS, below, strict=True) if uniform < sum_), VERDICTS[-1])
+
+
+def _thinking(seen: Seen, verdict: Verdict, values: Sequence[str]) -> str:
+    stand = "" if seen.own is None else f"I stay with {verdict}. " if seen.own == verdict else f"I move to {verdict}. "
+    weighed = f"What weighs most here: {'; '.join(values)}." if values else "Nothing in particular weighs most here."
+    return stand + weighed

@@ -1,0 +1,159 @@
+"""Verdicts in free text, by pattern: in comments of the community, and in the messages of agents.
+
+A comment's verdict is a label as a whole word: NTA, YTA and ESH in any case; NAH and INFO in capitals only, since both
+are words; YWBTA and YWNBTA ('would be', 'would not be') as YTA and NTA. `docs/dilemmas.md` lists all the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from overton.studies.deliberation.items import VERDICTS, Verdict
+from overton.studies.forum import plain
+
+__all__ = ["CommentReading", "read_comment", "read_verdict"]
+
+_TWINS: dict[str, Verdict] = {"YWBTA": "YTA", "YWNBTA": "NTA", **{verdict: verdict for verdict in VERDICTS}}
+
+_ALONE = r"(?<![A-Za-z0-9])(?<![ur]/)(?:{})(?![A-Za-z0-9])"  # no part of a word or of a name; '_NTA_' is in italics
+_IN_COMMENT = _ALONE.format("(?i:NTA|YTA|ESH|YWBTA|YWNBTA)|NAH|INFO")
+_ANY_CASE = _ALONE.format("(?i:NTA|YTA|ESH|YWBTA|YWNBTA|NAH|INFO)")
+
+_YOU_ARE = r"(?:you(?:['’]?re|\s+are)|ur)"
+_HOLE = r"(?:ass|arse|@ss|a)[-\s]?holes?|AH|TA"
+_THE = rf"(?:the|an)\s+(?:{_HOLE})"
+_SPELLED: dict[Verdict, str] = {
+    "YTA": rf"(?:{_YOU_ARE}|you['’]?d\s+be|you\s+would\s+be)\s+(?:definitely\s+)?{_THE}",
+    "NTA": rf"(?:{_YOU_ARE}\s+)?(?:definitely\s+)?not\s+{_THE}"
+    rf"|you\s+(?:are|would)(?:\s+not|n['’]?t)\s+(?:be\s+)?{_THE}",
+    "ESH": r"every(?:one|body)\s+sucks(?:\s+here)?",
+    "NAH": rf"no\s+(?:{_HOLE})\s+here",
+    "INFO": r"(?:not\s+enough|need\s+more)\s+info(?:rmation)?|more\s+info(?:rmation)?(?:\s+is)?\s+needed",
+}
+_ANY_SPELLED = "|".join(f"(?P<{verdict}>{words})" for verdict, words in _SPELLED.items())
+
+_QUOTED = re.compile(r"^[ \t]*>(?!!).*$", re.MULTILINE)  # '>!' begins a spoiler, which is the writer's own
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
+_LABEL = re.compile(_IN_COMMENT)
+_DENIED = re.compile(rf"(?i:\bnot|n['’]t|\bnever|\bneither|\bnor)(?i:\s+(?:an?|the|really))?[\s*_\"'“]+{_IN_COMMENT}")
+_LEAD_INS = (
+    r"(?:(?:soft|gentle|slight|mild|light|hard|huge|big|massive|easy|kinda|definitely|absolutely|totally|clearly"
+    r"|verdict|judge?ment|vote)(?:ly)?[\W_]+)?"
+)
+_LEADING = re.compile(rf"[\W_]*(?i:{_LEAD_INS})(?P<label>{_IN_COMMENT})(?![*_\"'”)\]\s]*\?)")
+_LEADING_SPELLED = re.compile(rf"[\W_]*(?:{_ANY_SPELLED})(?![A-Za-z0-9])", re.IGNORECASE)
+_JOINED = re.compile(
+    r"[*_\"'”)\]]*(?:\s*(?:/|&|\+|\||→|->|=>)\s*|\s+(?:or|and|vs\.?|to)\s+)[*_\"'“(\[]*" + f"(?P<other>{_ANY_CASE})"
+)
+
+
+@dataclass(frozen=True)
+class CommentReading:
+    """What a comment says. `verdict` is None where it is unclear; `doubtful` are then the verdicts that it names."""
+
+    verdict: Verdict | None
+    doubtful: tuple[Verdict, ...] = ()
+
+
+def read_comment(body: str) -> CommentReading:
+    """The verdict of a comment, quoted lines and struck-out words ignored (appendix A, step 5).
+
+    Clear is the only verdict that is named, unless it is only denied ('not YTA'); of several, the one that leads the
+    comment, unless it is joined with another ('NTA or ESH') or asked about ('YTA?'). Without any label, a verdict that
+    is spelled out counts where the comment begins with it ('Not the asshole.').
+    """
+    text = _STRUCK.sub("", _QUOTED.sub("", plain(body))).strip()
+    leading = _LEADING.match(text)
+    if leading and (verdict := _unless_joined(text, leading)):
+        return CommentReading(verdict)
+    named = tuple(dict.fromkeys(_verdict(label) for label in _LABEL.findall(text)))
+    if not named:
+        return CommentReading(_spelled(_LEADING_SPELLED.match(text)))
+    clear = len(named) == 1 and not _DENIED.search(text)
+    return CommentReading(named[0]) if clear else CommentReading(None, named)
+
+
+def _verdict(label: str) -> Verdict:
+    return _TWINS[label.upper()]
+
+
+def _spelled(match: re.Match[str] | None) -> Verdict | None:
+    return next((verdict for verdict in VERDICTS if match[verdict]), None) if match else None
+
+
+def _unless_joined(text: str, leading: re.Match[str]) -> Verdict | None:
+    verdict = _verdict(leading["label"])
+    joined = _JOINED.match(text, leading.end("label"))
+    return None if joined and _verdict(joined["other"]) != verdict else verdict
+
+
+_STATED = re.compile(
+    r"(?:\bmy\s{1,9}|^(?:[^\w\n]|_){0,20})current[\W_]{1,9}verdict\b[\W_]{0,40}"  # "Agent 2's current ..." is another's
+    r"(?:(?:is|remains|stays|still|now|unchanged)\b[\W_]{0,9}){0,4}"
+    rf"(?:(?P<label>{_ANY_CASE})|(?:{_ANY_SPELLED})(?![A-Za-z0-9]))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_THINKING = re.compile(
+    r"here(?:['’]?s|\s+is)\s+my\s+(?:thinking|reasoning|explanation)\b[*_]*\s*[:.\-–—]?[*_]*", re.IGNORECASE
+)
+_GLOSS = re.compile(rf"\s*\((?:{_ANY_SPELLED})\)|[ \t*_,)\]]{{1,6}}(?P<again>{_ANY_CASE})", re.IGNORECASE)
+_WRAPPED = (("[", "]"), ('"', '"'), ("“", "”"))
+_AFTER_VERDICT = " \t\r\n.,;:-–—*_)]}\"'”’`"
+_BEFORE_VERDICT = " \t\r\n*_#([\"'“"
+
+
+def read_verdict(reply: str) -> tuple[Verdict | None, str]:
+    """The verdict that an agent's message states as `My current verdict: X`, and the explanation that goes with it.
+
+    Markdown, brackets, case, a full stop, and the verdict's name beside or instead of its label are tolerated. None
+    where no verdict is stated, or two different ones. The explanation is what follows "Here's my thinking:", or else
+    what follows the verdict; without a verdict and without these words it is the whole message. What a model thinks
+    aloud first, in <think>, is no part of its message.
+    """
+    text = _unwrapped(_said(reply))
+    stated = list(_STATED.finditer(text))
+    verdicts = {verdict for match in stated for verdict in _stated(text, match)}
+    if len(verdicts) != 1:
+        return None, _explanation(text, None)
+    return verdicts.pop(), _explanation(text, (stated[0].start(), _end(text, stated[0])))
+
+
+def _said(reply: str) -> str:
+    begin = reply.lstrip()
+    return begin.partition("</think>")[2] if begin.startswith("<think>") else reply
+
+
+def _stated(text: str, match: re.Match[str]) -> list[Verdict]:
+    """The verdict of one statement, and the one that is joined to it, if any."""
+    found = _verdict(match["label"]) if match["label"] else _spelled(match)
+    joined = _JOINED.match(text, match.end())
+    return [verdict for verdict in (found, _verdict(joined["other"]) if joined else None) if verdict]
+
+
+def _end(text: str, match: re.Match[str]) -> int:
+    """Where a statement ends: after the verdict's name in brackets, or its label once more."""
+    end = match.end()
+    while (gloss := _GLOSS.match(text, end)) and (
+        not gloss["again"] or [_verdict(gloss["again"])] == _stated(text, match)
+    ):
+        end = gloss.end()
+    return end
+
+
+def _explanation(text: str, stated: tuple[int, int] | None) -> str:
+    begin, end = stated or (0, 0)
+    if thinking := _THINKING.search(text, end):
+        return _unwrapped(text[thinking.end() :])
+    if thinking := _THINKING.search(text, 0, begin):
+        return _unwrapped(text[thinking.end() : begin].rstrip(_BEFORE_VERDICT))
+    return _unwrapped(text[end:].lstrip(_AFTER_VERDICT) if stated else text)
+
+
+def _unwrapped(text: str) -> str:
+    """Without blanks around it, and without the brackets or quotation marks that models copy from the format."""
+    bare = text.strip()
+    inside = bare[1:-1]
+    if (bare[:1], bare[-1:]) in _WRAPPED and bare[0] not in inside and bare[-1] not in inside:
+        return inside.strip()
+    return bare

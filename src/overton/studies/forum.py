@@ -1,0 +1,90 @@
+"""What a forum holds: posts and the comments below them, as Reddit's dumps and API name their parts."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+
+import msgspec
+
+__all__ = ["Comment", "Post", "plain", "seconds"]
+
+
+class Post(msgspec.Struct, frozen=True, gc=False):
+    """A submission. Texts are as they came, escapes and all: `plain` makes them readable.
+
+    `created_utc` is in seconds since 1970, as a number or, in old dumps, as text; `flair` is the label that authors or
+    moderators gave it; `removed_by_category` says who took it down, None where nobody did.
+    """
+
+    id: str
+    title: str
+    created_utc: int | float | str
+    text: str | None = msgspec.field(name="selftext", default=None)
+    author: str | None = None
+    flair: str | None = msgspec.field(name="link_flair_text", default=None)
+    score: int | float | None = None
+    distinguished: str | None = None
+    stickied: bool | None = None
+    removed_by_category: str | None = None
+    subreddit: str | None = None
+
+
+class Comment(msgspec.Struct, frozen=True, gc=False):
+    """A comment. `link_id` names its post, `parent_id` what it answers: 't3_' and a post's id, 't1_' and a comment's.
+
+    Some archives give `parent_id` as a number where it is a comment's, and as null where it is the post's.
+    """
+
+    id: str
+    link_id: str
+    parent_id: str | int | None
+    body: str | None
+    created_utc: int | float | str
+    author: str | None = None
+    score: int | float | None = None
+    distinguished: str | None = None
+    stickied: bool | None = None
+    is_submitter: bool | None = None
+    subreddit: str | None = None
+
+    @property
+    def post(self) -> str:
+        """The id of the post that the comment stands below."""
+        return self.link_id.removeprefix("t3_")
+
+    @property
+    def top_level(self) -> bool:
+        """Whether it answers the post itself, and no other comment."""
+        parent = self.parent_id
+        return parent is None or (isinstance(parent, str) and (parent.startswith("t3_") or parent == self.link_id))
+
+
+_ESCAPES = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
+_ESCAPED = re.compile("|".join(_ESCAPES))
+_BLANK = re.compile(r"&(?:#x200B|#8203|ZeroWidthSpace);|[\u200b\ufeff]", re.IGNORECASE)
+_NO_BREAK = re.compile(r"&(?:nbsp|#160|#xA0);|\xa0", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"\r\n?|\u2028|\u2029")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ODD = re.compile("[&\r\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xa0\u200b\u2028\u2029\ufeff]")  # most texts have none of it
+
+
+def plain(text: str | None) -> str:
+    """A text as its readers saw it: `&lt;`, `&gt;` and `&amp;`, which dumps and API hold escaped, unescaped once;
+    spaces that were written as entities turned to spaces or left out, control characters left out, line breaks `\\n`,
+    nothing around it. Markdown stays.
+    """
+    if not text or not _ODD.search(text):
+        return (text or "").strip()
+    shown = _ESCAPED.sub(lambda escape: _ESCAPES[escape[0]], text)
+    shown = _NO_BREAK.sub(" ", _BLANK.sub("", shown))
+    return _CONTROL.sub("", _LINE_BREAK.sub("\n", shown)).strip()
+
+
+def seconds(created_utc: int | float | str) -> float | None:
+    """Seconds since 1970; None where the text is no finite number."""
+    try:
+        value = float(created_utc)
+    except (ValueError, OverflowError):
+        return None
+    return value if isfinite(value) else None
