@@ -79,14 +79,17 @@ def rooms_imported(path: Path, text: str | None = None) -> Iterator[tuple[int, s
             yield line, parts[1]
 
 
+def is_built(room: str) -> bool:
+    """Whether there is such a room yet: the floors name those of the design that are still to come, too."""
+    return (SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file()
+
+
 def test_every_room_has_a_floor() -> None:
     assert {room_of(path) for path in files()} - {"__init__", "__main__"} <= FLOOR.keys()
 
 
-@pytest.mark.parametrize("room", [room for rooms in FLOORS for room in sorted(rooms)])
+@pytest.mark.parametrize("room", [room for rooms in FLOORS for room in sorted(rooms) if is_built(room)])
 def test_arrows_point_down(room: str) -> None:
-    if not (SOURCE / room).is_dir() and not (SOURCE / f"{room}.py").is_file():
-        pytest.skip(f"{room} is not built yet")
     wrong = [
         f"{path.relative_to(SOURCE)}:{line} imports overton.{other}"
         for path in files(room)

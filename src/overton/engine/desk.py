@@ -205,8 +205,8 @@ class Desk:
         if bound.failed_in_a_row >= _GIVE_UP_AFTER:
             self.stop(
                 Stopped(
-                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row ({found.attempts} attempts at"
-                    f" the last) and is taken to be down or set up wrongly; it said: {found.message}"
+                    f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, the last in {found.attempts}"
+                    f" attempt(s), and is taken to be down or set up wrongly; it said: {found.message}"
                 )
             )
 

@@ -44,7 +44,7 @@ class EmbeddedModel:
     share of the `threads` (default: the cores there are, at most 16): cores that do not wait for one another get more
     done, most of all where others use them too. So keep `connections` requests under way. A larger one is loaded once.
 
-    Memory, a copy: 24 KB for each token of `context` (default 8,192) and 50 MB more, for the embedded SmolLM2; the
+    Memory, a copy of the embedded SmolLM2: 23 KB for each token of `context` (default 8,192), and 40 MB more; the
     weights themselves are mapped from the file, once for all copies.
 
     A prompt is put into words by the chat template in the file; special tokens in a message's text are not taken out,
