@@ -2,7 +2,8 @@
 
 The published file holds 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` writes them once more in
 8 bits (see `overton.models.gguf_requantise` for what the further rounding does) and gives that working copy, which
-reads prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash and the name of that step.
+reads prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash
+and the name of that step.
 """
 
 from __future__ import annotations
