@@ -48,6 +48,6 @@ def pull(name: str, *, progress: Callable[[str], None] | None = None) -> Path:
         InputError: no such weights are known.
         OvertonError: they could not be fetched, or are not what they should be.
     """
-    from overton.models.weights import ensure
+    from overton.models.weights import pull as fetch
 
-    return ensure(name.removeprefix("embedded/"), progress=progress)
+    return fetch(name.removeprefix("embedded/"), progress=progress)

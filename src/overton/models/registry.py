@@ -66,10 +66,12 @@ def open_model(
     """
     parsed = parse_spec(spec)
     arguments = read_arguments(parsed, args)
+    answerer = _answerer(parsed, arguments, simulated, need_key)
+    own = getattr(answerer, "connections", None)  # an embedded model knows how many copies of it fit this machine
     return Model(
-        answerer=_answerer(parsed, arguments, simulated, need_key),
+        answerer=answerer,
         settings=_merged(default_settings or Settings(), arguments.settings),
-        connections=arguments.connections or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
+        connections=arguments.connections or own or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
         price=price_of(parsed),
         family=family_of(parsed),
         series=series_of(parsed),
