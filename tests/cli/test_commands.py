@@ -1,0 +1,248 @@
+"""The command line as a person meets it: outputs, exit codes, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from overton.api.issues import starter_issues
+from overton.corpora import write_issues
+
+SIMULATED = "simulated/open-minded"
+Overton = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def overton(tmp_path: Path) -> Overton:
+    """Runs the command in an empty folder."""
+
+    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("overton")), *words]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def issues(tmp_path: Path) -> str:
+    """Two issues in a file."""
+    write_issues(starter_issues()[:2], tmp_path / "two.jsonl")
+    return "two.jsonl"
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """A chat endpoint: 401 under the model 'locked'; 'picky' rejects one question of the second issue."""
+    refused = starter_issues()[1].paraphrases[0].text
+
+    class Chat(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            prompt = body["messages"][-1]["content"]
+            if body["model"] == "locked":
+                self._send(401, {"error": {"message": "no such key"}})
+            elif body["model"] == "picky" and prompt.startswith(refused):
+                self._send(400, {"error": {"message": "this prompt is not to my taste"}})
+            else:
+                message = {"role": "assistant", "content": "position <<A>>"}
+                usage = {"prompt_tokens": 100, "completion_tokens": 5}
+                self._send(
+                    200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
+                )
+
+        def _send(self, status: int, body: object) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128
+
+    httpd = Server(("127.0.0.1", 0), Chat)
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}/v1"
+    httpd.shutdown()
+    httpd.server_close()
+    thread.join(10)
+
+
+def test_a_run_ends_with_0_and_says_where_its_report_is(overton: Overton, issues: str, tmp_path: Path) -> None:
+    done = overton("run", "open-mindedness", "--model", SIMULATED, "--issues", issues, "--trials", "1", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "Report: run/report.html"
+    assert (tmp_path / "run" / "report.html").stat().st_size > 50_000
+    records = pl.read_parquet(tmp_path / "run" / "records.parquet")
+    assert records.height == 2 * 66
+    assert records.columns[:2] == ["model", "held"]
+
+
+def test_an_out_that_exists_is_refused_with_2_and_left_alone(overton: Overton, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    done = overton("run", "open-mindedness", "--model", SIMULATED, "--out", "run")
+    assert done.returncode == 2
+    assert "run exists already" in done.stderr
+    assert not list((tmp_path / "run").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "opnai/gpt-4o"], "openai"),
+        (["--model", "openai/gpt-4o"], "OPENAI_API_KEY"),
+        (["--model", SIMULATED, "--model", SIMULATED], "name it once"),
+        (["--model", SIMULATED, "--trials", "0"], "--trials: 0"),
+        (["--model", SIMULATED, "--condition", "sideways"], "sideways"),
+        (["--model", SIMULATED, "--issues", "nowhere"], "nowhere"),
+        (["--model", SIMULATED, "--model-arg", SIMULATED, "letter"], "KEY=VALUE"),
+        (["--model", SIMULATED, "--model-arg", SIMULATED, "leter=1"], "leter"),
+        (["--model", SIMULATED, "--model-arg", "openai/gpt-4o", "temperature=0"], "no such model in this run"),
+        (["--model", SIMULATED, "--price", SIMULATED, "cheap", "dear"], "must be NAME IN OUT"),
+        (["--model", "http://127.0.0.1:9/v1#m", "--max-cost", "1"], "--price"),
+        (["--model", SIMULATED, "--no-such-option"], "no-such-option"),
+    ],
+)
+def test_bad_input_ends_with_2_says_what_is_wrong_and_makes_nothing(
+    overton: Overton, tmp_path: Path, words: list[str], said: str
+) -> None:
+    done = overton("run", "open-mindedness", *words, "--out", "run", OPENAI_API_KEY="")
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_stopped_by_a_limit_ends_with_4_reports_whole_issues_and_resumes(
+    overton: Overton, issues: str, tmp_path: Path
+) -> None:
+    words = ("--model", SIMULATED, "--issues", issues, "--trials", "1", "--out", "run")
+    stopped = overton("run", "open-mindedness", *words, "--max-calls", "100")
+    assert stopped.returncode == 4, stopped.stderr
+    assert "limit of 100 calls" in stopped.stderr
+    assert "overton resume run --max-calls MORE" in stopped.stderr
+    whole = pl.read_parquet(tmp_path / "run" / "records.parquet")
+    assert whole.group_by("issue").len()["len"].to_list() == [66]
+    assert overton("resume", "run").returncode == 4
+    resumed = overton("resume", "run", "--max-calls", "1000")
+    assert resumed.returncode == 0, resumed.stderr
+    assert pl.read_parquet(tmp_path / "run" / "records.parquet").height == 132
+    straight = overton("run", "open-mindedness", *words[:-1], "straight")
+    assert straight.returncode == 0
+    assert pl.read_parquet(tmp_path / "run" / "records.parquet").equals(
+        pl.read_parquet(tmp_path / "straight" / "records.parquet")
+    )
+
+
+def test_calls_that_fail_for_good_end_with_3_and_stand_in_the_report(
+    overton: Overton, issues: str, server: str, tmp_path: Path
+) -> None:
+    words = ("--model", f"{server}#picky", "--issues", issues, "--trials", "1", "--out", "run")
+    done = overton("run", "open-mindedness", *words)
+    assert done.returncode == 3, done.stderr
+    assert "1 calls failed for good" in done.stderr
+    failed = pl.read_parquet(tmp_path / "run" / "records.parquet").filter(pl.col("failure").is_not_null())
+    assert failed["failure"].to_list()[0].endswith("this prompt is not to my taste)")
+    assert overton("resume", "run").returncode == 3
+
+
+def test_a_refused_key_ends_with_1_and_names_the_variable(overton: Overton, issues: str, server: str) -> None:
+    done = overton("run", "open-mindedness", "--model", f"{server}#locked", "--issues", issues, "--out", "run")
+    assert done.returncode == 1
+    assert "OVERTON_API_KEY" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_plan_as_json_counts_calls_and_prices_them_without_a_key(overton: Overton) -> None:
+    done = overton("plan", "open-mindedness", "--model", "openai/gpt-4o", "--json", OPENAI_API_KEY="")
+    plan = json.loads(done.stdout)
+    assert (plan["items"], plan["calls"]) == (12, 11_880)
+    (model,) = plan["models"]
+    assert model["cost"] == pytest.approx(model["input_tokens"] * 2.5e-6 + model["output_tokens"] * 1e-5)
+
+
+def test_the_published_counts_give_the_published_scores(overton: Overton) -> None:
+    counts = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
+    analysis = json.loads(overton("analyze", "open-mindedness", str(counts), "--json").stdout)
+    model = analysis["models"]["gpt-4o"]
+    assert round(model["open_mindedness_as_published"], 4) == 7.7593
+    assert round(model["open_mindedness"], 4) == 28.0185
+    assert round(model["issues"]["drones"]["open_mindedness_as_published"], 4) == 11.2963
+    assert model["issues"]["us-penny"]["baseline"]["stance"] == "con"
+    low, high = model["interval"]
+    assert low < model["open_mindedness"] < high
+
+
+def test_an_extended_run_equals_one_made_whole(overton: Overton, issues: str, tmp_path: Path) -> None:
+    words = ("--model", SIMULATED, "--issues", issues)
+    assert overton("run", "open-mindedness", *words, "--trials", "1", "--out", "run").returncode == 0
+    assert overton("extend", "run", "--trials", "2", "--condition", "three-pro").returncode == 0
+    whole = ("--condition", "baseline", "--condition", "one-sided-pro", "--condition", "one-sided-con")
+    whole += ("--condition", "convincing-pro", "--condition", "convincing-con", "--condition", "balanced")
+    overton("run", "open-mindedness", *words, "--trials", "2", *whole, "--condition", "three-pro", "--out", "whole")
+    assert pl.read_parquet(tmp_path / "run" / "records.parquet").equals(
+        pl.read_parquet(tmp_path / "whole" / "records.parquet")
+    )
+    assert overton("extend", "run").returncode == 2
+
+
+def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues: str, tmp_path: Path) -> None:
+    for name, pull in (("a", "0"), ("b", "3")):
+        arguments = ("--model-arg", SIMULATED, f"letter={pull}")
+        overton(
+            "run",
+            "open-mindedness",
+            "--model",
+            SIMULATED,
+            *arguments,
+            "--issues",
+            issues,
+            "--trials",
+            "1",
+            "--out",
+            name,
+        )
+    assert overton("report", "a", "b").returncode == 2
+    done = overton("report", "a", "b", "--out", "both.html", "--figures", "figures")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "both.html").read_text()
+    assert f"{SIMULATED} [a]" in page
+    assert f"{SIMULATED} [b]" in page
+    suffixes = {path.suffix for path in (tmp_path / "figures").iterdir()}
+    assert suffixes == {".png", ".svg"}
+
+
+def test_help_loads_nothing_heavy(overton: Overton) -> None:
+    heavy = ("polars", "numpy", "scipy", "altair", "aiohttp", "rich", "xllamacpp", "inspect_ai")
+    script = (
+        "import sys; sys.argv = ['overton', '--help']\n"
+        "from overton.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print('LOADED', [name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "Exit codes: 0 done" in done.stdout
+    assert done.stdout.splitlines()[-1] == "LOADED []"
