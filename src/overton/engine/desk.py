@@ -221,6 +221,8 @@ def _paid(bound: Bound, reply: Reply, worst: float) -> float:
 
 def _storable(found: Reply | Failure) -> Reply | Failure:
     """The outcome as it can be kept: half a surrogate pair, which some JSON readers let through, becomes '?'."""
+    if isinstance(found, Reply) and found.text.isascii() and found.finish.isascii() and (found.model or "").isascii():
+        return found
     changes = {
         name: value.encode("utf-8", "replace").decode()
         for name, value in msgspec.structs.asdict(found).items()

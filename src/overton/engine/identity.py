@@ -46,8 +46,14 @@ class Place(NamedTuple):
 def identify(place: Place, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
     """The identity of a call; nothing in it depends on order or time."""
     slot = blake2b("\0".join(map(str, place)).encode(), digest_size=16).digest()
-    said = blake2b(_encode(messages), digest_size=_WIDTH).digest()
+    said = blake2b(b"".join(map(_said, messages)), digest_size=_WIDTH).digest()
     return Identity(slot, said + _how(_encode(settings), _encode(form)))
+
+
+def _said(message: Message) -> bytes:
+    """A message with its length before it, so that no two conversations run into the same bytes."""
+    content = message.content.encode()
+    return b"%s %d " % (message.role.encode(), len(content)) + content
 
 
 def call_seed(identity: Identity, seed: int) -> int:

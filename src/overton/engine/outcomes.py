@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -96,7 +97,10 @@ class Outcomes:
 
 def columns_of(records: list[Any], columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Records as a table with one typed column a field."""
-    return pl.DataFrame([_column(name, [getattr(r, name) for r in records], dtype) for name, dtype in columns.items()])
+    values = zip(*map(attrgetter(*columns), records), strict=True) if records else ([] for _ in columns)
+    return pl.DataFrame(
+        [_column(name, list(found), dtype) for (name, dtype), found in zip(columns.items(), values, strict=True)]
+    )
 
 
 def _column(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:

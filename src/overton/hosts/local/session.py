@@ -31,7 +31,7 @@ from overton.engine import (
 from overton.errors import OvertonError, RejectedError, Stopped
 from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.interrupts import until_interrupted
-from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.loop import few_collections, run_to_end
 from overton.hosts.local.manifest import Manifest, ModelEntry, Spent, write_manifest
 from overton.models import Model
 from overton.studies.study import Study
@@ -153,7 +153,8 @@ async def _conduct(
     began = monotonic()
     ticker = asyncio.create_task(_tick(watch, desk, lanes, began)) if watch else None
     try:
-        await until_interrupted(conduct_lanes(lanes, study.conduct, desk), desk)
+        with few_collections():
+            await until_interrupted(conduct_lanes(lanes, study.conduct, desk), desk)
     except OvertonError as error:
         return error
     finally:
