@@ -18,7 +18,7 @@ from overton.studies.exhibits import TrialTable
 __all__ = ["CAPS", "Pack", "pack"]
 
 CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
-"""Characters kept of each reply; the first at which the pack fits is used."""
+"""Characters kept of each reply, after those that a table asks for; the first at which the pack fits is used."""
 
 _CHUNK = 2_000
 _SAMPLED = 2
@@ -42,7 +42,7 @@ def pack(table: TrialTable, limit: int) -> Pack:
     """The trials packed into `limit` bytes at most."""
     step = 1
     while step <= max(table.size, 1):
-        for cap in CAPS:
+        for cap in _caps(table.longest):
             if _projected(table, cap) / step > limit:
                 continue
             packed = _attempt(table, cap, step)
@@ -50,6 +50,14 @@ def pack(table: TrialTable, limit: int) -> Pack:
                 return packed
         step *= 2
     return Pack(b"", 0, 0, 0, table.size)
+
+
+def _caps(longest: int) -> list[int]:
+    """The caps to try, from the longest worth keeping, halved down to those of `CAPS`."""
+    caps = [longest]
+    while caps[-1] > 2 * CAPS[0]:
+        caps.append(caps[-1] // 2)
+    return [*caps, *(cap for cap in CAPS if cap < caps[-1])]
 
 
 def _projected(table: TrialTable, cap: int) -> float:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLOURS",
+    "ROUND_BREAK",
     "SERIES",
+    "TURN_BREAK",
     "Callout",
     "Cell",
     "Chart",
@@ -142,6 +144,10 @@ class Facet:
     choose: bool = True
 
 
+ROUND_BREAK, TURN_BREAK = "\x1e", "\x1f"
+"""In an answer that is a conversation: what stands before each round, and between the turns of one."""
+
+
 @dataclass(frozen=True)
 class TrialTable:
     """Trials to browse: what was asked, what was answered, and the properties to choose by.
@@ -149,7 +155,9 @@ class TrialTable:
     `texts` holds every text that prompts are made of, once; a prompt is some of these texts joined. `prompt` holds the
     number of each trial's prompt (-1 where it is not known), and `prompts(number)` gives the indices of its texts.
     `answers(start, stop)` gives the replies of some trials. Both are functions, so that not all need be in memory.
-    `size` is the number of trials, and the length of `prompt` and of each facet's codes.
+    `size` is the number of trials, and the length of `prompt` and of each facet's codes. An answer that holds
+    `ROUND_BREAK` is shown as a table, a column for each round and a row for each turn in it. `longest` is how many
+    characters of an answer are worth keeping where there is room.
     """
 
     size: int
@@ -158,3 +166,4 @@ class TrialTable:
     prompt: Numbers
     facets: Sequence[Facet]
     answers: Callable[[int, int], Sequence[str]]
+    longest: int = 2_000

@@ -12,12 +12,12 @@ import pytest
 
 from overton.calls import Draw
 from overton.corpora import read_counts
+from overton.studies.charts.dots import Axis, Dot, difference_axis, dots, series_of
+from overton.studies.charts.drawing import shortened
 from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.conditions import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.figures import sections, trial_table
-from overton.studies.open_mindedness.figures.dots import Axis, Dot, difference_axis, dots, series_of
-from overton.studies.open_mindedness.figures.drawing import shortened
 from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_counts
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
 

@@ -121,6 +121,8 @@ function add(trials, chunk) {
 }
 
 const PAGE = 20;
+const ROUND_BREAK = "\u001e";
+const TURN_BREAK = "\u001f";
 
 class Browser {
   constructor(trials, section) {
@@ -212,10 +214,36 @@ class Browser {
       return [element("span", { className: "tag" }, element("small", {}, visible(facet.title)), " ", element("bdi", {}, visible(label)))];
     });
     const more = cut.get(row);
-    const parts = [element("p", { className: "tags" }, ...tags), this.passage("answer", answers[row])];
+    const parts = [element("p", { className: "tags" }, ...tags), this.answer(answers[row])];
     if (more) parts.push(element("p", { className: "method", textContent: `${count(more)} more characters are not in this file.` }));
     if (prompt[row] >= 0) parts.push(this.prompt(row));
     return element("li", {}, ...parts);
+  }
+
+  answer(text) {
+    const [outcome, ...rounds] = text.split(ROUND_BREAK);
+    return rounds.length ? this.conversation(outcome, rounds) : this.passage("answer", text);
+  }
+
+  // Rounds side by side; a turn's first line says who speaks and the verdict, with an arrow where it changed.
+  conversation(outcome, rounds) {
+    const turns = rounds.map((round) => round.split(TURN_BREAK));
+    const heads = turns.map((_, i) => element("th", { scope: "col", textContent: "Round " + (i + 1) }));
+    const most = Math.max(...turns.map((said) => said.length));
+    const rows = Array.from({ length: most }, (_, i) => element("tr", {}, ...turns.map((said) => this.spoken(said[i]))));
+    const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
+    const box = element("div", { className: "table-box rounds", tabIndex: 0, role: "region" }, table);
+    box.setAttribute("aria-label", "Rounds side by side");
+    return element("div", {}, this.passage("answer", outcome), box);
+  }
+
+  spoken(text) {
+    if (text === undefined) return element("td");
+    const [head, ...rest] = text.split("\n\n");
+    const changed = head.includes(" \u2192 ");
+    const said = this.passage("answer", head);
+    said.classList.add(changed ? "changed" : "kept");
+    return element("td", {}, said, ...(rest.length ? [this.passage("answer", rest.join("\n\n"))] : []));
   }
 
   prompt(row) {

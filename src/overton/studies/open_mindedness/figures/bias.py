@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isnan
 
 from overton.statistics import Estimate
+from overton.studies.charts.dots import Dot, Series, difference_axis, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.open_mindedness.figures.dots import Dot, Series, difference_axis, dots
 from overton.studies.open_mindedness.figures.names import Names, absent, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, LetterOrPosition, ModelResult, Pulls
 

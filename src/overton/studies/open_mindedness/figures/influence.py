@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import isnan
 
+from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.grids import Box, grid
 from overton.studies.open_mindedness.figures.names import Names, absent, blank, by_model
 from overton.studies.open_mindedness.measures.analysis import Agreement, Analysis, Comparison
 

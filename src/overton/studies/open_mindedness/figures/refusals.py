@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from overton.studies.charts.dots import Axis, Dot, Series, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.open_mindedness.figures.dots import Axis, Dot, Series, dots
 from overton.studies.open_mindedness.figures.names import LABELS, Names, by_model, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+from overton.studies.charts.dots import Dot, Series, dots
+from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.dots import SCORE, Dot, Series, dots
-from overton.studies.open_mindedness.figures.grids import Box, grid
+from overton.studies.open_mindedness.figures.axes import SCORE
 from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
 

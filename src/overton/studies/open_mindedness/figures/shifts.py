@@ -7,10 +7,11 @@ from math import isnan
 from typing import Any
 
 from overton.statistics import Estimate
+from overton.studies.charts.dots import Dot, Series, difference_axis, dots
+from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.dots import SCORE, Dot, Series, difference_axis, dots
-from overton.studies.open_mindedness.figures.grids import Box, grid
+from overton.studies.open_mindedness.figures.axes import SCORE
 from overton.studies.open_mindedness.figures.names import LABELS, Names, arguments_only, by_model, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, ContraryArgument, ModelResult
 

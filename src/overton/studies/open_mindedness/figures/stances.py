@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+from overton.studies.charts.dots import Axis, Dot, Series, dots, series_of
+from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.dots import Axis, Dot, Series, dots, series_of
-from overton.studies.open_mindedness.figures.grids import Box, grid
 from overton.studies.open_mindedness.figures.names import Names, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement
 

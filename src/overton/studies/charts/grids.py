@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from overton.studies.charts.drawing import row_axis, shortened, specification
 from overton.studies.exhibits import COLOURS
-from overton.studies.open_mindedness.figures.drawing import row_axis, shortened, specification
 
 if TYPE_CHECKING:
     import altair as alt

@@ -8,14 +8,14 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.charts.drawing import row_axis, shortened, specification
 from overton.studies.exhibits import COLOURS, SERIES
 from overton.studies.numbers import Kind, sentence
-from overton.studies.open_mindedness.figures.drawing import row_axis, shortened, specification
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["SCORE", "Axis", "Dot", "Series", "difference_axis", "dots", "series_of"]
+__all__ = ["Axis", "Dot", "Series", "difference_axis", "dots", "series_of"]
 
 _WIDTH = 520
 _MANY = 30
@@ -43,9 +43,6 @@ class Axis:
     def factor(self) -> int:
         """What values are multiplied by when they are drawn."""
         return 100 if self.kind == "points" else 1
-
-
-SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,123 @@
+"""Newton's steps to the maximum of a likelihood whose slope and curvature are sums over a few points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Peak", "Point", "Start", "climb", "polish"]
+
+Array = NDArray[np.float64]
+
+_STEPS = 60
+_HALVINGS = 12
+_LARGEST_STEP = 2.0
+_CLOSE = 1.0
+_CONVERGED = 1e-3
+"""Newton's decrement: the square of the distance still to go in standard errors. That step is still taken."""
+
+_NEAR = 3.0
+"""Standard errors. Sums over more points should not move an estimate further than this."""
+
+_SHRINK = 3.0
+_SMALL = 0.03
+"""Logits. Until it is as small as this, a size shrinks to a third at most in one step: zero is a level place, which a
+step that goes too far would not leave again."""
+
+Start = list[Array]
+"""For each block of dilemmas, latent effects [B, n] to start the search for their modes from."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The log-likelihood at `parameters` [P], its slope [P] and (minus) curvature [P, P]; modes of latent effects."""
+
+    parameters: Array
+    loglik: float
+    slope: Array
+    information: Array
+    latent: Start
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Where the likelihood is largest, and the inverse of the observed information there."""
+
+    parameters: Array
+    covariance: Array
+    loglik: float
+    converged: bool
+    latent: Start
+
+
+def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, sizes: NDArray[np.bool_]) -> Peak:
+    """Maximise the likelihood that `at` evaluates, from `parameters` [P]; `sizes` [P] says which measure a spread."""
+    point = at(parameters, latent)
+    correction = np.zeros_like(point.information)
+    for _ in range(_STEPS):
+        step, gain = _ascent(point, correction)
+        if converged := gain < _CONVERGED:
+            break
+        scale = min(1.0, _LARGEST_STEP / float(np.abs(step).max()), _shrinking(point.parameters[sizes], step[sizes]))
+        for _ in range(_HALVINGS):
+            reached = at(point.parameters + scale * step, point.latent)
+            # Close to the maximum the sums' own error hides what is gained, but not that the slope gets flatter.
+            if reached.loglik >= point.loglik or _ascent(reached, correction)[1] < gain:
+                break
+            scale /= 2
+        else:
+            break
+        if gain < _CLOSE:
+            correction = correction + _secant(point, reached, correction)
+        point = reached
+    parameters = point.parameters + step if converged else point.parameters
+    return _peak(point, parameters, converged)
+
+
+def polish(at: Callable[[Array, Start], Point], peak: Peak, latent: Start) -> Peak:
+    """One step more with sums over more points, which `at` evaluates; their curvature and log-likelihood are kept."""
+    point = at(peak.parameters, latent)
+    step, _ = _ascent(point, np.zeros_like(point.information))
+    errors = np.sqrt(np.abs(np.diag(np.linalg.pinv(point.information, hermitian=True))))
+    near = bool(np.all(np.abs(step) <= _NEAR * errors))
+    return _peak(point, point.parameters + step if near else point.parameters, peak.converged)
+
+
+def _peak(point: Point, parameters: Array, converged: bool) -> Peak:
+    values = np.linalg.eigvalsh(point.information)
+    covariance = np.asarray(np.linalg.pinv(point.information, hermitian=True), np.float64)
+    return Peak(parameters, covariance, point.loglik, converged and bool(np.all(values > 0)), point.latent)
+
+
+def _shrinking(sizes: Array, step: Array) -> float:
+    """The part of a step that leaves every size that is not small at a third of itself or more."""
+    most = (1 - 1 / _SHRINK) * np.abs(sizes)
+    towards = -step * np.sign(sizes)
+    hit = (towards > most) & (np.abs(sizes) > _SMALL)
+    return float(np.min(most[hit] / towards[hit], initial=1.0))
+
+
+def _secant(point: Point, reached: Point, correction: Array) -> Array:
+    """What to add to the curvature so that it explains how the slope changed (symmetric, of rank one).
+
+    The curvature holds the quadrature's points where they are. With few points the slope changes a little more once
+    they are placed anew, so that Newton's steps would go too far and back.
+    """
+    moved = reached.parameters - point.parameters
+    left = point.slope - reached.slope - (reached.information + correction) @ moved
+    along = float(left @ moved)
+    if along < 1e-3 * float(moved @ reached.information @ moved):
+        return np.zeros_like(correction)
+    return np.outer(left, left) / along
+
+
+def _ascent(point: Point, correction: Array) -> tuple[Array, float]:
+    """Newton's step, made to go upwards where the curvature does not let it; and its decrement."""
+    values, vectors = np.linalg.eigh(point.information + correction)
+    floor = 1e-8 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
+    along = vectors.T @ point.slope
+    step = vectors @ (along / np.maximum(np.abs(values), floor))
+    return step, float(point.slope @ step)

@@ -1,0 +1,215 @@
+"""Equation 2 of the deliberation study, fitted to decisions: a multinomial logit with inertia and conformity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.errors import InputError
+from overton.statistics.choice.decisions import NONE, Decisions
+from overton.statistics.choice.design import Column, Conformity, Design
+from overton.statistics.choice.estimators import Fitted, fit_alike, fit_paper, fit_random, fit_taste
+from overton.statistics.choice.identification import Told, what_is_told, why_not
+from overton.statistics.choice.result import ALL_MODELS, ChoiceFit, Parameter, Size, parameter, size, untold
+from overton.statistics.choice.situations import Situations, count_situations
+
+__all__ = ["Estimator", "fit"]
+
+Array = NDArray[np.float64]
+Estimator = Literal["random", "paper", "taste"]
+
+_ONCE = "each model decided afresh at most once on every dilemma, so that its lasting taste looks like inertia"
+
+
+def fit(
+    decisions: Decisions,
+    *,
+    estimator: Estimator = "random",
+    conformity: Conformity = "shared",
+    level: float = 0.95,
+    penalty: float = 0.1,
+) -> ChoiceFit:
+    """Estimate preference, inertia and conformity, each with standard error, interval and odds ratio.
+
+    The log-odds of verdict v are theta[model, v] + phi[dilemma, v] + alpha[model] where v is the agent's own verdict of
+    the round before + gamma_prev n_prev[v] + gamma_within n_within[v].
+
+    - "random": phi is normal with an estimated covariance and integrated out. Standard errors are from the observed
+      information of the marginal likelihood.
+    - "paper": phi is free, and `penalty`/2 times the sum of squares of all parameters is taken from the likelihood, as
+      published. Pulled towards zero, and its intervals ignore that and how many parameters there are.
+    - "taste": besides phi, a normal effect of each model in each dilemma, which is not to be taken for inertia. Told
+      where models decide more than once on a dilemma; where they do not, inertia has no estimate and the rest is that
+      of "random".
+
+    `conformity` is "shared" by all models, as published, or estimated "by model". What the decisions cannot tell is NaN
+    with a reason, and the rest is estimated still. Raises `InputError` where there are no decisions.
+    """
+    if not len(decisions):
+        raise InputError("there are no decisions to explain: no deliberation holds a valid verdict")
+    told = what_is_told(decisions, conformity)
+    warnings: list[str] = []
+    blurred = estimator == "taste" and not _afresh_twice(decisions)
+    if estimator == "paper":
+        made, fitted = fit_paper(count_situations(decisions), len(decisions.models), conformity, penalty)
+    else:
+        made = told.design
+        fitted = fit_alike(told) if (why := _alike(told.situations)) else fit_random(told)
+        if why:
+            warnings.append(f"effects of dilemmas are left out: {why}")
+        elif estimator == "taste" and not blurred:
+            fitted = fit_taste(told, len(decisions.models), fitted)
+    if blurred:
+        warnings.append(f"tastes for dilemmas are left out: {_ONCE}")
+    if not fitted.converged:
+        warnings.append("the likelihood's maximum was not reached: do not trust these numbers")
+    view = _View(decisions, told, made, fitted, level, _ONCE if blurred else None)
+    return ChoiceFit(
+        estimator=estimator,
+        conformity=conformity,
+        level=level,
+        inertia=view.by_model("inertia"),
+        previous=view.by_model("previous") if conformity == "by model" else view.shared("previous"),
+        within=view.by_model("within") if conformity == "by model" else view.shared("within"),
+        preference=view.preferences(),
+        dilemma_spread=view.dilemma_spread(),
+        verdict_spreads=view.verdict_spreads(),
+        taste_spread=view.taste_spread() if estimator == "taste" else None,
+        names=view.names(),
+        covariance=view.covariance().tolist(),
+        loglik=fitted.loglik,
+        converged=fitted.converged,
+        n=len(decisions),
+        dilemmas=decisions.dilemmas,
+        warnings=warnings,
+    )
+
+
+def _afresh_twice(decisions: Decisions) -> bool:
+    """Whether some model decided twice on a dilemma without a verdict of its own to hold on to."""
+    fresh = decisions.own_previous == NONE
+    pairs = decisions.dilemma[fresh] * len(decisions.models) + decisions.model[fresh]
+    return bool(np.bincount(pairs, minlength=1).max() > 1)
+
+
+def _alike(situations: Situations) -> str | None:
+    """Why nothing tells how dilemmas differ, if so."""
+    each = np.bincount(situations.dilemma, situations.counts.sum(1), minlength=1)
+    if (each > 0).sum() < 2:
+        return "there are decisions on one dilemma only"
+    return "there is one decision on each" if each.max() < 2 else None
+
+
+@dataclass(frozen=True)
+class _View:
+    """A fit in the terms of the person who asked for it."""
+
+    decisions: Decisions
+    told: Told
+    design: Design
+    fitted: Fitted
+    level: float
+    blurred: str | None
+
+    def by_model(self, kind: str) -> dict[str, Parameter]:
+        return {name: self._one(Column(kind, number)) for number, name in enumerate(self.decisions.models)}
+
+    def shared(self, kind: str) -> dict[str, Parameter]:
+        return {ALL_MODELS: self._one(Column(kind, None))}
+
+    def preferences(self) -> dict[str, dict[str, Parameter]]:
+        return {
+            model: {verdict: self._preference(m, v) for v, verdict in enumerate(self.decisions.verdicts)}
+            for m, model in enumerate(self.decisions.models)
+        }
+
+    def names(self) -> list[str]:
+        return [self._name(column) for column in self._estimated()]
+
+    def covariance(self) -> Array:
+        places = [self._place(column) for column in self._estimated()]
+        return self.fitted.covariance[np.ix_(places, places)]
+
+    def dilemma_spread(self) -> Size | None:
+        """Root of the mean variance over the directions that sum to zero: the spread of independent effects."""
+        if self.fitted.spread is None:
+            return None
+        root = self.fitted.spread.loading(self.fitted.dilemma)
+        return self._size(np.eye(len(root)) / len(root), root)
+
+    def verdict_spreads(self) -> dict[str, Size]:
+        """Root of each verdict's variance, scaled up for being about the verdicts' mean: the same if independent."""
+        if self.fitted.spread is None:
+            return {}
+        root = self.fitted.spread.loading(self.fitted.dilemma)
+        basis = self.design.basis
+        scale = len(basis.T) / (len(basis.T) + 1)
+        used: NDArray[np.bool_] = np.any(self.told.used, axis=0)
+        return {
+            verdict: self._size(np.outer(basis[v], basis[v]) / scale, root)
+            for v, verdict in enumerate(self.decisions.verdicts)
+            if used[v]
+        }
+
+    def taste_spread(self) -> Size:
+        if not len(self.fitted.taste):
+            reason = self.blurred or "the effects of dilemmas are not told either"
+            return Size(np.nan, np.nan, (np.nan, np.nan), reason)
+        error = _root(self.fitted.covariance[-1, -1])
+        return size(abs(float(self.fitted.taste[0])), error, self.level)
+
+    def _size(self, form: Array, root: Array) -> Size:
+        """Root of trace(form L L'), with its error from those of the factors (delta method)."""
+        assert self.fitted.spread is not None
+        variance = float(np.trace(form @ root @ root.T))
+        slopes = 2 * np.tensordot(self.fitted.spread.generators, form @ root, axes=2)
+        start = len(self.fitted.coefficients)
+        part = slice(start, start + len(self.fitted.dilemma))
+        error = _root(float(slopes @ self.fitted.covariance[part, part] @ slopes))
+        return size(sqrt(variance), error / (2 * sqrt(variance)), self.level)
+
+    def _estimated(self) -> list[Column]:
+        return [c for c in self.design.columns if c.kind != "preference" and self._reason(c) is None]
+
+    def _name(self, column: Column) -> str:
+        who = ALL_MODELS if column.model is None else self.decisions.models[column.model]
+        return f"{column.kind}.{who}"
+
+    def _place(self, column: Column) -> int:
+        """Where a single coefficient stands among those that were fitted."""
+        (at,) = self.design.of(*column)
+        return self.fitted.kept.index(at)
+
+    def _reason(self, column: Column) -> str | None:
+        if self.blurred and column.kind == "inertia":
+            return self.blurred
+        (at,) = self.told.design.of(*column)
+        return None if self.told.known[at] else why_not(self.decisions, column)
+
+    def _one(self, column: Column) -> Parameter:
+        if reason := self._reason(column):
+            return untold(reason)
+        at = self._place(column)
+        return parameter(float(self.fitted.coefficients[at]), _root(self.fitted.covariance[at, at]), self.level)
+
+    def _preference(self, model: int, verdict: int) -> Parameter:
+        if not self.told.used[model, verdict]:
+            return untold(f"{self.decisions.models[model]} never gave this verdict")
+        if self.told.used[model].sum() == 1:
+            return untold(f"{self.decisions.models[model]} gave no other verdict")
+        if not all(self.told.known[at] for at in self.told.design.of("preference", model)):
+            return untold("the data do not tell it apart from other effects, or predict it perfectly")
+        weights = np.zeros(len(self.fitted.coefficients))
+        places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
+        weights[places] = self.design.bases[model][verdict]
+        error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
+        return parameter(float(weights @ self.fitted.coefficients), error, self.level)
+
+
+def _root(variance: float) -> float:
+    """A standard error; NaN where the curvature was not that of a maximum."""
+    return sqrt(variance) if variance >= 0 else np.nan

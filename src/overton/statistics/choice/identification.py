@@ -1,0 +1,123 @@
+"""What the decisions can tell at all: the part of the design that has finite estimates, and why the rest has not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.choice.blocks import blocks
+from overton.statistics.choice.decisions import NONE, Decisions
+from overton.statistics.choice.design import Column, Conformity, Design, design
+from overton.statistics.choice.joint import JointFit, fit_jointly
+from overton.statistics.choice.separation import excluded_verdicts, told_apart
+from overton.statistics.choice.situations import Situations, count_situations
+
+__all__ = ["Told", "fit_patterns", "what_is_told", "why_not"]
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_FAR = 12.0
+"""Logits. A verdict this far behind in a fit may be on its way to being excluded."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Situations with the verdicts that can be excluded left out, and the design with its estimable part.
+
+    `used` [M, K] says which model gave which verdict; `kept` are the design's columns to fit, `known` [P] which
+    coefficients are determined then; `start` is the fit of the kept columns that takes
+    all dilemmas for alike.
+    """
+
+    situations: Situations
+    design: Design
+    used: Flags
+    kept: list[int]
+    known: Flags
+    start: JointFit
+
+
+def what_is_told(decisions: Decisions, conformity: Conformity) -> Told:
+    """Leave out what the decisions exclude, until what remains has a finite maximum."""
+    situations = count_situations(decisions)
+    used = _used(situations, len(decisions.models))
+    situations = situations.allow(used[situations.model])
+    made = design(situations, used, conformity)
+    while True:
+        kept, known = told_apart(made.features, situations.allowed, situations.totals)
+        features = made.take(kept)
+        start = fit_patterns(situations, features, 0.0)
+        if _settled(situations, features, start):
+            break
+        excluded = excluded_verdicts(made.features, situations.allowed, situations.totals)
+        if not excluded.any():
+            break
+        situations = situations.allow(situations.allowed & ~excluded)
+    return Told(situations, made, used, kept, known, start)
+
+
+def _used(situations: Situations, models: int) -> Flags:
+    totals = np.zeros((models, situations.counts.shape[1]))
+    np.add.at(totals, situations.model, situations.totals)
+    return totals > 0
+
+
+def fit_patterns(situations: Situations, features: Array, ridge: float) -> JointFit:
+    """The fit that takes all dilemmas for alike: quick, since all decisions in equal situations are one row."""
+    whole = replace(
+        situations,
+        pattern=np.arange(len(situations.model)),
+        dilemma=np.zeros(len(situations.model), np.int64),
+        counts=situations.totals,
+    )
+    rows = blocks(whole, features, np.zeros((features.shape[1], 0)), len(situations.model))
+    return fit_jointly(rows, np.zeros((1, 0, 0)), ridge, np.zeros(features.shape[2]))
+
+
+def _settled(situations: Situations, features: Array, fit: JointFit) -> bool:
+    """Whether a fit is well away from infinity."""
+    met = situations.totals.sum(1) > 0
+    logits = np.where(situations.allowed, features @ fit.coefficients, np.nan)[met]
+    return fit.converged and float(np.max(np.nanmax(logits, 1) - np.nanmin(logits, 1), initial=0.0)) < _FAR
+
+
+def why_not(decisions: Decisions, column: Column) -> str:
+    """Why a coefficient of inertia or conformity has no estimate, in words."""
+    mine = np.ones(len(decisions), bool) if column.model is None else decisions.model == column.model
+    who = "no model" if column.model is None else decisions.models[column.model]
+    if not mine.any():
+        return f"{who} made no decision"
+    return _inertia(decisions, mine, who) if column.kind == "inertia" else _conformity(decisions, mine, column.kind)
+
+
+def _inertia(decisions: Decisions, mine: Flags, who: str) -> str:
+    held = mine & (decisions.own_previous != NONE)
+    if not (decisions.own_previous != NONE).any() and not decisions.n_prev.any():
+        return "every deliberation ends in its first round"
+    if not held.any():
+        return f"{who} never decided with a verdict of its own from the round before"
+    stayed = decisions.choice[held] == decisions.own_previous[held]
+    if stayed.all():
+        return f"{who} never changed its verdict (in {held.sum()} decisions): no finite estimate"
+    if not stayed.any():
+        return f"{who} never kept its verdict (in {held.sum()} decisions): no finite estimate"
+    return "the data do not tell it apart from other effects, or predict it perfectly"
+
+
+def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
+    counts = decisions.n_prev if kind == "previous" else decisions.n_within
+    heard = counts[mine]
+    uneven = heard.max(1) > heard.min(1)
+    if not uneven.any() and kind == "previous":
+        return "no decision had verdicts of others in earlier rounds before it"
+    if not uneven.any():
+        return "nobody had heard a verdict in the same round: all spoke at once, or first"
+    given = np.take_along_axis(heard, decisions.choice[mine][:, None], axis=1)[:, 0][uneven]
+    if (given == heard[uneven].max(1)).all():
+        return f"what others said most was followed in all {uneven.sum()} decisions: no finite estimate"
+    if (given == heard[uneven].min(1)).all():
+        return f"what others said was followed in none of {uneven.sum()} decisions: no finite estimate"
+    return "the data do not tell it apart from other effects, or predict it perfectly"

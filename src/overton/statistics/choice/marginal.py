@@ -1,0 +1,79 @@
+"""The likelihood with the dilemmas' effects integrated out.
+
+Each dilemma's integral is taken at points placed around the mode of its latent effects and stretched by the curvature
+there (adaptive quadrature, Pinheiro and Bates 1995, J. Comput. Graph. Stat. 4:12). With the points held, slope and
+curvature of the log of such a sum are exact: posterior means and covariances of those of the likelihood given the
+effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the maximum is the observed information, that of the
+spreads included, from which the standard errors follow.
+
+That deliberations stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
+the likelihood already, which is a product over decisions, each given everything said before. How many decisions there
+are tells nothing more about the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.choice.blocks import Block
+from overton.statistics.choice.climbing import Point, Start
+from overton.statistics.choice.cores import each
+from overton.statistics.choice.modes import modes
+from overton.statistics.choice.nodes import evaluate
+from overton.statistics.choice.quadrature import Rule, normalised, placed, principal_roots
+from overton.statistics.choice.spreads import Spread
+
+__all__ = ["Sums", "added_up", "marginal_likelihood"]
+
+Array = NDArray[np.float64]
+
+Sums = tuple[float, Array, Array]
+"""Log-likelihood, slope and (minus) curvature of some dilemmas."""
+
+
+def marginal_likelihood(
+    blocks: Sequence[Block], spread: Spread, rule: Rule, coefficients: int
+) -> Callable[[Array, Start], Point]:
+    """The function of `coefficients` coefficients and the spread's factors, in this order, that `climb` climbs."""
+
+    def at(parameters: Array, latent: Start) -> Point:
+        beta, factors = parameters[:coefficients], parameters[coefficients:]
+        loadings = spread.loading(factors)[None]
+
+        def part(block: Block, near: Array) -> tuple[Sums, Array]:
+            mode, hessian = modes(block, loadings, beta, near)
+            placement = placed(mode, principal_roots(np.linalg.inv(hessian)), rule)
+            return _sums(block, spread, (beta, factors), *placement), mode
+
+        return added_up(parameters, each(part, blocks, latent))
+
+    return at
+
+
+def added_up(parameters: Array, parts: Sequence[tuple[Sums, Array]]) -> Point:
+    """All dilemmas' sums, from the blocks' sums and modes."""
+    return Point(
+        parameters=parameters,
+        loglik=sum(sums[0] for sums, _ in parts),
+        slope=np.sum([sums[1] for sums, _ in parts], axis=0),
+        information=np.sum([sums[2] for sums, _ in parts], axis=0),
+        latent=[mode for _, mode in parts],
+    )
+
+
+def _sums(block: Block, spread: Spread, parameters: tuple[Array, Array], latent: Array, heights: Array) -> Sums:
+    beta, factors = parameters
+    nodes = evaluate(block, beta, spread.loading(factors)[None], latent)
+    posterior, loglik = normalised(heights + nodes.loglik)
+    scores = np.concatenate([nodes.score(), spread.slopes(factors, latent)], axis=1)  # [B, P + A, Q]
+    mean = scores @ posterior[..., None]
+    centred = scores - mean
+    missing = ((centred * posterior[:, None]) @ centred.swapaxes(1, 2)).sum(0)
+    products = ((latent * posterior[:, None]) @ latent.swapaxes(1, 2)).sum(0)
+    complete = np.zeros_like(missing)
+    complete[: len(beta), : len(beta)] = nodes.information(posterior)
+    complete[len(beta) :, len(beta) :] = spread.information(factors, products, block.size)
+    return float(loglik.sum()), mean.sum((0, 2)), complete - missing

@@ -1,0 +1,101 @@
+"""How settings, parameters and tests are named for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from overton.studies.deliberation.measures.analysis import Analysis, Contrast, Setting, Test
+from overton.studies.exhibits import Callout, Cell, Column, Table
+from overton.studies.numbers import Kind
+
+__all__ = ["Names", "absent", "contrast_table", "formats", "ordinal", "p_value"]
+
+_BOTH = "both"
+
+
+@dataclass(frozen=True)
+class Names:
+    """`goals` says whether there are several goals, so that settings have to say theirs."""
+
+    goals: bool
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> Names:
+        """The names for an analysis."""
+        return cls(len({setting.goal for setting, _ in analysis.consensus.settings}) > 1)
+
+    def agents(self, setting: Setting, *, pooled: bool = False) -> str:
+        """The models; with arrows where they speak in this order."""
+        in_turn = setting.format == "round-robin" and not pooled
+        return (" → " if in_turn else " + ").join(setting.agents)
+
+    def condition(self, setting: Setting) -> str:
+        """Format and goal."""
+        goal = f", {setting.goal}" if self.goals and setting.goal else ""
+        return f"{setting.format if setting.format != _BOTH else 'both formats'}{goal}"
+
+    def whole(self, setting: Setting, *, pooled: bool = False) -> str:
+        """Models, format and goal."""
+        return f"{self.agents(setting, pooled=pooled)} ({self.condition(setting)})"
+
+    def goal(self, setting: Setting) -> str:
+        """The goal, where there are several."""
+        return (setting.goal or "") if self.goals else ""
+
+
+def formats(settings: Iterable[Setting]) -> list[str]:
+    """The different formats, in the order of the settings."""
+    return list(dict.fromkeys(one.format for one in settings))
+
+
+def ordinal(position: int | None) -> str:
+    """'speaks first', ... or nothing where all speak at once."""
+    if position is None:
+        return ""
+    names = {1: "first", 2: "second", 3: "third"}
+    return f"speaks {names.get(position, f'at place {position}')}"
+
+
+def p_value(test: Test) -> str:
+    """The p value corrected for the comparisons made together, and as it was where that differs."""
+    if isnan(test.p):
+        return "–"
+    own = _p(test.p)
+    return own if test.of < 2 else f"{_p(test.adjusted)} ({own})"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def contrast_table(
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[Sequence[str], Contrast]],
+    *,
+    sides: tuple[str, str] = ("First", "Second"),
+    kind: Kind = "share",
+    note: str = "",
+    source: str = "",
+) -> Table:
+    """Contrasts with both tests; `heads` name the cells before, `sides` the two numbers compared."""
+    tests = (rows[0][1].unpaired, rows[0][1].paired) if rows else None
+    named = [f"p, {test.name}" for test in tests] if tests else ["p", "p, paired"]
+    columns = [*map(Column, heads), Column(sides[0], kind), Column(sides[1], kind)]
+    columns += [Column("Difference", "points" if kind == "share" else "value"), *map(Column, named)]
+    cells: list[list[Cell]] = [
+        [*head, one.first, one.second, one.difference, p_value(one.unpaired), p_value(one.paired)] for head, one in rows
+    ]
+    of = max((one.paired.of for _, one in rows), default=0)
+    corrected = f"P values are corrected for {of} comparisons (Holm), uncorrected in brackets. " if of > 1 else ""
+    return Table(title, columns, cells, note=f"{note} {corrected}{_TESTS}".strip(), source=source)
+
+
+_TESTS = "The first test is the paper's and takes all observations as independent; the second compares within dilemmas."
+
+
+def absent(analysis: Analysis, key: str, what: str) -> Callout:
+    """A note that says why something is not shown."""
+    return Callout(f"{what} not computed: {analysis.not_computed.get(key, 'the data does not tell')}.")

@@ -1,0 +1,256 @@
+"""Values: who uses which, which are taken over (figure 4), and how alike they are (figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil, isnan
+from typing import NamedTuple
+
+from overton.statistics import Estimate
+from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, series_of
+from overton.studies.deliberation.figures.names import Names, absent, contrast_table
+from overton.studies.deliberation.measures.analysis import (
+    Analysis,
+    Contrast,
+    Inheritance,
+    Setting,
+    Similarity,
+    ValueUse,
+)
+from overton.studies.exhibits import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+
+__all__ = ["inherited", "similarity", "use"]
+
+_TOP = 5
+_AGREEMENT = (Series("Different verdicts", SERIES[1], "square"), Series("Same verdict", SERIES[0], "circle"))
+_ENDS = (
+    Series("Round 1, consensus later", SERIES[0], "circle"),
+    Series("Last round, consensus", SERIES[0], "diamond"),
+    Series("Round 1, no consensus", COLOURS["other"], "square"),
+    Series("Last round, no consensus", COLOURS["other"], "triangle-up"),
+)
+
+Difference = tuple[str, Contrast]
+
+
+class _Pair(NamedTuple):
+    """Two models that deliberate together, and the difference of every value that either uses."""
+
+    setting: Setting
+    first: str
+    second: str
+    differences: list[Difference]
+
+
+def use(analysis: Analysis, names: Names) -> Section:
+    """Value occurrence by model, and the differences between models that deliberate together."""
+    title = "Values behind verdicts"
+    if analysis.values is None:
+        return Section("values", title, [absent(analysis, "values", "Values are")])
+    pairs = [pair for one in analysis.values.use for pair in _pairs(one)]
+    drawn = [pair for pair in pairs if pair.setting.format == _drawn_format(analysis)]
+    charts = [_use_chart(number, pair, names, analysis.level) for number, pair in enumerate(drawn, 1)]
+    exhibits: list[Exhibit] = [one for one in charts if one]
+    if not exhibits:
+        exhibits.append(Prose("No two models differ in how often they use a value by more than chance explains."))
+    return Section("values", title, [*exhibits, _use_table(pairs, names), _tally(analysis), Method(_USE)])
+
+
+_USE = (
+    "Value occurrence is the share of a model's messages in which a judge found the value. Charts show up to five "
+    "values on either side whose difference is beyond chance by the paired test, corrected for all values of the "
+    "pair; orders of speaking are pooled. A message may lack values because no judge was asked or its answer was "
+    "unusable; such messages are left out."
+)
+
+
+def _drawn_format(analysis: Analysis) -> str:
+    """Charts are drawn for one format, as in the paper; tables have all."""
+    return "synchronous" if any(s.format == "synchronous" for s, _ in analysis.consensus.settings) else "round-robin"
+
+
+def _pairs(one: ValueUse) -> Iterator[_Pair]:
+    found: dict[tuple[str, str], list[Difference]] = {}
+    for value, contrast in one.differences:
+        found.setdefault((contrast.first_name, contrast.second_name), []).append((value, contrast))
+    for (first, second), differences in found.items():
+        yield _Pair(one.setting, first, second, differences)
+
+
+def _clear(differences: Sequence[Difference], level: float) -> list[Difference]:
+    """The clearest differences, those of the second model first."""
+    beyond = sorted(
+        (one for one in differences if one[1].paired.adjusted < 1 - level), key=lambda one: one[1].difference.value
+    )
+    second = [one for one in reversed(beyond) if one[1].difference.value > 0][:_TOP]
+    first = [one for one in beyond if one[1].difference.value < 0][:_TOP]
+    return [*second, *reversed(first)]
+
+
+def _use_chart(number: int, pair: _Pair, names: Names, level: float) -> Chart | None:
+    shown, first, second = _clear(pair.differences, level), pair.first, pair.second
+    if not shown:
+        return None
+    axis = difference_axis(f"{second} minus {first}, share of messages", [one.difference for _, one in shown])
+    points = [Dot(value, 0, one.difference) for value, one in shown]
+    spec = dots(points, [value for value, _ in shown], [Series("Difference", COLOURS["accent"], "circle")], axis)
+    about = f"Right of zero, {second} uses a value more often; left of it, {first}."
+    title = f"Values that {first} and {second} use with different frequency: {names.whole(pair.setting, pooled=True)}"
+    return Chart(f"values-{number}", title, about, spec, source="figure 4, a to c")
+
+
+def _use_table(pairs: Sequence[_Pair], names: Names) -> Table:
+    rows = [
+        ((names.whole(setting, pooled=True), first, second, value), one)
+        for setting, first, second, differences in pairs
+        for value, one in sorted(differences, key=lambda pair: -abs(pair[1].difference.value))
+    ]
+    heads = ["Deliberation", "First model", "Second model", "Value"]
+    return contrast_table("Value occurrence", heads, rows, source="figure 4, a to c", note="Shares of messages.")
+
+
+def _tally(analysis: Analysis) -> Table:
+    one = analysis.tally
+    columns = [
+        Column("Messages", "count"),
+        Column("With known values", "count"),
+        Column("Of them without any", "count"),
+    ]
+    rows: list[list[Cell]] = [
+        ["all", sum(one.messages.values()), one.values_known, one.values_empty, one.values_dropped]
+    ]
+    title = "What the judge named"
+    return Table(title, [Column("Models"), *columns, Column("Values outside the list, dropped", "count")], rows)
+
+
+def inherited(analysis: Analysis, names: Names) -> Section | None:
+    """Values taken over with a change of verdict."""
+    if analysis.values is None:
+        return None
+    found = analysis.values.inheritance
+    settings = list(dict.fromkeys(one.setting for one in found if one.setting.format == _drawn_format(analysis)))
+    charts = [
+        _inherited_chart(number, setting, [one for one in found if one.setting == setting], analysis, names)
+        for number, setting in enumerate(settings, 1)
+    ]
+    columns = [Column("Models"), Column("Model"), Column("Value"), Column("Inherited", "share")]
+    rows: list[list[Cell]] = [
+        [names.whole(one.setting, pooled=True), one.model, value, estimate]
+        for one in found
+        for value, estimate in _ranked(one)
+    ]
+    table = Table("Inherited values", columns, rows, note=_left_out(found), source="figure 4, d to f")
+    return Section("inherited", "Inherited values", [*(one for one in charts if one), table, Method(_INHERITED)])
+
+
+_INHERITED = (
+    "Inherited is a value that the model did not use in round 1, that an opponent used in round 1, and that the model "
+    "uses in or after the round in which it first departs from its first verdict. Shares are of all its "
+    "deliberations, not only of those with a change, so models that rarely change rarely inherit. A value that is "
+    "common anyway is inherited by chance, too."
+)
+
+
+def _left_out(found: Sequence[Inheritance]) -> str:
+    unknown = sum(one.unknown for one in found)
+    return (
+        f"Left out: {unknown:,} agents of deliberations whose values of round 1 are not all known." if unknown else ""
+    )
+
+
+def _ranked(one: Inheritance) -> list[tuple[str, Estimate]]:
+    return sorted(one.values.items(), key=lambda pair: -pair[1].value)
+
+
+def _inherited_chart(
+    number: int, setting: Setting, found: Sequence[Inheritance], analysis: Analysis, names: Names
+) -> Chart | None:
+    top = [(one.model, *pair) for one in found for pair in _ranked(one)[:_TOP]]
+    if not top:
+        return None
+    points = [Dot(value, analysis.models.index(model), estimate) for model, value, estimate in top]
+    rows = list(dict.fromkeys(value for _, value, _ in top))
+    reach = max(0.05, *(estimate.high for _, _, estimate in top if not isnan(estimate.high)), 0.05)
+    axis = Axis("Share of deliberations (%)", 0, min(1.0, 1.05 * reach), "share")
+    title = f"Inherited values: {names.whole(setting, pooled=True)}"
+    about = "The five values that each model takes over most often."
+    spec = dots(points, rows, series_of(analysis.models), axis)
+    return Chart(f"inherited-{number}", title, about, spec, source="figure 4, d to f")
+
+
+def similarity(analysis: Analysis, names: Names) -> Section | None:
+    """How alike two agents' values are, by agreement and over the rounds."""
+    if analysis.values is None:
+        return None
+    found = analysis.values.similarity
+    label = {id(one): names.whole(one.setting, pooled=True) for one in found}
+    rows = [label[id(one)] for one in found]
+    agreement = [
+        Dot(label[id(one)], place, estimate)
+        for one in found
+        for place, estimate in enumerate((one.agreement.first, one.agreement.second))
+    ]
+    ends = [
+        Dot(label[id(one)], 2 * kind + place, estimate)
+        for one in found
+        for kind, contrast in enumerate((one.consensus, one.without))
+        for place, estimate in enumerate((contrast.first, contrast.second))
+    ]
+    charts = [
+        Chart(name, title, about, dots(points, rows, series, _axis(points)), source=source)
+        for name, title, about, points, series, source in (
+            ("similarity", "Value similarity and agreement", _WHEN, agreement, _AGREEMENT, "figure 5, a"),
+            ("similarity-rounds", "Value similarity over a deliberation", _OVER, ends, _ENDS, "figure 5, b"),
+        )
+    ]
+    return Section("similarity", "Value similarity", [*charts, *_tables(found, label), Method(_METHOD)])
+
+
+def _axis(points: Sequence[Dot]) -> Axis:
+    ends = [end for point in points for end in (point.estimate.value, point.estimate.high) if not isnan(end)]
+    return Axis("Value similarity", 0, min(1.0, ceil(10 * max(ends, default=1.0)) / 10 or 0.1), "value")
+
+
+_WHEN = "Mean similarity of two agents' values in the same round, where their verdicts differ and where they agree."
+_OVER = "Mean similarity in round 1 and in the last round, of deliberations beyond round 1."
+_METHOD = (
+    "Value similarity is the Jaccard index (equation 1): values that both messages use, over values that either uses. "
+    "Pairs in which neither uses any are left out and counted. With more than two agents every pair counts; orders of "
+    "speaking are pooled. Each of the three comparisons of a set of models is a question of its own, so their p "
+    "values are not corrected for their number."
+)
+
+
+def _tables(found: Sequence[Similarity], label: dict[int, str]) -> list[Table]:
+    agreement = [((label[id(one)],), one.agreement) for one in found]
+    ends = [
+        ((label[id(one)], name), contrast)
+        for one in found
+        for name, contrast in (("consensus", one.consensus), ("no consensus", one.without))
+    ]
+    counts: list[list[Cell]] = [[label[id(one)], one.empty, one.unknown] for one in found]
+    rounds: list[list[Cell]] = [
+        [label[id(one)], str(each.round), each.disagreement, each.agreement] for one in found for each in one.by_round
+    ]
+    value = (Column("Different verdicts", "value"), Column("Same verdict", "value"))
+    left_out = [Column("Neither uses a value", "count"), Column("Values not known", "count")]
+    return [
+        contrast_table(
+            "Similarity by agreement",
+            ["Deliberation"],
+            agreement,
+            sides=("Different verdicts", "Same verdict"),
+            kind="value",
+            source="figure 5, a",
+        ),
+        contrast_table(
+            "Similarity in the first and the last round",
+            ["Deliberation", "Outcome"],
+            ends,
+            sides=("Round 1", "Last round"),
+            kind="value",
+            source="figure 5, b",
+        ),
+        Table("Similarity by round", [Column("Deliberation"), Column("Round"), *value], rounds),
+        Table("Pairs of messages left out", [Column("Deliberation"), *left_out], counts),
+    ]

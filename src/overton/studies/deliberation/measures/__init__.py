@@ -1,0 +1,49 @@
+"""Measures of deliberation: decisions in, numbers with intervals out.
+
+Formulas, choices and their reasons are in docs/deliberation.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from overton.studies.deliberation.measures.analysis import Analysis
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Analysis", "analyze"]
+
+
+def analyze(
+    decisions: pl.DataFrame,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    estimator: Literal["random", "taste", "paper"] = "random",
+    conformity: Literal["shared", "by model"] = "shared",
+    goals: Literal["apart", "together"] = "apart",
+    others: bool = True,
+) -> Analysis:
+    """Every measure of deliberation from decisions, one row for each agent in each round.
+
+    Columns are `deliberation`, `dilemma`, `format`, `round`, `position` (null where all speak at once), `model` and
+    `verdict` (null where it could not be read), and perhaps `agent` (by default the model), `goal`, `values` (lists;
+    null where not known), `crowd` and `failure`; others are ignored, so a run's records are such a table. The order of
+    rows changes nothing.
+
+    `level` is the intervals' nominal coverage, `resamples` how often dilemmas are resampled, `seed` makes them
+    repeatable. `estimator` fits the choice model, `conformity` says whether models share it, `goals` whether goals are
+    fitted apart or together; with `others` the other estimators fit it too, to be shown beside.
+
+    Raises:
+        InputError: a column is missing, holds a value that is not allowed, an agent speaks twice in a round, or a
+            call failed in every deliberation.
+    """
+    from overton.statistics.bootstrap import Bootstrap
+    from overton.studies.deliberation.measures.assembly import assemble
+    from overton.studies.deliberation.measures.choice import Fitting
+
+    how = Fitting(estimator, conformity, goals, others)
+    return assemble(decisions, Bootstrap(level, resamples, seed, "dilemmas"), how)

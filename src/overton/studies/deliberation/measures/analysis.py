@@ -1,0 +1,416 @@
+"""What an analysis holds: every measure of deliberation, as typed results.
+
+Rates, shares and similarities are on [0, 1], their differences on [-1, 1], parameters of the choice model on the scale
+of log-odds. An `Estimate` counts in `n` what stands in its denominator (deliberations, an agent's deliberations,
+messages, pairs of messages); its interval is over dilemmas. What the data cannot tell is an `Estimate` whose value is
+NaN and whose `method` begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
+
+Verdicts are named as in `VERDICTS`; 'invalid' stands for those that could not be read.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Literal
+
+import msgspec
+
+from overton.statistics import Estimate
+
+__all__ = [
+    "INVALID_NAME",
+    "Analysis",
+    "Archetype",
+    "Archetypes",
+    "Change",
+    "Changes",
+    "Choice",
+    "Consensus",
+    "ConsensusResult",
+    "Contrast",
+    "Crowd",
+    "FirstSpeaker",
+    "Inheritance",
+    "ModelCrowd",
+    "OrderEffects",
+    "Parameter",
+    "RoundSimilarity",
+    "Setting",
+    "Similarity",
+    "SpeakerVerdicts",
+    "Spread",
+    "Steering",
+    "Tally",
+    "Test",
+    "ValueUse",
+    "Values",
+    "Verdicts",
+]
+
+INVALID_NAME = "invalid"
+
+
+class Setting(msgspec.Struct, frozen=True, order=True):
+    """Deliberations of one format and goal between the same models; `goal` is None where the table has none.
+
+    `agents` are the models in the order of speaking; sorted where all speak at once, and where orders are pooled.
+    """
+
+    format: str
+    goal: str | None
+    agents: tuple[str, ...]
+
+
+class Test(msgspec.Struct, frozen=True):
+    """A test of no difference, two-sided.
+
+    `adjusted` is `p` corrected for the `of` comparisons made together (Holm 1979). Both are NaN where there is nothing
+    to compare.
+    """
+
+    name: str
+    p: float
+    adjusted: float
+    of: int
+
+
+class Contrast(msgspec.Struct, frozen=True):
+    """Two numbers side by side; `difference` is the second minus the first, of the same dilemmas where they share them.
+
+    `unpaired` is the paper's test, which takes all observations as independent; `paired` its twin, which compares
+    within dilemmas.
+    """
+
+    first_name: str
+    second_name: str
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    unpaired: Test
+    paired: Test
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What there is to measure.
+
+    `failed` counts deliberations left out because a call failed for good. `invalid` counts verdicts that could not be
+    read, by model. `unfinished` counts deliberations without consensus that have fewer rounds than the longest one of
+    their goal; `continued` those that went on after consensus. `values_known` counts messages with values (an empty set
+    is one), `values_empty` those with none among them; `values_dropped` values outside the list that the judge named,
+    None where not recorded.
+    """
+
+    deliberations: int
+    failed: int
+    dilemmas: int
+    messages: dict[str, int]
+    invalid: dict[str, int]
+    unfinished: int
+    continued: int
+    values_known: int
+    values_empty: int
+    values_dropped: int | None
+
+
+class Consensus(msgspec.Struct, frozen=True):
+    """How deliberations ended (figure 2 a and c).
+
+    `reached` and `without` are shares of deliberations; `by_round` the share that reached consensus in each round.
+    `rounds` is the mean number of rounds to consensus of those that reached it.
+    """
+
+    deliberations: int
+    reached: Estimate
+    without: Estimate
+    by_round: dict[int, Estimate]
+    rounds: Estimate
+
+
+class ConsensusResult(msgspec.Struct, frozen=True):
+    """Over all deliberations, and in each setting.
+
+    `formats` compares the formats where the same models had both with the same goal; orders are pooled.
+    """
+
+    overall: Consensus
+    settings: tuple[tuple[Setting, Consensus], ...]
+    formats: tuple[tuple[Setting, Contrast], ...]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Change-of-verdict rate: deliberations in which a later verdict of the agent differs from its first, over all.
+
+    `position` is the agent's place in the order of speaking, None where all speak at once; agents that share model and
+    position are pooled.
+    """
+
+    setting: Setting
+    model: str
+    position: int | None
+    rate: Estimate
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """Change-of-verdict rates by model, by setting, and models against each other within a setting (figure 2 b, d)."""
+
+    by_model: dict[str, Estimate]
+    settings: tuple[Change, ...]
+    contrasts: tuple[tuple[Setting, Contrast], ...]
+
+
+class SpeakerVerdicts(msgspec.Struct, frozen=True):
+    """One agent's verdicts in round 1 and in the last round, as shares of deliberations."""
+
+    model: str
+    position: int | None
+    first: dict[str, Estimate]
+    last: dict[str, Estimate]
+
+
+class Verdicts(msgspec.Struct, frozen=True):
+    """Verdicts before and after deliberation in one setting (figure 3).
+
+    `agreed` is the share of deliberations that end in consensus on each verdict, `without` the share of the others.
+    """
+
+    setting: Setting
+    speakers: tuple[SpeakerVerdicts, ...]
+    agreed: dict[str, Estimate]
+    without: Estimate
+
+
+class Archetype(msgspec.Struct, frozen=True):
+    """From a first verdict to a last one; `last` is None for 'no consensus'. `count` of the deliberations."""
+
+    first: str
+    last: str | None
+    count: int
+    share: Estimate
+
+
+class Archetypes(msgspec.Struct, frozen=True):
+    """What became of a model's first verdict (table 2), the most common first, over deliberations beyond round 1.
+
+    changes     first to last verdict, where they differ
+    returned    it changed its verdict and came back to the first
+    holdouts    it never changed its verdict and there was no consensus (table 2's caption)
+    unresolved  there was no consensus, whether or not it changed its verdict (what table 2's numbers can be)
+    """
+
+    setting: Setting
+    model: str
+    deliberations: int
+    changes: tuple[Archetype, ...]
+    returned: Estimate
+    holdouts: tuple[Archetype, ...]
+    unresolved: tuple[Archetype, ...]
+
+
+class ValueUse(msgspec.Struct, frozen=True):
+    """Value occurrence: the share of a model's messages that use each value (section 4.2), orders pooled.
+
+    `differences` are the models of a pair against each other, by value (figure 4 a to c).
+    """
+
+    setting: Setting
+    models: dict[str, dict[str, Estimate]]
+    differences: tuple[tuple[str, Contrast], ...]
+
+
+class Inheritance(msgspec.Struct, frozen=True):
+    """Values that a model took over (figure 4 d to f), orders pooled: shares of all its deliberations.
+
+    Inherited is a value that is not among the agent's own in round 1, but among an opponent's in round 1, and that the
+    agent uses in or after the round in which it first departs from its first verdict. Left out, and counted in
+    `unknown`, are deliberations in which somebody's values of round 1 are not known.
+    """
+
+    setting: Setting
+    model: str
+    values: dict[str, Estimate]
+    unknown: int
+
+
+class RoundSimilarity(msgspec.Struct, frozen=True):
+    """Mean value similarity in one round, of pairs of agents that disagree and that agree there."""
+
+    round: int
+    disagreement: Estimate
+    agreement: Estimate
+
+
+class Similarity(msgspec.Struct, frozen=True):
+    """Value similarity (equation 1) of two agents' messages in the same round (figure 5), orders pooled.
+
+    agreement  pairs of messages with different verdicts against pairs with the same
+    consensus  round 1 against the last round, in deliberations beyond round 1 that reach consensus
+    without    the same in those that do not
+    empty      pairs left out because neither message uses a value
+    unknown    pairs left out because the values of one are not known
+    """
+
+    setting: Setting
+    agreement: Contrast
+    by_round: tuple[RoundSimilarity, ...]
+    consensus: Contrast
+    without: Contrast
+    empty: int
+    unknown: int
+
+
+class Values(msgspec.Struct, frozen=True):
+    """Everything about values."""
+
+    use: tuple[ValueUse, ...]
+    similarity: tuple[Similarity, ...]
+    inheritance: tuple[Inheritance, ...]
+
+
+class FirstSpeaker(msgspec.Struct, frozen=True):
+    """Round-robin deliberations in which this model speaks first, all orders of the others pooled.
+
+    `at_once` is the share that reach consensus in round 1, `reached` in any; `prevails` the share that end in consensus
+    on the first speaker's verdict of round 1, `yields` in consensus on another one.
+    """
+
+    setting: Setting
+    model: str
+    at_once: Estimate
+    reached: Estimate
+    prevails: Estimate
+    yields: Estimate
+
+
+class OrderEffects(msgspec.Struct, frozen=True):
+    """First-speaker effects (section 4.3).
+
+    `at_once` compares first speakers by consensus in round 1, `changes` a model's change-of-verdict rate when it speaks
+    later with that when it speaks first.
+    """
+
+    speakers: tuple[FirstSpeaker, ...]
+    at_once: tuple[tuple[Setting, Contrast], ...]
+    changes: tuple[tuple[Setting, str, Contrast], ...]
+
+
+class Steering(msgspec.Struct, frozen=True):
+    """One goal against another (figure 6), orders pooled: change-of-verdict rates of a model, or consensus where
+    `model` is None.
+
+    `setting` has no goal: the two are the contrast's names.
+    """
+
+    setting: Setting
+    model: str | None
+    contrast: Contrast
+
+
+class ModelCrowd(msgspec.Struct, frozen=True):
+    """How often a model's verdict is the crowd's most common one: in round 1 against the last round."""
+
+    goal: str | None
+    model: str
+    contrast: Contrast
+
+
+class Crowd(msgspec.Struct, frozen=True):
+    """Agreement with the crowd; `settings` has the share of consensus verdicts that are the crowd's.
+
+    `unknown` counts dilemmas left out because their crowd's verdict is unknown or tied.
+    """
+
+    models: tuple[ModelCrowd, ...]
+    settings: tuple[tuple[Setting, Estimate], ...]
+    unknown: int
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of equation 2: log-odds with standard error and interval, and its odds ratio.
+
+    All numbers are NaN where the data cannot tell, and `reason` says why.
+    """
+
+    estimate: float
+    se: float
+    low: float
+    high: float
+    odds_ratio: float
+    reason: str | None = None
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A standard deviation of random effects, in log-odds; NaN with the reason where the data cannot tell."""
+
+    estimate: float
+    se: float
+    low: float
+    high: float
+    reason: str | None = None
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The choice model (equation 2) fitted to the decisions with one goal, or with all where they are fitted together.
+
+    `goal` is None where the table has no goals, or several are fitted together. `decisions` counts valid verdicts.
+    `inertia` is by model; `previous` and `within`, the conformity to earlier rounds and within the round, of all models
+    together or by model; `preferences` by model and verdict, about the mean of the verdicts that the model uses.
+    `dilemma_spread` is that of the dilemmas' effects, `taste_spread` that of a model's own taste for a dilemma, None
+    where the estimator has none. `notes` are warnings. Where there is no fit at all, `not_computed` says why, and the
+    parameters are empty.
+    """
+
+    goal: str | None
+    estimator: str
+    decisions: int
+    dilemmas: int
+    inertia: dict[str, Parameter]
+    previous: Parameter | dict[str, Parameter]
+    within: Parameter | dict[str, Parameter]
+    preferences: dict[str, dict[str, Parameter]]
+    dilemma_spread: Spread | None = None
+    taste_spread: Spread | None = None
+    loglik: float = nan
+    notes: tuple[str, ...] = ()
+    not_computed: str | None = None
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """All measures of a table of decisions.
+
+    `choice` holds a fit for each goal, or one for all; the first is that of correctness, where there is one. `others`
+    holds the same by the other estimators, so that 'random', 'taste' and 'paper' stand side by side; empty where they
+    were not asked for. What a table cannot tell is None or empty, with the reason in
+    `not_computed`. `notes` are warnings for the reader, each a sentence.
+    """
+
+    models: tuple[str, ...]
+    tally: Tally
+    consensus: ConsensusResult
+    changes: Changes
+    verdicts: tuple[Verdicts, ...]
+    archetypes: tuple[Archetypes, ...]
+    values: Values | None
+    order: OrderEffects | None
+    steering: tuple[Steering, ...]
+    crowd: Crowd | None
+    choice: tuple[Choice, ...]
+    others: tuple[Choice, ...]
+    estimator: str
+    conformity: Literal["shared", "by model"]
+    level: float
+    resamples: int
+    seed: int
+    not_computed: dict[str, str]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The analysis as what JSON can hold: numbers that are not finite become None.
+
+        `["choice_model"]["inertia"][MODEL]` and `["choice_model"]["conformity"]["previous" | "within"]` have
+        `estimate`, `se`, `interval` and `odds_ratio`; `["choice_models"]` has every goal's fit. All other measures are
+        objects or lists of objects whose numbers have `estimate`, `interval`, `n`, `method` and `level`;
+        docs/deliberation.md names them.
+        """
+        from overton.studies.deliberation.measures.export import as_json
+
+        return as_json(self)

@@ -1,0 +1,114 @@
+"""The choice model (equation 2), fitted to the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from overton.errors import InputError
+from overton.statistics.choice import (
+    ALL_MODELS,
+    Conformity,
+    Decisions,
+    Estimator,
+    Size,
+    decisions_from_columns,
+    fit,
+)
+from overton.statistics.choice import Parameter as Fit
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures.analysis import Choice, Parameter, Spread
+from overton.studies.deliberation.measures.parts import Part, Parts
+from overton.studies.deliberation.measures.steering import in_order
+
+__all__ = ["ESTIMATORS", "Fitting", "decisions_of", "fit_choices"]
+
+ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
+
+
+class Fitting(NamedTuple):
+    """How the choice model is fitted; with `others`, by the other estimators too."""
+
+    estimator: Estimator = "random"
+    conformity: Conformity = "shared"
+    goals: Literal["apart", "together"] = "apart"
+    others: bool = True
+
+
+def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+    """The fits for each goal, correctness first, by the chosen estimator; and by the others, where asked for."""
+    rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
+    more = [other for other in ESTIMATORS if how.others and other != how.estimator]
+    made = [
+        [_fitted(goal, decisions, name, how.conformity, level) for name in chosen for goal, decisions in rows]
+        for chosen in ([how.estimator], more)
+    ]
+    return tuple(made[0]), tuple(made[1])
+
+
+def _by_goal(parts: Parts, goals: str) -> Iterator[tuple[str | None, Part]]:
+    talks = parts.talks
+    different = in_order(one.goal for one in talks.settings)
+    if goals == "together":
+        yield (different[0] if len(different) == 1 else None), parts.everything
+        return
+    for goal in different:
+        chosen = np.array([one.goal == goal for one in talks.settings])[talks.setting]
+        yield goal, parts.everything.where(chosen)
+
+
+def decisions_of(part: Part) -> Decisions:
+    """The part's messages as the choice model takes them; deliberations and agents by number."""
+    talks = part.talks
+    row, seat, round_ = np.nonzero(talks.message[part.rows] >= 0)
+    talk = part.rows[row]
+    formats = np.array([one.format for one in talks.settings], object)
+    names: list[str | None] = [*VERDICTS, None]
+    return decisions_from_columns(
+        deliberation=talk.tolist(),
+        dilemma=talks.dilemma[talk].tolist(),
+        format=formats[talks.setting[talk]].tolist(),
+        round=(round_ + 1).tolist(),
+        position=(seat + 1).tolist(),
+        model=[talks.models[code] for code in talks.model[talk, seat].tolist()],
+        verdict=[names[code] for code in talks.verdict[talk, seat, round_].tolist()],
+        agent=seat.tolist(),
+        verdicts=VERDICTS,
+    )
+
+
+def _fitted(
+    goal: str | None, decisions: Decisions, estimator: Estimator, conformity: Conformity, level: float
+) -> Choice:
+    head = (goal, estimator, len(decisions), decisions.dilemmas)
+    try:
+        made = fit(decisions, estimator=estimator, conformity=conformity, level=level)
+    except InputError as error:
+        return Choice(*head, {}, {}, {}, {}, not_computed=str(error))
+    return Choice(
+        *head,
+        inertia=_parameters(made.inertia),
+        previous=_shared(_parameters(made.previous)),
+        within=_shared(_parameters(made.within)),
+        preferences={model: _parameters(found) for model, found in made.preference.items()},
+        dilemma_spread=_spread(made.dilemma_spread),
+        taste_spread=_spread(made.taste_spread),
+        loglik=made.loglik,
+        notes=tuple(made.warnings),
+    )
+
+
+def _parameters(found: Mapping[str, Fit]) -> dict[str, Parameter]:
+    return {
+        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason) for name, one in found.items()
+    }
+
+
+def _shared(found: dict[str, Parameter]) -> Parameter | dict[str, Parameter]:
+    return found.get(ALL_MODELS, found)
+
+
+def _spread(found: Size | None) -> Spread | None:
+    return Spread(found.estimate, found.se, *found.interval, found.reason) if found else None

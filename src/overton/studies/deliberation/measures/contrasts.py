@@ -1,0 +1,169 @@
+"""Two numbers compared: the paper's tests, and their paired twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import nan
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, ndtr
+from scipy.stats import mannwhitneyu, rankdata, wilcoxon
+
+from overton.studies.deliberation.measures.analysis import Contrast, Test
+from overton.studies.deliberation.measures.rates import Counts, Resampling
+
+__all__ = [
+    "MANN_WHITNEY",
+    "MCNEMAR",
+    "NOTHING",
+    "PROPORTIONS",
+    "SIGNED_RANK",
+    "Pair",
+    "compared",
+    "corrected",
+    "holm",
+    "mann_whitney",
+    "mcnemar",
+    "proportions",
+    "signed_rank",
+]
+
+Array = NDArray[np.float64]
+Key = TypeVar("Key")
+
+PROPORTIONS = "two-proportion z"
+MCNEMAR = "McNemar, exact, over dilemmas"
+MANN_WHITNEY = "Mann-Whitney U"
+SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
+
+_EXACT = 50
+
+NOTHING = "nothing was observed"
+"""Why an estimate has no value: there is nothing in its denominator."""
+
+
+class Pair(NamedTuple, Generic[Key]):
+    """Two shares to compare, or K of them where `above` is [dilemmas, K]; or two means, with every observation.
+
+    `key` says what is compared. `observed` holds the observations of either side where they are means.
+    """
+
+    key: Key
+    names: tuple[str, str]
+    first: Counts
+    second: Counts
+    observed: tuple[Array, Array] | None = None
+
+
+def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[Key, Contrast]]:
+    """Every pair's contrast, in their order, K of them for a pair of K; tests not yet corrected for their number."""
+    keys: list[Key] = []
+    tests: list[tuple[tuple[str, str], Test, Test]] = []
+
+    def counts() -> Iterable[tuple[Counts, Counts]]:
+        # As they come, so that not all pairs' dilemmas are in memory at once.
+        for pair in pairs:
+            found = _tests(pair)
+            keys.extend([pair.key] * len(found))
+            tests.extend((pair.names, *both) for both in found)
+            yield pair.first, pair.second
+
+    estimates = [one for made in resampling.differences(counts(), NOTHING) for one in made]
+    return [
+        (key, Contrast(*names, *three, unpaired, paired))
+        for key, (names, unpaired, paired), three in zip(keys, tests, estimates, strict=True)
+    ]
+
+
+def _tests(pair: Pair[Key]) -> list[tuple[Test, Test]]:
+    (first, first_n), (second, second_n) = pair.first, pair.second
+    if pair.observed is None:
+        wide = [side.reshape(len(side), -1) for side in (first, second)]
+        unpaired = proportions(wide[0].sum(0), first_n.sum(), wide[1].sum(0), second_n.sum())
+        paired = mcnemar(wide[0], first_n[:, None], wide[1], second_n[:, None])
+        names = (PROPORTIONS, MCNEMAR)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = second / second_n - first / first_n
+        unpaired, paired = np.array([mann_whitney(*pair.observed)]), np.array([signed_rank(moved)])
+        names = (MANN_WHITNEY, SIGNED_RANK)
+    return [
+        (Test(names[0], p, p, 1), Test(names[1], q, q, 1))
+        for p, q in zip(unpaired.tolist(), paired.tolist(), strict=True)
+    ]
+
+
+def proportions(first: Array, first_n: float, second: Array, second_n: float) -> Array:
+    """The two-proportion z test with a pooled variance (section 4.4), two-sided; NaN where a side has no cases."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = np.asarray(first_n, float), np.asarray(second_n, float)
+        pooled = (first + second) / (sizes[0] + sizes[1])
+        error = np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
+        gap = np.abs(first / sizes[0] - second / sizes[1])
+        return np.where(np.isnan(gap), np.nan, np.where(error == 0, 1.0, 2 * ndtr(-gap / error)))
+
+
+def mcnemar(first: Array, first_n: Array, second: Array, second_n: Array) -> Array:
+    """McNemar's exact test over the dilemmas (first axis) that both sides have, two-sided; NaN where there is none.
+
+    With one case a side in each dilemma it is McNemar's; with several, a dilemma counts for the side whose share is
+    higher, as in a sign test.
+    """
+    both = (first_n > 0) & (second_n > 0)
+    gap = np.where(both, second * first_n - first * second_n, 0)
+    up, down = (gap > 0).sum(0), (gap < 0).sum(0)
+    return np.where(both.any(0), np.minimum(1.0, 2 * bdtr(np.minimum(up, down), up + down, 0.5)), np.nan)
+
+
+def mann_whitney(first: Array, second: Array) -> float:
+    """Mann-Whitney's U test (figure 5), two-sided; NaN where one side is empty."""
+    if not len(first) or not len(second):
+        return nan
+    return float(mannwhitneyu(first, second, method="asymptotic").pvalue)
+
+
+def signed_rank(differences: Array) -> float:
+    """Wilcoxon's signed-rank test of one difference a dilemma, two-sided; zeros and NaN are left out.
+
+    Exact for up to 50 differences, ties included (which SciPy leaves to chance), else by the normal approximation. NaN
+    where there are no differences, 1 where all are 0.
+    """
+    known = differences[np.isfinite(differences)]
+    kept = known[known != 0]
+    if not known.size or not kept.size:
+        return 1.0 if known.size else nan
+    if kept.size > _EXACT:
+        return float(wilcoxon(kept).pvalue)
+    doubled = np.rint(2 * rankdata(np.abs(np.round(kept, 12)))).astype(int)
+    chances = np.ones(1)
+    for rank in doubled:  # each rank's sign is a fair coin
+        chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
+    smaller = min(doubled[kept > 0].sum(), doubled[kept < 0].sum())
+    return float(min(1.0, 2 * chances[: smaller + 1].sum()))
+
+
+def holm(p: Iterable[float]) -> list[float]:
+    """P values adjusted for all that are not NaN (Holm 1979, Scand. J. Stat. 6:65)."""
+    given = np.array(list(p), float)
+    known = np.flatnonzero(np.isfinite(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    stepped = given[order] * np.arange(len(order), 0, -1)
+    given[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return [float(value) for value in given]
+
+
+def corrected(pairs: Sequence[tuple[Key, Contrast]]) -> tuple[tuple[Key, Contrast], ...]:
+    """The contrasts with both of their tests adjusted for all of them."""
+    columns = []
+    for field in ("unpaired", "paired"):
+        tests: list[Test] = [getattr(contrast, field) for _, contrast in pairs]
+        of = sum(test.p == test.p for test in tests)
+        adjusted = holm(test.p for test in tests)
+        columns.append([Test(test.name, test.p, value, of) for test, value in zip(tests, adjusted, strict=True)])
+    return tuple(
+        (key, msgspec.structs.replace(contrast, unpaired=unpaired, paired=paired))
+        for (key, contrast), unpaired, paired in zip(pairs, *columns, strict=True)
+    )

@@ -1,0 +1,137 @@
+"""Deliberations by setting, and with the orders of speaking pooled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.studies.deliberation.measures.analysis import Setting
+from overton.studies.deliberation.measures.rates import Counts, summed
+from overton.studies.deliberation.measures.talks import Talks
+
+__all__ = ["Part", "Parts", "Speaker"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.integer]
+Flags = NDArray[np.bool_]
+
+
+class Speaker(NamedTuple):
+    """Who is measured together in a setting: seats that share a model and, where they take turns, the position."""
+
+    model: str
+    position: int | None
+    seats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The deliberations `rows` of `talks`, which share a setting."""
+
+    setting: Setting
+    talks: Talks
+    rows: Ints
+
+    @cached_property
+    def dilemma(self) -> Ints:
+        """The dilemma of each deliberation."""
+        return self.talks.dilemma[self.rows]
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The different models, sorted."""
+        return sorted(set(self.setting.agents))
+
+    @cached_property
+    def speakers(self) -> list[Speaker]:
+        """The speakers in their order. Where orders are pooled there are none: see `seated`."""
+        agents = self.setting.agents
+        if self.setting.format == "round-robin":
+            return [Speaker(model, seat + 1, (seat,)) for seat, model in enumerate(agents)]
+        return [
+            Speaker(model, None, tuple(seat for seat, name in enumerate(agents) if name == model))
+            for model in self.models
+        ]
+
+    @cached_property
+    def seats(self) -> Ints:
+        """The model in each seat [rows, seats]."""
+        return self.talks.model[self.rows]
+
+    @cached_property
+    def changed(self) -> Flags:
+        """Which agents change their verdict [rows, seats]."""
+        return self.talks.changed[self.rows]
+
+    @cached_property
+    def agreement(self) -> Ints:
+        """The round of consensus, 0 for none."""
+        return self.talks.agreement[self.rows]
+
+    def seated(self, model: str) -> Flags:
+        """Where a model sits [rows, seats]."""
+        return np.asarray(self.seats == self.talks.models.index(model))
+
+    def where(self, chosen: Flags) -> Part:
+        """Some of the deliberations."""
+        return Part(self.setting, self.talks, self.rows[chosen])
+
+    @cached_property
+    def beyond_round_1(self) -> Part:
+        """The deliberations that had a second round, since the first brought no consensus."""
+        return self.where((self.talks.rounds[self.rows] > 1) & (self.agreement != 1))
+
+    def count(self, flags: Flags | None = None) -> Array:
+        """For each dilemma, how many deliberations there are, or how many have a flag."""
+        return summed([self.dilemma], (len(self.talks.dilemmas),), flags)
+
+    def count_agents(self, flags: Flags) -> Array:
+        """For each dilemma, how many agents [rows, seats] have a flag."""
+        return summed([self.dilemma], (len(self.talks.dilemmas),), flags.sum(1))
+
+    def changes(self, model: str) -> Counts:
+        """How many of a model's agents change their verdict, of how many."""
+        seated = self.seated(model)
+        return Counts(self.count_agents(seated & self.changed), self.count_agents(seated))
+
+    @cached_property
+    def reached(self) -> Counts:
+        """How many deliberations reach consensus, of how many."""
+        return Counts(self.count(self.agreement > 0), self.count())
+
+
+class Parts:
+    """All deliberations in their parts."""
+
+    def __init__(self, talks: Talks) -> None:
+        self.talks = talks
+
+    @cached_property
+    def by_setting(self) -> list[Part]:
+        """The deliberations of each setting."""
+        return self._split(list(self.talks.settings))
+
+    @cached_property
+    def pooled(self) -> list[Part]:
+        """The same with all orders of speaking together; settings with their agents sorted."""
+        return self._split([Setting(one.format, one.goal, tuple(sorted(one.agents))) for one in self.talks.settings])
+
+    @cached_property
+    def everything(self) -> Part:
+        """All deliberations; its setting has every model once."""
+        return Part(Setting("all", None, self.talks.models), self.talks, np.arange(len(self.talks)))
+
+    def _split(self, names: list[Setting]) -> list[Part]:
+        made = sorted(set(names), key=_place)
+        code = np.array([made.index(one) for one in names])[self.talks.setting]
+        return [Part(one, self.talks, np.flatnonzero(code == number)) for number, one in enumerate(made)]
+
+
+def _place(setting: Setting) -> tuple[bool, bool, str, int, tuple[str, ...]]:
+    """Synchronous first, then correctness, then fewer agents."""
+    goal = setting.goal or ""
+    return setting.format != "synchronous", goal != "correctness", goal, len(setting.agents), setting.agents

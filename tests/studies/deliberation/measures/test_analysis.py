@@ -1,0 +1,154 @@
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.errors import InputError
+from overton.statistics.choice import decisions_from_columns, fit
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures import analyze
+
+COLUMNS = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
+
+
+@pytest.fixture(scope="module")
+def simulated() -> pl.DataFrame:
+    """Both formats, orders and goals, models that hold on to their verdicts with different strength."""
+    rng = np.random.default_rng(4)
+    stay = {"claude": 0.5, "gpt": 0.9}
+    rows = []
+    for dilemma in range(40):
+        leaning = rng.dirichlet([0.6, 1.2, 0.6, 0.4, 0.4])
+        for goal in ("balanced", "correctness"):
+            for format_, order in (
+                ("synchronous", ("claude", "gpt")),
+                ("round-robin", ("claude", "gpt")),
+                ("round-robin", ("gpt", "claude")),
+            ):
+                own: dict[str, int] = {}
+                for round_ in range(1, 5):
+                    for place, model in enumerate(order, 1):
+                        if model not in own or rng.random() > stay[model]:
+                            own[model] = int(rng.choice(5, p=leaning))
+                        name = f"{dilemma}/{format_}/{goal}/{'-'.join(order)}"
+                        position = place if format_ == "round-robin" else None
+                        rows.append((name, str(dilemma), format_, round_, position, model, VERDICTS[own[model]], goal))
+                    if len(set(own.values())) == 1:
+                        break
+    return pl.DataFrame(rows, schema=[*COLUMNS, "goal"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def analysis(simulated):
+    return analyze(simulated, resamples=50, others=False)
+
+
+def test_the_json_has_what_is_promised(analysis):
+    made = analysis.to_json()
+    assert json.loads(json.dumps(made, allow_nan=False)) == made
+    for model in ("claude", "gpt"):
+        found = made["choice_model"]["inertia"][model]
+        assert found["odds_ratio"] == pytest.approx(math.exp(found["estimate"]))
+        assert found["interval"][0] < found["estimate"] < found["interval"][1]
+        assert found["se"] > 0
+        assert 0 <= made["change_of_verdict"][model]["estimate"] <= 1
+    for kind in ("previous", "within"):
+        assert {"estimate", "se", "interval", "odds_ratio"} <= made["choice_model"]["conformity"][kind].keys()
+    assert made["consensus"]["reached"]["estimate"] + made["consensus"]["without"]["estimate"] == pytest.approx(1)
+
+
+def test_goals_are_fitted_apart_and_correctness_comes_first(analysis, simulated):
+    made = analysis.to_json()
+    assert list(made["choice_models"]) == ["correctness", "balanced"]
+    assert made["choice_model"] == made["choice_models"]["correctness"]
+    together = analyze(simulated, resamples=20, others=False, goals="together")
+    assert [one.goal for one in together.choice] == [None]
+    assert together.choice[0].decisions == sum(one.decisions for one in analysis.choice) == simulated.height
+
+
+def test_the_choice_model_is_fitted_to_these_decisions(analysis, simulated):
+    part = simulated.filter(pl.col("goal") == "correctness")
+    expected = fit(decisions_from_columns(**{name: part[name].to_list() for name in COLUMNS}, verdicts=VERDICTS))
+    found = analysis.choice[0]
+    for model in ("claude", "gpt"):
+        assert found.inertia[model].estimate == pytest.approx(expected.inertia[model].estimate, abs=1e-3)
+    assert found.inertia["gpt"].estimate > found.inertia["claude"].estimate
+
+
+def test_conformity_can_be_estimated_by_model(simulated):
+    made = analyze(simulated, resamples=20, others=False, conformity="by model").to_json()
+    assert list(made["choice_model"]["conformity"]["within"]) == ["claude", "gpt"]
+
+
+def test_the_other_estimators_stand_beside(talk):
+    said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
+    made = analyze(pl.concat([talk(said, dilemma=name) for name in "xyz"]), resamples=20)
+    assert [one.estimator for one in made.others] == ["taste", "paper"]
+    assert made.others[0].inertia["a"].reason
+
+
+def test_where_all_agree_in_round_1_the_fit_says_that_inertia_cannot_be_told(talk):
+    tables = [talk({"a": [v], "b": [v]}, dilemma=f"{v}{k}") for v in ("NTA", "YTA", "ESH") for k in range(4)]
+    made = analyze(pl.concat(tables), resamples=20, others=False)
+    assert made.choice[0].inertia["a"].reason == "every deliberation ends in its first round"
+    assert made.to_json()["choice_model"]["inertia"]["a"]["estimate"] is None
+
+
+def test_without_a_valid_verdict_there_is_no_fit_but_all_else(talk):
+    made = analyze(talk({"a": [None, None], "b": [None, None]}), resamples=20, others=False)
+    assert "no decisions" in made.choice[0].not_computed
+    assert made.consensus.overall.without.value == 1
+    json.dumps(made.to_json(), allow_nan=False)
+
+
+def test_the_order_of_rows_changes_nothing(analysis, simulated):
+    shuffled = analyze(simulated.sample(fraction=1, shuffle=True, seed=1), resamples=50, others=False)
+    assert shuffled.to_json() == analysis.to_json()
+
+
+def test_agent_and_goal_may_be_missing(simulated):
+    made = analyze(simulated.filter(pl.col("goal") == "correctness").select(COLUMNS), resamples=20, others=False)
+    assert made.choice[0].goal is None
+    assert list(made.to_json()["choice_models"]) == ["all"]
+
+
+def problem(table: pl.DataFrame) -> str:
+    with pytest.raises(InputError) as raised:
+        analyze(table, resamples=20, others=False)
+    return str(raised.value)
+
+
+def test_an_agent_that_speaks_twice_in_a_round_is_refused_by_name(talk):
+    table = talk({"gpt#1": ["NTA"], "gpt#2": ["YTA"]}).drop("agent")
+    assert "round 1: agent gpt speaks more than once" in problem(table)
+
+
+def test_an_agent_with_two_models_is_refused(talk):
+    table = talk({"a": ["NTA", "NTA"], "b": ["YTA", "YTA"]}).with_columns(
+        model=pl.when((pl.col("agent") == "a") & (pl.col("round") == 2)).then(pl.lit("c")).otherwise("model")
+    )
+    assert "agent a has more than one model" in problem(table)
+
+
+def test_a_single_agent_is_no_deliberation(talk):
+    assert "one agent only" in problem(talk({"a": ["NTA"]}))
+
+
+def test_a_crowd_that_differs_between_rows_of_a_dilemma_is_refused(talk):
+    said = {"a": ["NTA"], "b": ["YTA"]}
+    table = pl.concat([talk(said, crowd="NTA"), talk(said, crowd="YTA", name="again")])
+    assert "dilemma d1: the crowd's verdict differs" in problem(table)
+
+
+def test_missing_columns_and_unknown_words_are_named(talk):
+    table = talk({"a": ["NTA"], "b": ["YTA"]})
+    assert "verdict: this column is missing" in problem(table.drop("verdict"))
+    assert "format: 'chat' is none of synchronous, round-robin" in problem(table.with_columns(format=pl.lit("chat")))
+    turns = table.with_columns(format=pl.lit("round-robin"))
+    assert "who spoke first is not known" in problem(turns)
+
+
+def test_when_every_deliberation_failed_there_is_nothing_to_measure(talk):
+    assert "a call failed in every deliberation" in problem(talk({"a": ["NTA"], "b": [None]}, failure="timeout: late"))
