@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["Peak", "Point", "Start", "climb", "polish"]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _STEPS = 60
 _HALVINGS = 12
@@ -24,8 +25,8 @@ _NEAR = 3.0
 
 _SHRINK = 3.0
 _SMALL = 0.03
-"""Logits. Until it is as small as this, a size shrinks to a third at most in one step: zero is a level place, which a
-step that goes too far would not leave again."""
+"""Logits. A size shrinks to a third at most in one step, since a step too far would land at zero, which is level and
+not left again. Once it is as small as this and would get smaller, it is held: as good as zero."""
 
 Start = list[Array]
 """For each block of dilemmas, latent effects [B, n] to start the search for their modes from."""
@@ -41,10 +42,15 @@ class Point:
     information: Array
     latent: Start
 
+    def free(self, sizes: Flags) -> Flags:
+        """Which parameters [P] may move: not the `sizes` that are held."""
+        held = sizes & (np.abs(self.parameters) < _SMALL) & (self.slope * np.sign(self.parameters) <= 0)
+        return np.asarray(~held)
+
 
 @dataclass(frozen=True)
 class Peak:
-    """Where the likelihood is largest, and the inverse of the observed information there."""
+    """Where the likelihood is largest, and the inverse of the observed information there, zero for what is held."""
 
     parameters: Array
     covariance: Array
@@ -53,19 +59,19 @@ class Peak:
     latent: Start
 
 
-def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, sizes: NDArray[np.bool_]) -> Peak:
+def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, sizes: Flags) -> Peak:
     """Maximise the likelihood that `at` evaluates, from `parameters` [P]; `sizes` [P] says which measure a spread."""
     point = at(parameters, latent)
     correction = np.zeros_like(point.information)
     for _ in range(_STEPS):
-        step, gain = _ascent(point, correction)
+        step, gain = _ascent(point, point.free(sizes), correction)
         if converged := gain < _CONVERGED:
             break
         scale = min(1.0, _LARGEST_STEP / float(np.abs(step).max()), _shrinking(point.parameters[sizes], step[sizes]))
         for _ in range(_HALVINGS):
             reached = at(point.parameters + scale * step, point.latent)
             # Close to the maximum the sums' own error hides what is gained, but not that the slope gets flatter.
-            if reached.loglik >= point.loglik or _ascent(reached, correction)[1] < gain:
+            if reached.loglik >= point.loglik or _ascent(reached, reached.free(sizes), correction)[1] < gain:
                 break
             scale /= 2
         else:
@@ -73,23 +79,28 @@ def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start,
         if gain < _CLOSE:
             correction = correction + _secant(point, reached, correction)
         point = reached
-    parameters = point.parameters + step if converged else point.parameters
-    return _peak(point, parameters, converged)
+    return _peak(point, point.parameters + step if converged else point.parameters, point.free(sizes), converged)
 
 
-def polish(at: Callable[[Array, Start], Point], peak: Peak, latent: Start) -> Peak:
+def polish(at: Callable[[Array, Start], Point], peak: Peak, latent: Start, sizes: Flags) -> Peak:
     """One step more with sums over more points, which `at` evaluates; their curvature and log-likelihood are kept."""
     point = at(peak.parameters, latent)
-    step, _ = _ascent(point, np.zeros_like(point.information))
-    errors = np.sqrt(np.abs(np.diag(np.linalg.pinv(point.information, hermitian=True))))
-    near = bool(np.all(np.abs(step) <= _NEAR * errors))
-    return _peak(point, point.parameters + step if near else point.parameters, peak.converged)
+    free = point.free(sizes)
+    step, _ = _ascent(point, free, np.zeros_like(point.information))
+    near = np.all(np.abs(step) <= _NEAR * np.sqrt(np.abs(np.diag(_inverse(point, free)))))
+    scale = min(float(near), _shrinking(point.parameters[sizes], step[sizes]))
+    return _peak(point, point.parameters + scale * step, free, peak.converged)
 
 
-def _peak(point: Point, parameters: Array, converged: bool) -> Peak:
-    values = np.linalg.eigvalsh(point.information)
-    covariance = np.asarray(np.linalg.pinv(point.information, hermitian=True), np.float64)
-    return Peak(parameters, covariance, point.loglik, converged and bool(np.all(values > 0)), point.latent)
+def _peak(point: Point, parameters: Array, free: Flags, converged: bool) -> Peak:
+    values = np.linalg.eigvalsh(point.information[np.ix_(free, free)])
+    return Peak(parameters, _inverse(point, free), point.loglik, converged and bool(np.all(values > 0)), point.latent)
+
+
+def _inverse(point: Point, free: Flags) -> Array:
+    inverse = np.zeros_like(point.information)
+    inverse[np.ix_(free, free)] = np.linalg.pinv(point.information[np.ix_(free, free)], hermitian=True)
+    return inverse
 
 
 def _shrinking(sizes: Array, step: Array) -> float:
@@ -114,10 +125,11 @@ def _secant(point: Point, reached: Point, correction: Array) -> Array:
     return np.outer(left, left) / along
 
 
-def _ascent(point: Point, correction: Array) -> tuple[Array, float]:
+def _ascent(point: Point, free: Flags, correction: Array) -> tuple[Array, float]:
     """Newton's step, made to go upwards where the curvature does not let it; and its decrement."""
-    values, vectors = np.linalg.eigh(point.information + correction)
+    values, vectors = np.linalg.eigh((point.information + correction)[np.ix_(free, free)])
     floor = 1e-8 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
-    along = vectors.T @ point.slope
-    step = vectors @ (along / np.maximum(np.abs(values), floor))
+    along = vectors.T @ point.slope[free]
+    step = np.zeros_like(point.slope)
+    step[free] = vectors @ (along / np.maximum(np.abs(values), floor))
     return step, float(point.slope @ step)

@@ -89,7 +89,7 @@ def fit_random(told: Told) -> Fitted:
     peak = climb(marginal_likelihood(rows, spread, few, count), start, _laid_out(fit.latent, rows), sizes)
     if many is not few:
         rows = _rows(told, len(many[1]))
-        peak = polish(marginal_likelihood(rows, spread, many, count), peak, _laid_out(peak.latent, rows))
+        peak = polish(marginal_likelihood(rows, spread, many, count), peak, _laid_out(peak.latent, rows), sizes)
     return _spread(told, peak, spread)
 
 
@@ -99,17 +99,18 @@ def fit_taste(told: Told, models: int, near: Fitted) -> Fitted:
     width, count = told.design.basis.shape[1], len(told.kept)
     spreads, own = Spreads(near.spread, one_size(width)), np.array([0.5])
     few, many = fifth_degree(width), _product(width, 4)
+    outer = _outer(told.situations, width)
     rows = _rows(told, 1, models=models)
     loadings = taste_loadings(near.spread.loading(near.dilemma), spreads.taste.loading(own), models)
     fit = fit_jointly(rows, loadings, 0.0, near.coefficients, precision=1.0)
     start = np.concatenate([fit.coefficients, near.dilemma, own])
     sizes = np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes])
-    rows = _rows(told, len(few[1]) ** 2, models=models)
-    at = taste_likelihood(rows, spreads, (few, few), count)
+    rows = _rows(told, len(outer[1]) * len(few[1]), models=models)
+    at = taste_likelihood(rows, spreads, (outer, few), count)
     peak = climb(at, start, _laid_out(fit.latent, rows), sizes)
-    rows = _rows(told, len(few[1]) * len(many[1]), models=models)
-    at = taste_likelihood(rows, spreads, (few, many), count)
-    peak = polish(at, peak, _laid_out(peak.latent, rows))
+    rows = _rows(told, len(outer[1]) * len(many[1]), models=models)
+    at = taste_likelihood(rows, spreads, (outer, many), count)
+    peak = polish(at, peak, _laid_out(peak.latent, rows), sizes)
     return _spread(told, peak, near.spread)
 
 
@@ -119,6 +120,13 @@ def _rules(situations: Situations, width: int) -> tuple[Rule, Rule]:
     fine = _product(width, 5 if rows * 5**width <= _AFFORDABLE else 4)
     many = situations.counts.sum() >= _MANY * situations.dilemmas
     return (fifth_degree(width) if many else fine), fine
+
+
+def _outer(situations: Situations, width: int) -> Rule:
+    """Points for the dilemmas' effects where models have tastes, which leave them further from normal."""
+    few = fifth_degree(width)
+    more = _product(width, 3)
+    return more if len(situations.pattern) * len(more[1]) * len(few[1]) <= 2 * _AFFORDABLE else few
 
 
 def _product(width: int, points: int) -> Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, isfinite, log, nan, sqrt
+from math import exp, log, nan, sqrt
 
 import msgspec
 from scipy.special import ndtri
@@ -101,7 +101,7 @@ def untold(reason: str) -> Parameter:
 
 def size(estimate: float, se: float, level: float) -> Size:
     """With its interval at `level`, by the delta method for its logarithm."""
-    if not isfinite(se) or estimate <= 0 or se > estimate:
+    if not 0 < se <= estimate:
         return Size(estimate, se, (nan, nan), "not told from no spread at all: no interval")
     half = float(ndtri((1 + level) / 2)) * se / estimate
     return Size(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from overton.studies.deliberation.measures.analysis import Analysis, Contrast, Setting, Test
+from overton.studies.deliberation.measures.analysis import Analysis, Contrast, Setting, Significance
 from overton.studies.exhibits import Callout, Cell, Column, Table
 from overton.studies.numbers import Kind
 
@@ -58,7 +58,7 @@ def ordinal(position: int | None) -> str:
     return f"speaks {names.get(position, f'at place {position}')}"
 
 
-def p_value(test: Test) -> str:
+def p_value(test: Significance) -> str:
     """The p value corrected for the comparisons made together, and as it was where that differs."""
     if isnan(test.p):
         return "–"

@@ -36,12 +36,12 @@ __all__ = [
     "Parameter",
     "RoundSimilarity",
     "Setting",
+    "Significance",
     "Similarity",
     "SpeakerVerdicts",
     "Spread",
     "Steering",
     "Tally",
-    "Test",
     "ValueUse",
     "Values",
     "Verdicts",
@@ -61,7 +61,7 @@ class Setting(msgspec.Struct, frozen=True, order=True):
     agents: tuple[str, ...]
 
 
-class Test(msgspec.Struct, frozen=True):
+class Significance(msgspec.Struct, frozen=True):
     """A test of no difference, two-sided.
 
     `adjusted` is `p` corrected for the `of` comparisons made together (Holm 1979). Both are NaN where there is nothing
@@ -86,8 +86,8 @@ class Contrast(msgspec.Struct, frozen=True):
     first: Estimate
     second: Estimate
     difference: Estimate
-    unpaired: Test
-    paired: Test
+    unpaired: Significance
+    paired: Significance
 
 
 class Tally(msgspec.Struct, frozen=True):

@@ -94,9 +94,8 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
         def begun(measure: Callable[[Parts, Resampling], Made]) -> Future[Made]:
             return pool.submit(measure, parts, resampling)
 
-        values: list[Future[Any]] = (
-            [begun(one) for one in (measure_use, measure_similarity, measure_inheritance)] if _valued(parts) else []
-        )
+        asked = (measure_use, measure_similarity, measure_inheritance) if parts.talks.masks is not None else ()
+        values: list[Future[Any]] = [begun(one) for one in asked]
         consensus, changes, verdicts = begun(measure_consensus), begun(measure_changes), begun(measure_verdicts)
         archetypes, order = begun(measure_archetypes), begun(measure_order)
         steering, crowd = begun(measure_steering), begun(measure_crowd)
@@ -110,7 +109,3 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
             steering.result(),
             crowd.result(),
         )
-
-
-def _valued(parts: Parts) -> bool:
-    return parts.talks.masks is not None

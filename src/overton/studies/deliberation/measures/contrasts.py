@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
 from scipy.stats import mannwhitneyu, rankdata, wilcoxon
 
-from overton.studies.deliberation.measures.analysis import Contrast, Test
+from overton.studies.deliberation.measures.analysis import Contrast, Significance
 from overton.studies.deliberation.measures.rates import Counts, Resampling
 
 __all__ = [
@@ -61,7 +61,7 @@ class Pair(NamedTuple, Generic[Key]):
 def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[Key, Contrast]]:
     """Every pair's contrast, in their order, K of them for a pair of K; tests not yet corrected for their number."""
     keys: list[Key] = []
-    tests: list[tuple[tuple[str, str], Test, Test]] = []
+    tests: list[tuple[tuple[str, str], Significance, Significance]] = []
 
     def counts() -> Iterable[tuple[Counts, Counts]]:
         # As they come, so that not all pairs' dilemmas are in memory at once.
@@ -78,7 +78,7 @@ def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[K
     ]
 
 
-def _tests(pair: Pair[Key]) -> list[tuple[Test, Test]]:
+def _tests(pair: Pair[Key]) -> list[tuple[Significance, Significance]]:
     (first, first_n), (second, second_n) = pair.first, pair.second
     if pair.observed is None:
         wide = [side.reshape(len(side), -1) for side in (first, second)]
@@ -91,7 +91,7 @@ def _tests(pair: Pair[Key]) -> list[tuple[Test, Test]]:
         unpaired, paired = np.array([mann_whitney(*pair.observed)]), np.array([signed_rank(moved)])
         names = (MANN_WHITNEY, SIGNED_RANK)
     return [
-        (Test(names[0], p, p, 1), Test(names[1], q, q, 1))
+        (Significance(names[0], p, p, 1), Significance(names[1], q, q, 1))
         for p, q in zip(unpaired.tolist(), paired.tolist(), strict=True)
     ]
 
@@ -159,10 +159,12 @@ def corrected(pairs: Sequence[tuple[Key, Contrast]]) -> tuple[tuple[Key, Contras
     """The contrasts with both of their tests adjusted for all of them."""
     columns = []
     for field in ("unpaired", "paired"):
-        tests: list[Test] = [getattr(contrast, field) for _, contrast in pairs]
+        tests: list[Significance] = [getattr(contrast, field) for _, contrast in pairs]
         of = sum(test.p == test.p for test in tests)
         adjusted = holm(test.p for test in tests)
-        columns.append([Test(test.name, test.p, value, of) for test, value in zip(tests, adjusted, strict=True)])
+        columns.append(
+            [Significance(test.name, test.p, value, of) for test, value in zip(tests, adjusted, strict=True)]
+        )
     return tuple(
         (key, msgspec.structs.replace(contrast, unpaired=unpaired, paired=paired))
         for (key, contrast), unpaired, paired in zip(pairs, *columns, strict=True)

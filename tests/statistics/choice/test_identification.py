@@ -1,0 +1,198 @@
+"""A fit says what the data cannot tell, and estimates the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+import pytest
+
+from overton.errors import InputError
+from overton.statistics.choice import ALL_MODELS, ChoiceFit, Decisions, Parameter, decisions_from_columns, fit
+
+Simulated = Callable[..., Decisions]
+Columns = dict[str, list[Any]]
+SYNCHRONOUS = tuple(("synchronous", pair) for pair in ("AB", "BC", "AC"))
+
+
+def everything(found: ChoiceFit) -> Iterator[Parameter]:
+    yield from (*found.inertia.values(), *found.previous.values(), *found.within.values())
+    for of_model in found.preference.values():
+        yield from of_model.values()
+
+
+def check_numbers_or_reasons(found: ChoiceFit) -> None:
+    for one in everything(found):
+        assert isfinite(one.estimate) == (one.reason is None)
+        assert isfinite(one.se) == (one.reason is None)
+
+
+def untold(one: Parameter) -> str:
+    assert isnan(one.estimate)
+    assert isnan(one.se)
+    assert isnan(one.odds_ratio)
+    assert all(map(isnan, (*one.interval, *one.odds_ratio_interval)))
+    assert one.reason is not None
+    return one.reason
+
+
+@pytest.mark.parametrize("estimator", ["random", "paper", "taste"])
+def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, estimator: Any) -> None:
+    found = fit(simulated(1, 40, rounds=1), estimator=estimator)
+    assert {untold(one) for one in found.inertia.values()} == {"every deliberation ends in its first round"}
+    assert "earlier rounds" in untold(found.previous[ALL_MODELS])
+    assert found.within[ALL_MODELS].estimate > 0
+    assert found.converged
+    check_numbers_or_reasons(found)
+    assert found.names == [f"within.{ALL_MODELS}"]
+
+
+@pytest.mark.parametrize("estimator", ["random", "paper"])
+def test_where_all_speak_at_once_there_is_no_conformity_within(simulated: Simulated, estimator: Any) -> None:
+    found = fit(simulated(1, 60, design=SYNCHRONOUS), estimator=estimator)
+    assert "same round" in untold(found.within[ALL_MODELS])
+    assert found.previous[ALL_MODELS].reason is None
+    assert found.converged
+    check_numbers_or_reasons(found)
+
+
+@pytest.mark.parametrize("estimator", ["random", "paper"])
+def test_a_model_that_never_changes_has_no_finite_inertia(simulated: Simulated, estimator: Any) -> None:
+    found = fit(simulated(2, 60, inertia={"A": 60.0, "B": 1.42, "C": 1.19}), estimator=estimator)
+    assert "A never changed its verdict" in untold(found.inertia["A"])
+    assert found.inertia["B"].estimate == pytest.approx(1.42, abs=0.4)
+    assert found.converged
+    check_numbers_or_reasons(found)
+
+
+def test_leaving_it_out_is_the_limit_of_letting_it_grow(simulated: Simulated) -> None:
+    """The rest is what it would be with that model's decisions after round 1 not seen at all."""
+    decisions = simulated(2, 60, inertia={"A": 60.0, "B": 1.42, "C": 1.19})
+    settled = (decisions.model == 0) & (decisions.own_previous >= 0)
+    fields = {name: getattr(decisions, name) for name in decisions.__dataclass_fields__}
+    kept = {name: value[~settled] if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+    whole, part = fit(decisions), fit(Decisions(**kept))
+    assert "never decided with a verdict of its own" in untold(part.inertia["A"])
+    assert whole.inertia["B"].estimate == pytest.approx(part.inertia["B"].estimate, abs=1e-4)
+    assert whole.within[ALL_MODELS].se == pytest.approx(part.within[ALL_MODELS].se, rel=1e-3)
+
+
+def test_a_model_that_never_stays_has_none_either(simulated: Simulated) -> None:
+    found = fit(simulated(2, 60, inertia={"A": -60.0, "B": 1.42, "C": 1.19}))
+    assert "A never kept its verdict" in untold(found.inertia["A"])
+    assert found.inertia["C"].estimate == pytest.approx(1.19, abs=0.5)
+    check_numbers_or_reasons(found)
+
+
+def test_models_that_always_follow_have_no_finite_conformity(simulated: Simulated) -> None:
+    found = fit(simulated(2, 60, within=60.0))
+    assert "was followed in all" in untold(found.within[ALL_MODELS])
+    assert found.converged
+    check_numbers_or_reasons(found)
+
+
+def test_a_verdict_that_a_model_never_gives_is_left_out_for_it(simulated: Simulated) -> None:
+    never = {"A": (0.0, 1.6, 0.1, 0.0, -90.0), "B": (0.3, 1.1, 0.4, 0.0, -1.2), "C": (0.9, 1.2, 0.1, -0.6, -1.2)}
+    found = fit(simulated(3, 60, preference=never))
+    assert "A never gave this verdict" in untold(found.preference["A"]["INFO"])
+    assert found.preference["B"]["INFO"].reason is None
+    told = [one.estimate for one in found.preference["A"].values() if one.reason is None]
+    assert sum(told) == pytest.approx(0, abs=1e-9)
+    assert found.converged
+    check_numbers_or_reasons(found)
+
+
+def test_a_verdict_that_nobody_gives_is_no_alternative(simulated: Simulated) -> None:
+    never = dict.fromkeys("ABC", (0.0, 1.0, 0.2, 0.0, -90.0))
+    decisions = simulated(4, 60, preference=never)
+    fields = {name: getattr(decisions, name) for name in decisions.__dataclass_fields__}
+    wider = Decisions(
+        **fields
+        | {
+            "n_prev": np.pad(decisions.n_prev, ((0, 0), (0, 1))),
+            "n_within": np.pad(decisions.n_within, ((0, 0), (0, 1))),
+            "verdicts": (*decisions.verdicts, "INFO"),
+        }
+    )
+    found, without = fit(wider), fit(decisions)
+    assert "INFO" not in found.verdict_spreads
+    assert found.loglik == pytest.approx(without.loglik, abs=1e-6)
+    assert found.inertia["A"].estimate == pytest.approx(without.inertia["A"].estimate, abs=1e-6)
+    check_numbers_or_reasons(found)
+
+
+def test_a_model_without_decisions_is_named(table: Callable[..., Columns]) -> None:
+    columns = table(5, 40)
+    columns["verdict"] = [
+        None if model == "C" else verdict for model, verdict in zip(columns["model"], columns["verdict"], strict=True)
+    ]
+    found = fit(decisions_from_columns(**columns))
+    assert untold(found.inertia["C"]) == "C made no decision"
+    assert found.inertia["A"].reason is None
+    check_numbers_or_reasons(found)
+
+
+def test_conformity_by_model_names_the_model_that_had_nobody_to_hear(simulated: Simulated) -> None:
+    found = fit(simulated(6, 60, design=(("round-robin", "AB"), ("round-robin", "AC"))), conformity="by model")
+    assert "spoke at once, or first" in untold(found.within["A"])
+    assert found.within["B"].reason is None
+    assert found.previous["A"].reason is None
+
+
+def test_tastes_are_not_told_where_every_dilemma_is_discussed_once(simulated: Simulated) -> None:
+    decisions = simulated(7, 80, design=(("round-robin", "ABC"),))
+    found, random = fit(decisions, estimator="taste"), fit(decisions)
+    assert all("lasting taste looks like inertia" in untold(one) for one in found.inertia.values())
+    assert found.taste_spread is not None
+    assert isnan(found.taste_spread.estimate)
+    assert "once" in str(found.taste_spread.reason)
+    assert found.within == random.within
+    assert any("tastes" in warning for warning in found.warnings)
+
+
+def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Columns]) -> None:
+    columns = table(8, 60, design=(("synchronous", "AB"),))
+    agents = columns["model"]
+    found = fit(decisions_from_columns(**columns | {"agent": agents, "model": ["A"] * len(agents)}), estimator="taste")
+    assert found.inertia["A"].reason is None
+
+
+def test_one_dilemma_says_nothing_about_how_dilemmas_differ(simulated: Simulated) -> None:
+    found = fit(simulated(9, 1, design=(("synchronous", "AB"), ("round-robin", "BA"), ("round-robin", "AB")) * 20))
+    assert found.dilemma_spread is None
+    assert found.verdict_spreads == {}
+    assert any("one dilemma only" in warning for warning in found.warnings)
+    assert found.inertia["A"].reason is None
+
+
+def test_dilemmas_that_do_not_differ_have_no_spread_and_no_interval_for_it(simulated: Simulated) -> None:
+    found = fit(simulated(10, 40, spread=0.0, preference=dict.fromkeys("ABC", (0.5, 0.0, -0.5))))
+    assert found.dilemma_spread is not None
+    assert found.dilemma_spread.estimate < 0.25
+    assert found.inertia["A"].estimate == pytest.approx(1.98, abs=0.5)
+
+
+def test_a_model_of_one_verdict_only_says_nothing(simulated: Simulated) -> None:
+    stubborn = {"A": (0.0, 90.0, 0.0), "B": (0.3, 1.1, 0.4), "C": (0.9, 1.2, 0.1)}
+    found = fit(simulated(12, 40, preference=stubborn))
+    assert "no other verdict" in untold(found.preference["A"]["NTA"])
+    assert "A never changed" in untold(found.inertia["A"])
+    assert found.inertia["B"].reason is None
+    check_numbers_or_reasons(found)
+
+
+def test_no_decisions_are_refused(simulated: Simulated) -> None:
+    decisions = simulated(1, 1)
+    fields = {name: getattr(decisions, name) for name in decisions.__dataclass_fields__}
+    none = {name: value[:0] if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+    with pytest.raises(InputError, match="no decisions"):
+        fit(Decisions(**none))
+
+
+def test_very_few_decisions_give_numbers_or_reasons(table: Callable[..., Columns]) -> None:
+    for rows in range(1, 12):
+        columns = {name: values[:rows] for name, values in table(13, 3).items()}
+        for estimator in ("random", "paper", "taste"):
+            check_numbers_or_reasons(fit(decisions_from_columns(**columns), estimator=estimator))
