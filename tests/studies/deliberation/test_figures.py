@@ -55,7 +55,7 @@ def record(of: tuple[str, str, str, tuple[str, ...]], round_: int, place: int, s
 @pytest.fixture(scope="module")
 def records() -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
-    for dilemma in (f"d{number}" for number in range(24)):
+    for dilemma in (f"d{number}" for number in range(14)):
         for goal in ("correctness", "balanced"):
             for format_, order in SETTINGS:
                 said: list[dict[str, Any]] = []
@@ -231,7 +231,7 @@ def test_agreement_of_those_who_spoke_is_no_consensus_while_one_is_missing():
 
 def test_every_deliberation_is_there_once_and_can_be_asked_for_in_any_slice(records):
     shown = deliberation_table(records)
-    assert shown.size == records["deliberation"].n_unique() == 24 * 2 * 3
+    assert shown.size == records["deliberation"].n_unique() == 14 * 2 * 3
     whole = shown.answers(0, shown.size)
     assert [*shown.answers(0, 7), *shown.answers(7, shown.size + 5)] == whole
     assert shown.answers(shown.size, shown.size + 9) == []

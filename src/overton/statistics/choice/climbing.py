@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Peak", "Point", "Start", "climb", "polish"]
+__all__ = ["Peak", "Point", "Roles", "Start", "climb", "polish"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -20,8 +20,11 @@ _CLOSE = 1.0
 _CONVERGED = 1e-3
 """Newton's decrement: the square of the distance still to go in standard errors. That step is still taken."""
 
-_NEAR = 3.0
-"""Standard errors. Sums over more points should not move an estimate further than this."""
+_NEAR = 9.0
+"""A decrement. Sums over more points should not move the estimates by more than three standard errors."""
+
+_OF_COEFFICIENTS = 0.05
+"""The part that coefficients may have in a direction in which the likelihood is level."""
 
 _SHRINK = 3.0
 _SMALL = 0.03
@@ -30,6 +33,14 @@ not left again. Once it is as small as this and would get smaller, it is held: a
 
 Start = list[Array]
 """For each block of dilemmas, latent effects [B, n] to start the search for their modes from."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The first `coefficients` parameters are those of the regression; `sizes` [P] says which measure a spread."""
+
+    coefficients: int
+    sizes: Flags
 
 
 @dataclass(frozen=True)
@@ -50,18 +61,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Peak:
-    """Where the likelihood is largest, and the inverse of the observed information there, zero for what is held."""
+    """Where the likelihood is largest, and the inverse of the observed information there, zero for what is held.
+
+    `told` is False where the likelihood is level in some direction of the spreads, or cannot be told from level by
+    sums over so few points; the coefficients may be told all the same, and `converged` is about them.
+    """
 
     parameters: Array
     covariance: Array
     loglik: float
     converged: bool
+    told: bool
     latent: Start
 
 
-def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, sizes: Flags) -> Peak:
-    """Maximise the likelihood that `at` evaluates, from `parameters` [P]; `sizes` [P] says which measure a spread."""
-    point = at(parameters, latent)
+def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, roles: Roles) -> Peak:
+    """Maximise the likelihood that `at` evaluates, from `parameters` [P]."""
+    point, sizes = at(parameters, latent), roles.sizes
     correction = np.zeros_like(point.information)
     for _ in range(_STEPS):
         step, gain = _ascent(point, point.free(sizes), correction)
@@ -79,28 +95,26 @@ def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start,
         if gain < _CLOSE:
             correction = correction + _secant(point, reached, correction)
         point = reached
-    return _peak(point, point.parameters + step if converged else point.parameters, point.free(sizes), converged)
+    return _peak(point, point.parameters + step if converged else point.parameters, roles, converged)
 
 
-def polish(at: Callable[[Array, Start], Point], peak: Peak, latent: Start, sizes: Flags) -> Peak:
+def polish(at: Callable[[Array, Start], Point], peak: Peak, latent: Start, roles: Roles) -> Peak:
     """One step more with sums over more points, which `at` evaluates; their curvature and log-likelihood are kept."""
-    point = at(peak.parameters, latent)
-    free = point.free(sizes)
-    step, _ = _ascent(point, free, np.zeros_like(point.information))
-    near = np.all(np.abs(step) <= _NEAR * np.sqrt(np.abs(np.diag(_inverse(point, free)))))
-    scale = min(float(near), _shrinking(point.parameters[sizes], step[sizes]))
-    return _peak(point, point.parameters + scale * step, free, peak.converged)
+    point, sizes = at(peak.parameters, latent), roles.sizes
+    step, gain = _ascent(point, point.free(sizes), np.zeros_like(point.information))
+    scale = _shrinking(point.parameters[sizes], step[sizes]) if gain < _NEAR else 0.0
+    return _peak(point, point.parameters + scale * step, roles, peak.converged)
 
 
-def _peak(point: Point, parameters: Array, free: Flags, converged: bool) -> Peak:
-    values = np.linalg.eigvalsh(point.information[np.ix_(free, free)])
-    return Peak(parameters, _inverse(point, free), point.loglik, converged and bool(np.all(values > 0)), point.latent)
-
-
-def _inverse(point: Point, free: Flags) -> Array:
-    inverse = np.zeros_like(point.information)
-    inverse[np.ix_(free, free)] = np.linalg.pinv(point.information[np.ix_(free, free)], hermitian=True)
-    return inverse
+def _peak(point: Point, parameters: Array, roles: Roles, converged: bool) -> Peak:
+    free = np.flatnonzero(point.free(roles.sizes))
+    values, vectors = np.linalg.eigh(point.information[np.ix_(free, free)])
+    level = values <= 0
+    covariance = np.zeros_like(point.information)
+    covariance[np.ix_(free, free)] = vectors / np.maximum(np.abs(values), 1e-12) @ vectors.T
+    of_coefficients = np.sum(vectors[free < roles.coefficients][:, level] ** 2)
+    clear = converged and bool(of_coefficients < _OF_COEFFICIENTS)
+    return Peak(parameters, covariance, point.loglik, clear, not level.any(), point.latent)
 
 
 def _shrinking(sizes: Array, step: Array) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.choice.blocks import Block, blocks
-from overton.statistics.choice.climbing import Peak, Start, climb, polish
+from overton.statistics.choice.climbing import Peak, Roles, Start, climb, polish
 from overton.statistics.choice.design import Conformity, Design, design
 from overton.statistics.choice.identification import Told, fit_patterns
 from overton.statistics.choice.joint import JointFit, fit_jointly
@@ -46,6 +46,7 @@ class Fitted:
     """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
 
     `spread` says what the dilemmas' factors mean; it is None, and there are none, where effects are not random.
+    `told` is False where the factors are hardly told, see `Peak`.
     """
 
     kept: list[int]
@@ -56,6 +57,7 @@ class Fitted:
     covariance: Array
     loglik: float
     converged: bool
+    told: bool
 
 
 def fit_paper(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
@@ -84,12 +86,12 @@ def fit_random(told: Told) -> Fitted:
     few, many = _rules(told.situations, width)
     fit, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
     start = np.concatenate([fit.coefficients, factors])
-    sizes = np.concatenate([np.zeros(count, bool), spread.sizes])
+    roles = Roles(count, np.concatenate([np.zeros(count, bool), spread.sizes]))
     rows = _rows(told, len(few[1]))
-    peak = climb(marginal_likelihood(rows, spread, few, count), start, _laid_out(fit.latent, rows), sizes)
+    peak = climb(marginal_likelihood(rows, spread, few, count), start, _laid_out(fit.latent, rows), roles)
     if many is not few:
         rows = _rows(told, len(many[1]))
-        peak = polish(marginal_likelihood(rows, spread, many, count), peak, _laid_out(peak.latent, rows), sizes)
+        peak = polish(marginal_likelihood(rows, spread, many, count), peak, _laid_out(peak.latent, rows), roles)
     return _spread(told, peak, spread)
 
 
@@ -104,13 +106,13 @@ def fit_taste(told: Told, models: int, near: Fitted) -> Fitted:
     loadings = taste_loadings(near.spread.loading(near.dilemma), spreads.taste.loading(own), models)
     fit = fit_jointly(rows, loadings, 0.0, near.coefficients, precision=1.0)
     start = np.concatenate([fit.coefficients, near.dilemma, own])
-    sizes = np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes])
+    roles = Roles(count, np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes]))
     rows = _rows(told, len(outer[1]) * len(few[1]), models=models)
     at = taste_likelihood(rows, spreads, (outer, few), count)
-    peak = climb(at, start, _laid_out(fit.latent, rows), sizes)
+    peak = climb(at, start, _laid_out(fit.latent, rows), roles)
     rows = _rows(told, len(outer[1]) * len(many[1]), models=models)
     at = taste_likelihood(rows, spreads, (outer, many), count)
-    peak = polish(at, peak, _laid_out(peak.latent, rows), sizes)
+    peak = polish(at, peak, _laid_out(peak.latent, rows), roles)
     return _spread(told, peak, near.spread)
 
 
@@ -148,12 +150,12 @@ def _laid_out(latent: Start, rows: list[Block]) -> Start:
 def _spread(told: Told, peak: Peak, spread: Spread) -> Fitted:
     count = len(told.kept)
     beta, shared, own = np.split(peak.parameters, [count, count + len(spread)])
-    return Fitted(told.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged)
+    return Fitted(told.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.told)
 
 
 def _unspread(kept: list[int], fit: JointFit) -> Fitted:
     nothing = np.zeros(0)
-    return Fitted(kept, fit.coefficients, None, nothing, nothing, fit.covariance, fit.loglik, fit.converged)
+    return Fitted(kept, fit.coefficients, None, nothing, nothing, fit.covariance, fit.loglik, fit.converged, True)
 
 
 def _approximately(rows: list[Block], spread: Spread, start: Array) -> tuple[JointFit, Array]:

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 Estimator = Literal["random", "paper", "taste"]
 
 _ONCE = "each model decided afresh at most once on every dilemma, so that its lasting taste looks like inertia"
+_LEVEL = "the likelihood is about level in some of them, as it is with few dilemmas or rare verdicts"
 
 
 def fit(
@@ -65,6 +66,8 @@ def fit(
             fitted = fit_taste(told, len(decisions.models), fitted)
     if blurred:
         warnings.append(f"tastes for dilemmas are left out: {_ONCE}")
+    if not fitted.told:
+        warnings.append(f"spreads of effects have no intervals: {_LEVEL}")
     if not fitted.converged:
         warnings.append("the likelihood's maximum was not reached: do not trust these numbers")
     view = _View(decisions, told, made, fitted, level, _ONCE if blurred else None)
@@ -159,8 +162,7 @@ class _View:
         if not len(self.fitted.taste):
             reason = self.blurred or "the effects of dilemmas are not told either"
             return Size(np.nan, np.nan, (np.nan, np.nan), reason)
-        error = _root(self.fitted.covariance[-1, -1])
-        return size(abs(float(self.fitted.taste[0])), error, self.level)
+        return self._sized(abs(float(self.fitted.taste[0])), _root(self.fitted.covariance[-1, -1]))
 
     def _size(self, form: Array, root: Array) -> Size:
         """Root of trace(form L L'), with its error from those of the factors (delta method)."""
@@ -170,7 +172,12 @@ class _View:
         start = len(self.fitted.coefficients)
         part = slice(start, start + len(self.fitted.dilemma))
         error = _root(float(slopes @ self.fitted.covariance[part, part] @ slopes))
-        return size(sqrt(variance), error / (2 * sqrt(variance)), self.level)
+        return self._sized(sqrt(variance), error / (2 * sqrt(variance)))
+
+    def _sized(self, estimate: float, error: float) -> Size:
+        if not self.fitted.told:
+            return Size(estimate, np.nan, (np.nan, np.nan), _LEVEL)
+        return size(estimate, error, self.level)
 
     def _estimated(self) -> list[Column]:
         return [c for c in self.design.columns if c.kind != "preference" and self._reason(c) is None]
