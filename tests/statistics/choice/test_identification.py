@@ -153,10 +153,22 @@ def test_tastes_are_not_told_where_every_dilemma_is_discussed_once(simulated: Si
 
 
 def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Columns]) -> None:
-    columns = table(8, 60, design=(("synchronous", "AB"),))
-    agents = columns["model"]
-    found = fit(decisions_from_columns(**columns | {"agent": agents, "model": ["A"] * len(agents)}), estimator="taste")
+    columns = table(8, 40, design=(("synchronous", "ABC"),))
+    shared = ["A" if name == "B" else name for name in columns["model"]]
+    found = fit(decisions_from_columns(**columns | {"agent": columns["model"], "model": shared}), estimator="taste")
     assert found.inertia["A"].reason is None
+    assert found.taste_spread is not None
+    assert found.taste_spread.estimate >= 0
+
+
+def test_tastes_of_a_single_model_are_the_dilemmas_effects(table: Callable[..., Columns]) -> None:
+    columns = table(8, 40, design=(("synchronous", "AB"), ("round-robin", "BA")))
+    alone = {"agent": columns["model"], "model": ["A"] * len(columns["model"])}
+    decisions = decisions_from_columns(**columns | alone)
+    found, random = fit(decisions, estimator="taste"), fit(decisions)
+    assert found.taste_spread is not None
+    assert "there is one model" in str(found.taste_spread.reason)
+    assert found.inertia == random.inertia
 
 
 def test_one_dilemma_says_nothing_about_how_dilemmas_differ(simulated: Simulated) -> None:

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 Estimator = Literal["random", "paper", "taste"]
 
 _ONCE = "each model decided afresh at most once on every dilemma, so that its lasting taste looks like inertia"
+_ALONE = "there is one model, and its tastes are the effects of the dilemmas"
 _LEVEL = "the likelihood is about level in some of them, as it is with few dilemmas or rare verdicts"
 
 
@@ -54,7 +55,7 @@ def fit(
         raise InputError("there are no decisions to explain: no deliberation holds a valid verdict")
     told = what_is_told(decisions, conformity)
     warnings: list[str] = []
-    blurred = estimator == "taste" and not _afresh_twice(decisions)
+    untold_taste = _no_tastes(decisions) if estimator == "taste" else None
     if estimator == "paper":
         made, fitted = fit_paper(count_situations(decisions), len(decisions.models), conformity, penalty)
     else:
@@ -62,15 +63,15 @@ def fit(
         fitted = fit_alike(told) if (why := _alike(told.situations)) else fit_random(told)
         if why:
             warnings.append(f"effects of dilemmas are left out: {why}")
-        elif estimator == "taste" and not blurred:
+        elif estimator == "taste" and not untold_taste:
             fitted = fit_taste(told, len(decisions.models), fitted)
-    if blurred:
-        warnings.append(f"tastes for dilemmas are left out: {_ONCE}")
+    if untold_taste:
+        warnings.append(f"tastes for dilemmas are left out: {untold_taste}")
     if not fitted.told:
         warnings.append(f"spreads of effects have no intervals: {_LEVEL}")
     if not fitted.converged:
         warnings.append("the likelihood's maximum was not reached: do not trust these numbers")
-    view = _View(decisions, told, made, fitted, level, _ONCE if blurred else None)
+    view = _View(decisions, told, made, fitted, level, untold_taste)
     return ChoiceFit(
         estimator=estimator,
         conformity=conformity,
@@ -92,11 +93,16 @@ def fit(
     )
 
 
-def _afresh_twice(decisions: Decisions) -> bool:
-    """Whether some model decided twice on a dilemma without a verdict of its own to hold on to."""
+def _no_tastes(decisions: Decisions) -> str | None:
+    """Why nothing tells models' lasting tastes for dilemmas, if so.
+
+    It takes a model that decides twice on a dilemma without a verdict of its own to hold on to.
+    """
+    if len(np.unique(decisions.model)) < 2:
+        return _ALONE
     fresh = decisions.own_previous == NONE
     pairs = decisions.dilemma[fresh] * len(decisions.models) + decisions.model[fresh]
-    return bool(np.bincount(pairs, minlength=1).max() > 1)
+    return None if np.unique(pairs, return_counts=True)[1].max(initial=0) > 1 else _ONCE
 
 
 def _alike(situations: Situations) -> str | None:
@@ -116,7 +122,7 @@ class _View:
     design: Design
     fitted: Fitted
     level: float
-    blurred: str | None
+    untold_taste: str | None
 
     def by_model(self, kind: str) -> dict[str, Parameter]:
         return {name: self._one(Column(kind, number)) for number, name in enumerate(self.decisions.models)}
@@ -160,7 +166,7 @@ class _View:
 
     def taste_spread(self) -> Size:
         if not len(self.fitted.taste):
-            reason = self.blurred or "the effects of dilemmas are not told either"
+            reason = self.untold_taste or "the effects of dilemmas are not told either"
             return Size(np.nan, np.nan, (np.nan, np.nan), reason)
         return self._sized(abs(float(self.fitted.taste[0])), _root(self.fitted.covariance[-1, -1]))
 
@@ -192,8 +198,8 @@ class _View:
         return self.fitted.kept.index(at)
 
     def _reason(self, column: Column) -> str | None:
-        if self.blurred and column.kind == "inertia":
-            return self.blurred
+        if self.untold_taste == _ONCE and column.kind == "inertia":
+            return _ONCE
         (at,) = self.told.design.of(*column)
         return None if self.told.known[at] else why_not(self.decisions, column)
 

@@ -28,8 +28,7 @@ class Told:
     """Situations with the verdicts that can be excluded left out, and the design with its estimable part.
 
     `used` [M, K] says which model gave which verdict; `kept` are the design's columns to fit, `known` [P] which
-    coefficients are determined then; `start` is the fit of the kept columns that takes
-    all dilemmas for alike.
+    coefficients are determined then; `start` is the fit of the kept columns that takes all dilemmas for alike.
     """
 
     situations: Situations
