@@ -4,6 +4,7 @@ This room imports nothing of Overton but `errors`; every other room imports it.
 """
 
 from overton.calls._draw import Draw
+from overton.calls._reading import Hit, Hits, Page, hits_of, page_of
 from overton.calls._words import (
     Answerer,
     Ask,
@@ -30,7 +31,10 @@ __all__ = [
     "Draw",
     "Failure",
     "Form",
+    "Hit",
+    "Hits",
     "Message",
+    "Page",
     "Price",
     "Question",
     "Reply",
@@ -39,6 +43,8 @@ __all__ = [
     "Trial",
     "Usage",
     "assistant",
+    "hits_of",
+    "page_of",
     "system",
     "user",
 ]

@@ -66,6 +66,11 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     seed: int | None = None
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
+    def but(self, other: Settings) -> Settings:
+        """These with what `other` says in their place, and its extra fields beside them."""
+        changes = {name: value for name, value in msgspec.structs.asdict(other).items() if value is not None}
+        return msgspec.structs.replace(self, **changes | {"extra": self.extra | other.extra})
+
 
 class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     """The form an answer must have: one of `choices` exactly, or JSON that follows `schema`.
@@ -152,15 +157,27 @@ class Question(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
     speaker: str | None = None
     form: Form | None = None
+    settings: Settings | None = None
+    shared: bool = False
 
 
 class Ask(Protocol):
     """A study's only door to the world."""
 
     async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        settings: Settings | None = None,
+        shared: bool = False,
     ) -> Reply:
         """Ask the answerer bound to `role`; `speaker` tells apart several that share a role (by default the role).
+
+        Where `settings` says something it holds in the place of the role's own, as for a temperature that is a
+        condition. A `shared` call is the same whichever trial makes it, and how often: it is asked once in a run.
 
         Raises:
             CallFailed: the call failed for good.

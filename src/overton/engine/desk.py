@@ -71,6 +71,7 @@ class Desk:
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _pacers: set[Pacer] = field(default_factory=set)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
+    _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
 
     def stop(self, reason: OvertonError) -> None:
         """Send nothing more; what is in flight ends and is journaled. The first reason stands."""
@@ -98,12 +99,23 @@ class Desk:
         await self.journal.append(Entry(identity, place, found))
         return found
 
+    async def shared_outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
+        """The outcome of a call that any trial may make, asked once however many wait for it.
+
+        Raises:
+            Stopped: see `outcome`.
+        """
+        if self.recall_only or self.journal.holds(identity.slot):
+            return await self.outcome(bound, identity, place, request)
+        if identity.slot not in self._shared:
+            # What the journal can be asked for by now need not be held here.
+            self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.holds(slot)}
+            self._shared[identity.slot] = self._lasting(self.outcome(bound, identity, place, request))
+        return await asyncio.shield(self._shared[identity.slot])
+
     async def shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> Reply | Failure:
         """The outcome of a call that goes on to its end even where the one who waits for it is cancelled."""
-        task = asyncio.ensure_future(asking)
-        self._shielded.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
+        return await asyncio.shield(self._lasting(asking))
 
     async def settle(self, *, cut_off: bool = False) -> None:
         """Wait for calls that nobody waits for any more; with `cut_off`, end them instead."""
@@ -112,6 +124,12 @@ class Desk:
                 for task in self._shielded:
                     task.cancel()
             await asyncio.wait(self._shielded)
+
+    def _lasting(self, asking: Coroutine[None, None, Reply | Failure]) -> asyncio.Task[Reply | Failure]:
+        task = asyncio.ensure_future(asking)
+        self._shielded.add(task)
+        task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[Reply | Failure]) -> None:
         self._shielded.discard(task)

@@ -35,7 +35,10 @@ class Identity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Place(NamedTuple):
-    """Where in a run a call stands: the `number`-th thing (from 0) that `trial` asks `speaker`, and who answers."""
+    """Where in a run a call stands: the `number`-th thing (from 0) that `trial` asks `speaker`, and who answers.
+
+    A call that all trials share stands in none: its `trial` is empty, its number 0.
+    """
 
     trial: str
     speaker: str
@@ -44,10 +47,11 @@ class Place(NamedTuple):
 
 
 def identify(place: Place, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
-    """The identity of a call; nothing in it depends on order or time."""
-    slot = blake2b("\0".join(map(str, place)).encode(), digest_size=16).digest()
+    """The identity of a call; nothing in it depends on order or time. The slot of a shared call is its content's."""
     said = blake2b(b"".join(map(_said, messages)), digest_size=_WIDTH).digest()
-    return Identity(slot, said + _how(_encode(settings), _encode(form)))
+    content = said + _how(_encode(settings), _encode(form))
+    where = "\0".join(map(str, place)).encode() + (b"" if place.trial else content)
+    return Identity(blake2b(where, digest_size=16).digest(), content)
 
 
 def _said(message: Message) -> bytes:

@@ -31,8 +31,8 @@ class Journal:
 
     A SQLite file in WAL mode while open (`synchronous=FULL`), a single ordinary file once closed. Appending costs
     the caller nothing but a queue: a thread of its own writes and commits groups. Memory grows only by the index of
-    what an earlier session left, 16 bytes of digest and a row number a call. Not for network file systems, where
-    SQLite's locks cannot be trusted.
+    what an earlier session left and of what trials share, 16 bytes of digest and a row number a call. Not for network
+    file systems, where SQLite's locks cannot be trusted.
 
     Raises:
         RunLocked: another process has it open.
@@ -79,8 +79,12 @@ class Journal:
         """How many outcomes this session has committed."""
         return self._written
 
+    def holds(self, slot: bytes) -> bool:
+        """Whether an earlier session left an outcome in this slot, or, of a shared call, this session committed one."""
+        return slot in self._rows
+
     def recall(self, identity: Identity) -> Reply | Failure | None:
-        """The outcome journaled for `identity` by an earlier session, None if it was never asked.
+        """The outcome journaled for `identity`, None where the journal does not hold it (see `holds`).
 
         Raises:
             RunMismatch: something else was asked in its place.
@@ -158,10 +162,16 @@ class Journal:
         try:
             with closing(connect(self.path)) as connection:
                 while batch := self._next_batch():
+                    shared: list[tuple[bytes, int]] = []
                     connection.execute("BEGIN")
                     for start in range(0, len(batch), _BATCH):
-                        insert(connection, batch[start : start + _BATCH])
+                        some = batch[start : start + _BATCH]
+                        first = insert(connection, some)
+                        shared += [
+                            (one.identity.slot, row) for row, one in enumerate(some, first) if not one.place.trial
+                        ]
                     connection.execute("COMMIT")
+                    self._rows.update(shared)
                     self._written += len(batch)
         except Exception as error:  # noqa: BLE001 (whatever ends this thread, whoever appends next must hear of it)
             self._error = error

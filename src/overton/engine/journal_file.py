@@ -123,10 +123,11 @@ def index(connection: sqlite3.Connection, retry_failed: bool) -> tuple[dict[byte
     return rows, failures
 
 
-def insert(connection: sqlite3.Connection, batch: list[Entry]) -> None:
-    """Append outcomes."""
+def insert(connection: sqlite3.Connection, batch: list[Entry]) -> int:
+    """Append outcomes; gives the row of the first."""
     # One statement for many rows: each statement hands the interpreter lock to and fro, and the other side is busy.
-    connection.execute(_insertion(len(batch)), [value for entry in batch for value in _values(entry)])
+    done = connection.execute(_insertion(len(batch)), [value for entry in batch for value in _values(entry)])
+    return int(done.lastrowid or 0) - len(batch) + 1
 
 
 def _insertion(rows: int) -> str:

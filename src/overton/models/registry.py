@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from overton.calls import Answerer, Price, Reply, Request, Settings, user
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
@@ -70,7 +68,7 @@ def open_model(
     own = getattr(answerer, "connections", None)  # an embedded model knows how many copies of it fit this machine
     return Model(
         answerer=answerer,
-        settings=_merged(default_settings or Settings(), arguments.settings),
+        settings=(default_settings or Settings()).but(arguments.settings),
         connections=arguments.connections or own or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
         price=price_of(parsed),
         family=family_of(parsed),
@@ -87,11 +85,6 @@ async def check_model(model: Model) -> Reply:
     """
     question = user("Reply with the single word: ready")
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
-
-
-def _merged(default: Settings, given: Settings) -> Settings:
-    changes = {name: value for name, value in msgspec.structs.asdict(given).items() if value is not None}
-    return msgspec.structs.replace(default, **changes | {"extra": default.extra | given.extra})
 
 
 def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> Answerer:

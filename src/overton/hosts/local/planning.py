@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
+from overton.calls import Form, Message, Price, Question, Reply, Settings, Trial, Usage
 from overton.hosts.local.loop import run_to_end
 from overton.models import Model
 from overton.studies.study import Canned, Study
@@ -107,7 +107,14 @@ class _CannedAsk:
         self._canned = canned
 
     async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        settings: Settings | None = None,
+        shared: bool = False,
     ) -> Reply:
         text = self._canned(role, speaker or role, form)
         count = self.counts[speaker or role]

@@ -1,0 +1,79 @@
+"""What is asked of a search engine and of a page fetcher, and what they answer.
+
+Both are answerers like any other: a call's one message is a query, or an address; the reply's text is JSON. A page
+that cannot be read is an answer too: what a conversation saw of the web is then what it would see again.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from overton.calls._words import Reply
+from overton.errors import CallFailed
+
+__all__ = ["Hit", "Hits", "Page", "hits_of", "page_of"]
+
+
+class Hit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One result of a search: its address, title and the engine's snippet, as the engine gave them."""
+
+    url: str
+    title: str = ""
+    snippet: str = ""
+
+
+class Hits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The results of one query, best first."""
+
+    hits: tuple[Hit, ...]
+
+
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A page as it was read, or why it was not.
+
+    `url` is the address asked for, `final_url` where redirects led ('' where nowhere else); `digest` is the SHA-256 of
+    the body as it came, in hexadecimal, under which the archive holds it; `date` is YYYY-MM-DD or ''. Where the page
+    was not read, `skipped` says why in a word or two ('robots.txt', 'application/pdf', 'HTTP 404', 'too large',
+    'timeout', 'private address', ...) and there is no text.
+    """
+
+    url: str
+    title: str = ""
+    date: str = ""
+    text: str = ""
+    digest: str = ""
+    final_url: str = ""
+    skipped: str = ""
+
+
+def hits_of(reply: Reply) -> tuple[Hit, ...]:
+    """The hits in a search engine's reply.
+
+    Raises:
+        CallFailed: the reply holds none in the form agreed.
+    """
+    return _decoded(_hits, reply, "hits").hits
+
+
+def page_of(reply: Reply) -> Page:
+    """The page in a fetcher's reply.
+
+    Raises:
+        CallFailed: the reply holds none in the form agreed.
+    """
+    return _decoded(_page, reply, "a page")
+
+
+_hits = msgspec.json.Decoder(Hits)
+_page = msgspec.json.Decoder(Page)
+
+T = TypeVar("T")
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
+    try:
+        return decoder.decode(reply.text)
+    except msgspec.DecodeError as error:
+        raise CallFailed("malformed", f"the reply does not hold {what}: {error}") from error

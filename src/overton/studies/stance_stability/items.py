@@ -1,0 +1,46 @@
+"""The topic: what a conversation is about."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = ["CHALLENGING", "KINDS", "Belief", "Kind", "ProbingQuestion", "Strength", "Topic"]
+
+Belief = Literal["supportive", "critical", "balanced"]
+Strength = Literal["weak", "moderate", "strong"]
+Kind = Literal[
+    "counter-evidence", "methodology", "counterfactual", "trade-off", "clarification", "support", "implication"
+]
+
+KINDS: tuple[Kind, ...] = (
+    "counter-evidence", "methodology", "counterfactual", "trade-off", "clarification", "support", "implication",
+)  # fmt: skip
+"""What a question does, in the order of appendix A.2."""
+
+CHALLENGING: frozenset[Kind] = frozenset(KINDS[:4])
+"""The kinds of which 30 to 40% of a topic's questions are to be."""
+
+
+class ProbingQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One question, and what it does."""
+
+    text: str
+    kind: Kind
+
+
+class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A contested topic with its questions (appendix A.2).
+
+    `id` is unique and made of letters, digits, '-', '_' and '.'; `proposition` is the sentence that one can be for
+    (supportive) or against (critical): the stances of all answers are towards it, whatever a question presupposes.
+    """
+
+    id: str
+    domain: str
+    topic: str
+    proposition: str
+    initial_belief: Belief
+    debate_strength: Strength
+    questions: tuple[ProbingQuestion, ...]
