@@ -8,11 +8,11 @@ DOWN = UnavailableError("connection", "down")
 
 
 def two():
-    return addresses_of(Endpoint("m", "m", ("http://a:1/v1", "http://b:2/v1"), "KEY", Secret(None)), "/chat")
+    return addresses_of(Endpoint("m", "m", ("http://a:1/v1", "http://b:2/v1"), "KEY", Secret(None)), "/chat", {})
 
 
 def test_each_base_url_is_an_address_with_a_host_of_its_own():
-    assert [(str(a.url), a.target.host) for a in two()] == [
+    assert [(a.url.geturl(), a.target.host) for a in two()] == [
         ("http://a:1/v1/chat", "a:1"),
         ("http://b:2/v1/chat", "b:2"),
     ]

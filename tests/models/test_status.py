@@ -20,16 +20,16 @@ def fault(status, content=b"", **headers):
     ("headers", "seconds"),
     [
         ({}, None),
-        ({"Retry-After": "7"}, 7.0),
-        ({"Retry-After": "0.5"}, 0.5),
-        ({"Retry-After": "-3"}, 0.0),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "inf"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "Sun, 01 Mar 2026 12:00:30 GMT"}, 30.0),
-        ({"Retry-After": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
-        ({"Retry-After": "Sun, 01 Mar 2026 13:00:10 +0100"}, 10.0),
-        ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Sun, 01 Mar 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sun, 01 Mar 2026 13:00:10 +0100"}, 10.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
     ],
 )
 def test_the_endpoint_s_wish_to_wait_is_read(headers, seconds):
@@ -46,7 +46,7 @@ def test_faults_of_the_server_are_worth_asking_again(status):
 
 
 def test_a_rate_limit_carries_the_wish_to_wait():
-    error = fault(429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, **{"Retry-After": "3"})
+    error = fault(429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, **{"retry-after": "3"})
     assert isinstance(error, UnavailableError)
     assert (error.kind, error.retry_after, error.maybe_billed) == ("rate limit", 3.0, False)
 

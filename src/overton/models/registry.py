@@ -120,8 +120,7 @@ def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> Answerer:
 def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> Transport:
     from overton.models.http import Transport
 
-    connections = arguments.connections or _HTTP_CONNECTIONS
-    return Transport(endpoint, path, connections=connections, timeout=arguments.timeout, **options)
+    return Transport(endpoint, path, timeout=arguments.timeout, **options)
 
 
 def _inspect(spec: Spec, arguments: Arguments) -> Answerer:

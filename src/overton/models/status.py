@@ -177,7 +177,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    value = headers.get("Retry-After")
+    value = headers.get("retry-after")
     seconds = _seconds(value)
     return seconds if seconds is not None or value is None else _until(value, now)
 

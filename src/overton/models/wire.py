@@ -1,0 +1,207 @@
+"""One connection to an HTTP endpoint: a request out, its reply in, again and again.
+
+Our own, on httptools' parser, because this is the hot path of every run: a general client takes six times as long for
+a request (`benchmarks/engine.py`), more than all the rest of the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import NamedTuple, cast
+
+import httptools
+
+__all__ = ["BODY_LIMIT", "Dropped", "Garbled", "HttpReply", "TimedOut", "TooLarge", "Wire", "WireError"]
+
+BODY_LIMIT = 16 * 2**20
+"""Bytes that a reply's body may have, before and after decompression."""
+_HEAD_LIMIT = 2**20
+_RAW_LIMIT = 2 * BODY_LIMIT  # with chunks' sizes and trailers
+_COMPRESSIONS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 reads gzip and zlib headers alike
+
+
+class WireError(Exception):
+    """An exchange that gave no whole reply."""
+
+
+class Dropped(WireError):
+    """The connection ended before the reply began."""
+
+
+class Garbled(WireError):
+    """What came is not HTTP, or ended within the reply."""
+
+
+class TooLarge(WireError):
+    """The reply is larger than `BODY_LIMIT`."""
+
+
+class TimedOut(WireError):
+    """No whole reply in time."""
+
+
+class HttpReply(NamedTuple):
+    """A whole reply: its status, headers (names in lower case) and decompressed body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Wire(asyncio.Protocol):
+    """A connection that carries one exchange at a time. `usable` is False once it can carry no more."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._waiting: asyncio.Future[HttpReply] | None = None
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._parts: list[bytes] = []
+        self._begin()
+        self.usable = True
+
+    async def exchange(self, request: bytes, seconds: float) -> HttpReply:
+        """Send a request and give its whole reply, which has so many seconds to come.
+
+        Cut off, it closes the connection: this reply would be taken for the next one's.
+
+        Raises:
+            WireError: there is none; the connection is closed.
+        """
+        if self._transport is None or not self.usable:
+            raise Dropped("the connection is closed")
+        self._begin()
+        self._waiting = self._loop.create_future()
+        self._transport.write(request)
+        alarm = self._loop.call_later(seconds, self._fail, TimedOut())
+        try:
+            return await self._waiting
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+        finally:
+            alarm.cancel()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.usable = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport (also called by hand where a connection becomes secure)."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come."""
+        if self._waiting is None or self._waiting.done():
+            self.abort()  # nobody asked for it: whose reply it is cannot be told
+            return
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(error.__context__ if isinstance(error.__context__, TooLarge) else Garbled(str(error)))
+            return
+        if not self._waiting.done() and self._received > (_RAW_LIMIT if self._headed else _HEAD_LIMIT):
+            self._fail(TooLarge())
+
+    def eof_received(self) -> bool:
+        """Let the connection close."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End the exchange under way; a body of undeclared length is whole now."""
+        self.usable = False
+        if self._headed and self._open_ended and error is None:
+            self.on_message_complete()
+        elif self._received:
+            self._fail(Garbled("it ended early"))
+        else:
+            self._fail(Dropped("it was closed"))
+
+    # What the parser calls
+
+    def on_message_begin(self) -> None:
+        """A second reply to one request: its rest would be taken for the next one's."""
+        if self._waiting is not None and self._waiting.done():
+            self.abort()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header."""
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Refuse what declares itself too large; see whether the body's length is known."""
+        self._headed = self._parser.get_status_code() >= 200
+        for name, value in self._headers:
+            key = name.lower()
+            if key == b"content-length":
+                self._open_ended = False
+                if int(value) > BODY_LIMIT:
+                    raise TooLarge
+            elif key == b"transfer-encoding":
+                self._open_ended = False
+
+    def on_body(self, data: bytes) -> None:
+        """Keep a part of the body."""
+        self._size += len(data)
+        if self._size > BODY_LIMIT:
+            raise TooLarge
+        self._parts.append(data)
+
+    def on_message_complete(self) -> None:
+        """Hand over the reply. What comes before it ('100 Continue', '103 Early Hints') is no reply."""
+        if not self._headed:
+            self._headers = []
+            return
+        self._headed = False
+        if not self._parser.should_keep_alive():
+            self.usable = False
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers}
+        try:
+            body = _decompressed(b"".join(self._parts), headers)
+        except WireError as error:
+            self._fail(error)
+            return
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(HttpReply(self._parser.get_status_code(), headers, body))
+        if not self.usable and self._transport is not None:
+            self._transport.close()
+
+    def _begin(self) -> None:
+        self._headers, self._parts = [], []
+        self._size = self._received = 0
+        self._headed = False
+        self._open_ended = True
+
+    def _fail(self, error: WireError) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(error)
+        self.abort()
+
+
+def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
+    """The body as the server meant it. We ask for no compression, but some servers compress all the same."""
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding == "identity" or not body:
+        return body
+    if coding not in _COMPRESSIONS:
+        raise Garbled(f"its compression, {coding!r}, was not asked for")
+    try:
+        return _inflated(zlib.decompressobj(_COMPRESSIONS[coding]), body)
+    except zlib.error:
+        raise Garbled("its compressed body is broken") from None
+
+
+def _inflated(inflater: zlib._Decompress, body: bytes) -> bytes:
+    content = inflater.decompress(body, BODY_LIMIT + 1)
+    if len(content) > BODY_LIMIT:
+        raise TooLarge
+    if not inflater.eof:
+        raise Garbled("its compressed body ended early")
+    return content
