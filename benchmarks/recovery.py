@@ -9,27 +9,24 @@ the default (`random`: normal effects of dilemmas with an estimated spread). The
 from the truth on average, and how often the 95% intervals hold it: the default's between 93% and 97% of the time.
 
 A second design is sparse: two models at once, and one order each of a pair and of all three, so that a dilemma has
-about ten decisions. In a third, models have tastes of spread 0.5 for each dilemma, which `random` takes for inertia and
-`taste` does not.
+about 15 decisions. In a third, models have tastes of spread 0.5 for each dilemma, which `random` takes for inertia and
+`taste` does not; in a fourth they have none, and `taste` should find that.
 
 Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, beside AdamW in PyTorch on the model
-and penalty of `paper`, full batch, until its named parameters have settled there. PyTorch is asked for by that line
-only, which says so where it is missing; `pip install torch` gets it.
+and penalty of `paper`, full batch, until its named parameters have settled there. Only that line needs PyTorch
+(`pip install torch`), and says so where it is missing.
 """
 
 from __future__ import annotations
 
-import os
-
-# Each job is one process of one thread; a fit's small matrices gain nothing from more.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
+from multiprocessing import get_context
 from statistics import median
 from time import perf_counter
 
@@ -74,7 +71,9 @@ def main() -> None:
     options.add_argument("--datasets", type=int, default=1000)
     options.add_argument("--dilemmas", type=int, default=200)
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    options.add_argument("--taste-datasets", type=int, default=40, help="that estimator is slower; 0 leaves it out")
+    options.add_argument(
+        "--taste-datasets", type=int, default=100, help="for `taste`, which is slower; 0 leaves it out"
+    )
     options.add_argument("--sparse-datasets", type=int, default=200, help="of the sparse design; 0 leaves it out")
     options.add_argument("--repeats", type=int, default=5, help="fits whose median time is shown")
     options.add_argument("--no-times", action="store_true")
@@ -83,8 +82,10 @@ def main() -> None:
         (Experiment("published design", PUBLISHED, 0.0, ("paper", "random")), chosen.datasets),
         (Experiment("sparse design", SPARSE, 0.0, ("paper", "random")), chosen.sparse_datasets),
         (Experiment("published design with tastes", PUBLISHED, 0.5, ("random", "taste")), chosen.taste_datasets),
+        (Experiment("published design without tastes", PUBLISHED, 0.0, ("taste",)), chosen.taste_datasets // 4),
     ]
-    with ProcessPoolExecutor(chosen.jobs) as pool:
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for the jobs, which share the cores; this process has loaded it already
+    with ProcessPoolExecutor(chosen.jobs, get_context("spawn")) as pool:
         for experiment, datasets in experiments:
             if datasets:
                 recover(experiment, datasets, chosen.dilemmas, pool)

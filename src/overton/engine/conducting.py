@@ -15,9 +15,6 @@ from overton.errors import OvertonError, Stopped
 
 __all__ = ["Lane", "conduct_lanes", "rehearse"]
 
-_SPARE = 1.25
-"""Trials under way for each request allowed in flight: the spare ones have their next request ready."""
-
 
 @dataclass
 class Lane:
@@ -30,8 +27,12 @@ class Lane:
 
     @property
     def width(self) -> int:
-        """How many trials are under way at once."""
-        return int(max(bound.pacer.most for bound in self.bindings.values()) * _SPARE) + 1
+        """How many trials are under way at once: one for each request allowed in flight.
+
+        Spare ones, with their next request ready, would all send when a batch of replies has been dealt with, and so
+        keep replies coming in batches; without them sends spread out by themselves.
+        """
+        return max(bound.pacer.most for bound in self.bindings.values())
 
     @property
     def incomplete(self) -> list[str]:
