@@ -22,6 +22,7 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from urllib.parse import urlsplit
 
 from endpoint import endpoint
 
@@ -215,7 +216,7 @@ def unloaded(url: str, requests: int = 30) -> float:
     """The median latency in milliseconds of requests made one after the other on a bare socket."""
     request = b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"
     found = []
-    with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) as connection:
+    with socket.create_connection(("127.0.0.1", int(urlsplit(url).port or 80))) as connection:
         for _ in range(requests):
             begin = perf_counter()
             connection.sendall(request)
