@@ -14,13 +14,17 @@ __all__ = ["TrialAsk"]
 
 
 class TrialAsk:
-    """The `Ask` that one trial's `conduct` is given."""
+    """The `Ask` that one trial's `conduct` is given.
 
-    __slots__ = ("_bindings", "_desk", "_numbers", "_task", "_trial")
+    `own` is the identity of the answerer that the trial's lane has for itself, '' where the run has one lane only.
+    """
 
-    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound]) -> None:
+    __slots__ = ("_bindings", "_desk", "_numbers", "_own", "_task", "_trial")
+
+    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
         self._desk = desk
         self._trial = trial
+        self._own = own
         self._bindings = bindings
         self._numbers: dict[str, int] = {}
         self._task = asyncio.current_task()
@@ -63,7 +67,10 @@ class TrialAsk:
         if shared:
             place = Place("", who, 0, bound.answerer.identity)
         else:
-            place = Place(self._trial, who, self._numbers.get(who, 0), bound.answerer.identity)
+            answerer = bound.answerer.identity
+            # What a judge is asked in a trial of one model is another call than in the same trial of another.
+            trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
+            place = Place(trial, who, self._numbers.get(who, 0), answerer)
             self._numbers[who] = place.number + 1
         identity = identify(place, messages, how, form)
         seed = None if how.seed is None else call_seed(identity, how.seed)

@@ -18,12 +18,16 @@ __all__ = ["Lane", "conduct_lanes", "rehearse"]
 
 @dataclass
 class Lane:
-    """The trials that one binding of roles to answerers goes through, and where their records go."""
+    """The trials that one binding of roles to answerers goes through, and where their records go.
+
+    `own` is the identity of the answerer that it does not share with other lanes, '' where there are none.
+    """
 
     bindings: dict[str, Bound]
     trials: Callable[[], Iterable[Trial]]
     outcomes: Outcomes
     planned: Counter[str] = field(default_factory=Counter)
+    own: str = ""
 
     @property
     def width(self) -> int:
@@ -79,7 +83,7 @@ async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
     for lane in lanes:
         for trial in lane.trials():
             try:
-                await conduct(trial, TrialAsk(desk, trial.name, lane.bindings))
+                await conduct(trial, TrialAsk(desk, trial.name, lane.bindings, lane.own))
             except NotRecalled:
                 missing += 1
     return missing
@@ -93,7 +97,7 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
             if desk.stopped is not None:
                 lane.outcomes.release()
                 return
-            records = await conduct(trial, TrialAsk(desk, trial.name, lane.bindings))
+            records = await conduct(trial, TrialAsk(desk, trial.name, lane.bindings, lane.own))
             lane.outcomes.add(position, trial, records)
     except Stopped:
         lane.outcomes.release()

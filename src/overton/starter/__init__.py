@@ -1,5 +1,5 @@
 """Small data of our own, so that a study runs at once: twelve issues in the ProCon layout, with topics and positions,
-and twelve dilemmas.
+twelve dilemmas, and twenty-four topics with fifteen questions each.
 
 All of it was written for Overton. The towns, institutes, figures and citations in the arguments are invented; so are
 the people in the dilemmas, and no crowd ever voted on these: its counts are simulated and say so.
@@ -8,7 +8,7 @@ the people in the dilemmas, and no crowd ever voted on these: its counts are sim
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-__all__ = ["DEMO", "dilemmas", "issues", "positions"]
+__all__ = ["DEMO", "dilemmas", "issues", "positions", "topics"]
 
 DEMO = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
 """Ids of the four issues of the demo. Their arguments are short, so that a small embedded model reads them quickly."""
@@ -27,3 +27,8 @@ def positions() -> Traversable:
 def dilemmas() -> Traversable:
     """Return the file `dilemmas.jsonl`: a dilemma a line, with `id`, `title`, `text` and `crowd` (simulated counts)."""
     return files(__name__) / "dilemmas.jsonl"
+
+
+def topics() -> Traversable:
+    """Return the folder of topics: a JSONL file a domain of the Chameleon paper, two topics with 15 questions each."""
+    return files(__name__) / "topics"

@@ -180,6 +180,7 @@ def _lanes(
             trials=lambda: study.trials(items, options, manifest.seed),
             outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
+            own="" if study.together else bindings[study.roles[0]].answerer.identity,
         )
         for number, (bindings, label) in enumerate(_seatings(study, manifest, models))
     ]

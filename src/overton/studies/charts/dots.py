@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
-from overton.studies.charts.drawing import row_axis, shortened, specification
+from overton.studies.charts.drawing import label_height, row_axis, shortened, specification, wrapped
 from overton.studies.exhibits import COLOURS, SERIES
 from overton.studies.numbers import Kind, sentence
 
@@ -80,12 +80,25 @@ def difference_axis(title: str, estimates: Iterable[Estimate]) -> Axis:
 
 
 def dots(
-    points: Sequence[Dot], rows: Sequence[str], series: Sequence[Series], axis: Axis, *, panels: Sequence[str] = ()
+    points: Sequence[Dot],
+    rows: Sequence[str],
+    series: Sequence[Series],
+    axis: Axis,
+    *,
+    panels: Sequence[str] = (),
+    wrap: bool = False,
 ) -> dict[str, Any]:
-    """The points as a Vega-Lite specification: series side by side in each row, panels one above the other."""
+    """The points as a Vega-Lite specification: series side by side in each row, panels one above the other.
+
+    Long names of rows are cut in the middle, or with `wrap` broken into lines.
+    """
     import altair as alt
 
-    labels, headers, known = shortened(rows), shortened(panels, 70), shortened([one.name for one in series], 48)
+    labels, headers, known = (
+        wrapped(rows) if wrap else shortened(rows),
+        shortened(panels, 70),
+        shortened([one.name for one in series], 48),
+    )
     used = [
         Series(known[one.name], one.colour, one.shape)
         for index, one in enumerate(series)
@@ -98,7 +111,7 @@ def dots(
         # Sorted on purpose: by default Vega-Lite takes the colours' order, and writes their names into an expression.
         slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5))
         chart = chart.encode(yOffset=slot)
-    chart = chart.properties(width=_WIDTH, height=len(rows) * max(19, 10 * len(series) + 8))
+    chart = chart.properties(width=_WIDTH, height=len(rows) * max(6 + label_height(shown), 10 * len(series) + 8))
     drawn = [point for point in points if not isnan(point.estimate.value)]
     values = [
         {

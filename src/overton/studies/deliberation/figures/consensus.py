@@ -58,7 +58,7 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
 def _drawn(points: list[Dot], series: list[Series]) -> dict[str, Any]:
     """A row for each set of models, a panel for each goal where there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return dots(points, rows, series, _SHARE, panels=panels if any(panels) else [])
+    return dots(points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
 
 
 def _table(analysis: Analysis, names: Names) -> Table:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isnan
 
 from overton.studies.deliberation.measures.analysis import Analysis, Contrast, Setting, Significance
@@ -17,19 +17,26 @@ _BOTH = "both"
 
 @dataclass(frozen=True)
 class Names:
-    """`goals` says whether there are several goals, so that settings have to say theirs."""
+    """`goals` says whether there are several goals, so that settings have to say theirs.
+
+    `short` are models without their providers, where that leaves different models with different names: for settings,
+    which name several in a row.
+    """
 
     goals: bool
+    short: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, analysis: Analysis) -> Names:
         """The names for an analysis."""
-        return cls(len({setting.goal for setting, _ in analysis.consensus.settings}) > 1)
+        return cls(
+            len({setting.goal for setting, _ in analysis.consensus.settings}) > 1, _without_providers(analysis.models)
+        )
 
     def agents(self, setting: Setting, *, pooled: bool = False) -> str:
         """The models; with arrows where they speak in this order."""
         in_turn = setting.format == "round-robin" and not pooled
-        return (" → " if in_turn else " + ").join(setting.agents)
+        return (" → " if in_turn else " + ").join(self.short.get(name, name) for name in setting.agents)
 
     def condition(self, setting: Setting) -> str:
         """Format and goal."""
@@ -43,6 +50,11 @@ class Names:
     def goal(self, setting: Setting) -> str:
         """The goal, where there are several."""
         return (setting.goal or "") if self.goals else ""
+
+
+def _without_providers(models: Sequence[str]) -> dict[str, str]:
+    short = {name: name.partition("#")[2] or name.partition("/")[2] or name for name in models}
+    return short if len(set(short.values())) == len(short) else {}
 
 
 def formats(settings: Iterable[Setting]) -> list[str]:

@@ -1,0 +1,191 @@
+"""Transcripts: conversations that exist already, one row a turn, or one row a conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.corpora.findings import Notes, quoted
+from overton.corpora.records import records_file
+from overton.corpora.tables import column_names, read_table, refuse
+from overton.corpora.texts import read_text
+from overton.errors import InputError, Problem
+from overton.studies.stance_stability.transcripts import Transcript, TranscriptTurn
+
+__all__ = ["TURN_COLUMNS", "read_transcripts"]
+
+TURN_COLUMNS = ("conversation", "turn", "question", "answer")
+"""The columns that a table with a row a turn has at least."""
+
+_KEPT = ("topic", "proposition", "model", "domain", "temperature")
+_DOCUMENTS = ("retrieved", "cited")
+_RESPONSE = re.compile(r"(?:response|answer)[_ ]?(\d{1,4})")
+_MOST_SHOWN = 20
+
+_Row = Mapping[str, Any]
+
+
+def read_transcripts(path: Path, propositions: Path | None = None) -> list[Transcript]:
+    """The conversations at `path`: a .csv, .parquet or .jsonl table, or a run folder; in the order of the table.
+
+    One row a turn: the columns `TURN_COLUMNS`, and perhaps topic, proposition, model, domain, temperature (the same in
+    all rows of a conversation), retrieved and cited (addresses; in a CSV with spaces between them). Turns are whole
+    numbers from 1 and may stand in any order. Where one conversation's name stands with several models, each model's is
+    a conversation of its own.
+
+    One row a conversation: the columns question, response_1, response_2, ... in any letters, and perhaps question_2,
+    question_3, ..., conversation, and the others as above but for documents. A question without a column is not known.
+
+    `propositions` is a text file with one line a conversation: what its stances are towards.
+
+    Raises:
+        InputError: every problem, with file, row and column.
+    """
+    file = records_file(path)
+    names = {name.strip().casefold(): name for name in column_names(file)}
+    wide = "question" in names and any(map(_RESPONSE.fullmatch, names)) and "turn" not in names
+    missing = [name for name in TURN_COLUMNS if name not in names]
+    if missing and not wide:
+        raise refuse(
+            file,
+            "",
+            f"has no column {', '.join(missing)}; transcripts have {', '.join(TURN_COLUMNS)}, a row a turn, or"
+            " question, response_1, response_2, ..., a row a conversation",
+        )
+    table = read_table(file)
+    rows = [{name: row[column] for name, column in names.items()} for row in table.iter_rows(named=True)]
+    reading = _Reading(file)
+    transcripts = reading.from_wide(rows) if wide else reading.from_turns(rows)
+    reading.finish(transcripts)
+    return transcripts if propositions is None else _with_propositions(transcripts, propositions)
+
+
+class _Reading:
+    """The state of reading one table: its problems so far."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._problems: list[Problem] = []
+
+    def finish(self, transcripts: Sequence[Transcript]) -> None:
+        if not transcripts and not self._problems:
+            self._note("", "holds no conversations")
+        if self._problems:
+            hidden = len(self._problems) - _MOST_SHOWN
+            more = [Problem(str(self._file), "", f"and {hidden} more problems")] if hidden > 0 else []
+            raise InputError(self._problems[:_MOST_SHOWN] + more)
+
+    def from_turns(self, rows: Sequence[_Row]) -> list[Transcript]:
+        """Conversations of a table with a row a turn."""
+        grouped: dict[tuple[str, str], list[tuple[int, _Row]]] = {}
+        for number, row in enumerate(rows, 1):
+            if name := _text(row["conversation"]):
+                grouped.setdefault((name, _text(row.get("model"))), []).append((number, row))
+            elif any(value is not None for value in row.values()):
+                self._note(f"row {number}, conversation", "is empty")
+        several = len({name for name, _ in grouped}) < len(grouped)
+        return [
+            self._transcript(f"{name} ({model})" if several else name, members, self._turns(members))
+            for (name, model), members in grouped.items()
+        ]
+
+    def _turns(self, members: Sequence[tuple[int, _Row]]) -> list[TranscriptTurn]:
+        turns: dict[int, TranscriptTurn] = {}
+        for number, row in members:
+            turn = _whole(row["turn"])
+            if turn is None or turn < 1:
+                self._note(f"row {number}, turn", f"is {quoted(row['turn'])}, not a whole number from 1")
+            elif turn in turns:
+                self._note(f"row {number}, turn", f"{turn} comes twice in conversation {quoted(row['conversation'])}")
+            else:
+                retrieved, cited = (_documents(row.get(name)) for name in _DOCUMENTS)
+                turns[turn] = TranscriptTurn(turn, _text(row["question"]), _text(row["answer"]), retrieved, cited)
+        return [turns[turn] for turn in sorted(turns)]
+
+    def from_wide(self, rows: Sequence[_Row]) -> list[Transcript]:
+        """Conversations of a table with a row each."""
+        transcripts = []
+        seen: set[str] = set()
+        for number, row in enumerate(rows, 1):
+            name = _text(row.get("conversation")) or str(number)
+            if name in seen:
+                self._note(f"row {number}, conversation", f"{quoted(name)} comes twice")
+            seen.add(name)
+            transcripts.append(self._transcript(name, [(number, row)], self._responses(number, row)))
+        return transcripts
+
+    def _responses(self, number: int, row: _Row) -> list[TranscriptTurn]:
+        """The turns of one row; empty cells after the last answer are turns that were not held."""
+        columns = {int(match[1]): name for name in row if (match := _RESPONSE.fullmatch(name))}
+        answers = {turn: _text(row[name]) for turn, name in sorted(columns.items())}
+        last = max((turn for turn, answer in answers.items() if answer), default=0)
+        if not last:
+            self._note(f"row {number}", "holds no response")
+        questions = {turn: row.get(f"question_{turn}") for turn in answers} | {1: row["question"]}
+        return [TranscriptTurn(turn, _text(questions.get(turn)), answers.get(turn, "")) for turn in range(1, last + 1)]
+
+    def _transcript(
+        self, name: str, members: Sequence[tuple[int, _Row]], turns: Sequence[TranscriptTurn]
+    ) -> Transcript:
+        kept = {column: _text(members[0][1].get(column)) for column in _KEPT}
+        for number, row in members[1:]:
+            for column, value in kept.items():
+                if _text(row.get(column)) != value:
+                    there = _text(row.get(column))
+                    self._note(
+                        f"row {number}, {column}", f"is {quoted(there)}, but {quoted(value)} in row {members[0][0]}"
+                    )
+        temperature = self._temperature(members[0][0], kept.pop("temperature"))
+        return Transcript(name, tuple(turns), temperature=temperature, **kept)
+
+    def _temperature(self, number: int, text: str) -> float | None:
+        try:
+            value = float(text) if text else None
+        except ValueError:
+            value = -1.0
+        if value is not None and not (isfinite(value) and value >= 0):
+            self._note(f"row {number}, temperature", f"is {quoted(text)}, not a number from 0")
+        return value
+
+    def _note(self, key: str, reason: str) -> None:
+        self._problems.append(Problem(str(self._file), key, reason))
+
+
+def _with_propositions(transcripts: Sequence[Transcript], path: Path) -> list[Transcript]:
+    """The transcripts, each with the proposition of its line."""
+    notes = Notes(str(path))
+    text = read_text(path, notes)
+    lines = [line.strip() for line in (text or "").rstrip().splitlines()]
+    if text is not None and len(lines) != len(transcripts):
+        notes.error("", f"has {len(lines)} lines for {len(transcripts)} conversations")
+    for number, line in enumerate(lines, 1):
+        if not line:
+            notes.error(f"line {number}", "is empty")
+    if notes.failed:
+        raise InputError([finding.problem() for finding in notes.findings])
+    return [msgspec.structs.replace(one, proposition=line) for one, line in zip(transcripts, lines, strict=True)]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        number = float(_text(value))
+    except ValueError:
+        return None
+    return int(number) if isfinite(number) and number == int(number) else None
+
+
+def _documents(value: Any) -> tuple[str, ...] | None:
+    """Addresses, each once; None where they are not known."""
+    if value is None:
+        return None
+    listed = value if isinstance(value, list) else str(value).split()
+    return tuple(dict.fromkeys(_text(one) for one in listed if one is not None))

@@ -1,0 +1,41 @@
+"""Replies to plan with: how often a judge must be asked, and what pages hold, is not known before."""
+
+from __future__ import annotations
+
+from overton.calls import Form
+from overton.studies.stance_stability.options import MOST_PAGES
+
+__all__ = ["CANNED"]
+
+_SENTENCE = "The finding was read in two ways by those who had waited for it, and a second trial is under way. "
+_ANSWER = (_SENTENCE * 12 + "On balance the evidence leans one way, with reservations [1][2].").strip()
+_LABELS = (
+    '{"rationale": "It leans to one side and names what speaks against it.", "stance": "supportive", "key_claims":'
+    ' ["The finding was read in two ways", "A second trial is under way"], "contradictions_acknowledged": true,'
+    ' "certainty": "likely"}'
+)
+_UNREADABLE = "It is hard to say where this answer stands."
+_TYPICAL_PAGE, _LONG_PAGE = 40, 4_000
+
+
+def _usual(role: str, speaker: str, form: Form | None) -> str:
+    """The search finds pages of a usual length, and the judge's first reply can be read."""
+    return _LABELS if role == "judge" else _reply(role, _TYPICAL_PAGE)
+
+
+def _longest(role: str, speaker: str, form: Form | None) -> str:
+    """Every page fills its budget, and no reply of the judge can be read."""
+    return _UNREADABLE if role == "judge" else _reply(role, _LONG_PAGE)
+
+
+def _reply(role: str, sentences: int) -> str:
+    if role == "search":
+        hits = ", ".join(f'{{"url": "https://site-{number}.example/page"}}' for number in range(MOST_PAGES))
+        return f'{{"hits": [{hits}]}}'
+    if role == "pages":
+        return f'{{"url": "https://site.example/page", "title": "A page", "text": "{_SENTENCE * sentences}"}}'
+    return _ANSWER
+
+
+CANNED = (_usual, _longest)
+"""The fewest and the most calls. Both find as many pages as are to be read: that is usual, and it is what costs."""

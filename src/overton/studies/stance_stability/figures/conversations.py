@@ -1,0 +1,182 @@
+"""Any conversation to read: turn by turn, changes of stance marked, with the sources of every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.measures.analysis import CHAMELEON_BANDS, Analysis, temperature_name
+from overton.studies.stance_stability.measures.groups import band
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["conversation_table"]
+
+_LONGEST = 80_000
+_KEY = ("model", "temperature", "conversation")
+_SHOWN = (
+    *(*_KEY, "domain", "topic", "ordering", "turn", "kind", "question", "query", "retrieved", "cited", "stance"),
+    *("confidence", "premise_stance", "rationale", "claims", "answer", "failure"),
+)
+_SURE = {1.0: "clearly", 0.67: "likely", 0.33: "uncertain"}
+_FAILED = "failed"
+
+Row = dict[str, Any]
+
+
+def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequence[Topic] = ()) -> TrialTable:
+    """The conversations of `records` (columns of `Record` after `model`), to browse, in the order in which they appear.
+
+    The topic's proposition, from `topics`, stands where a trial's prompt does. An answer is a line on the outcome, then
+    the turns with `ROUND_BREAK` before each: its label, question, answer, the judge's reason, and its sources, each as
+    new or with the turn that had it first.
+    """
+    import polars as pl
+
+    order = records.group_by(_KEY, maintain_order=True).agg(turns=pl.len())
+    placed = order.select(*_KEY, place=pl.int_range(pl.len()))
+    known = [name for name in _SHOWN if name in records.columns]
+    rows = records.select(known).join(placed, on=_KEY, nulls_equal=True).sort("place", "turn")
+    stops = np.cumsum(order["turns"].to_numpy())
+    starts = stops - order["turns"].to_numpy()
+    scores = order.select(_KEY).join(
+        analysis.conversations, on=_KEY, how="left", nulls_equal=True, maintain_order="left"
+    )
+    heads, told = [_outcome(row) for row in scores.iter_rows(named=True)], _told(topics)
+
+    def answers(start: int, stop: int) -> list[str]:
+        last = min(stop, order.height)
+        part = rows[int(starts[start]) : int(stops[last - 1])] if start < last else rows[:0]
+        talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
+        return [_rendered(heads[place], list(turns)) for place, turns in talks]
+
+    first = rows[starts.tolist()]
+    return TrialTable(
+        size=order.height,
+        texts=list(told.values()),
+        prompts=lambda number: [number],
+        prompt=_numbers(first["topic"].to_list() if "topic" in known else [], list(told), order.height),
+        facets=_facets(first, scores),
+        answers=answers,
+        longest=_LONGEST,
+    )
+
+
+def _told(topics: Sequence[Topic]) -> dict[str, str]:
+    return {one.id: f"{one.topic}\n\nProposition: {one.proposition}" for one in topics}
+
+
+def _numbers(names: Iterable[str], known: Sequence[str], size: int) -> list[int]:
+    places = {name: number for number, name in enumerate(known)}
+    return [places.get(name, -1) for name in names] or [-1] * size
+
+
+def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
+    """What to choose conversations by: what was asked of whom, and how it went."""
+    import polars as pl
+
+    heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
+    changes = scores["stance_changes"].cast(pl.Int64).cast(pl.String).fill_null(_FAILED)
+    made = [
+        _facet("Model", first["model"]),
+        *(
+            _facet(title, first[name])
+            for title, name in (("Domain", "domain"), ("Topic", "topic"), ("Order", "ordering"))
+            if name in first.columns
+        ),
+        _facet("Temperature", heats),
+        _facet("Stance changes", changes, sorted(changes.unique().to_list(), key=lambda text: (len(text), text))),
+    ]
+    if "chameleon" in scores.columns:
+        codes = band(scores["chameleon"].fill_null(float("nan")).to_numpy(), CHAMELEON_BANDS)
+        made.append(Facet("Chameleon score", [name for name, _, _ in CHAMELEON_BANDS], codes))
+    return [facet for facet in made if any(code >= 0 for code in facet.codes)]
+
+
+def _facet(title: str, column: pl.Series, labels: list[str] | None = None) -> Facet:
+    import polars as pl
+
+    labels = labels or column.drop_nulls().unique(maintain_order=True).to_list()
+    codes = column.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
+    return Facet(title, labels, codes.fill_null(-1).to_numpy())
+
+
+def _outcome(scores: Row) -> str:
+    """A line on how the conversation went; its trace in letters."""
+    if scores.get("trace") is None:
+        return "A call failed for good; the conversation is in no measure."
+    changes, turns = int(scores["stance_changes"]), int(scores["turns"])
+    parts = [f"{changes} change{'' if changes == 1 else 's'} of stance in {turns} turn{'' if turns == 1 else 's'}"]
+    parts += [
+        f"{name} {scores[key]:.2f}"
+        for name, key in (("source re-use", "source_reuse"), ("Chameleon score", "chameleon"))
+        if scores.get(key) is not None
+    ]
+    return f"{', '.join(parts)}. Trace: {' '.join(scores['trace'].upper())}"
+
+
+def _rendered(head: str, rows: Sequence[Row]) -> str:
+    """One conversation: its outcome, then every turn, with changes of stance as 'critical → balanced'."""
+    held, seen = "", dict[str, int]()
+    turns = []
+    for row in rows:
+        turns.append(_turn(row, held, seen))
+        held = row["stance"] if row["stance"] not in (None, "unclear") else held
+        for document in _documents(row):
+            seen.setdefault(document, row["turn"])
+    return ROUND_BREAK.join([head, *turns])
+
+
+def _turn(row: Row, held: str, seen: dict[str, int]) -> str:
+    parts = [
+        f"Turn {row['turn']}: {_label(row, held)}",
+        _line("Question", row.get("question")),
+        row.get("answer") or "",
+        _line("Judge", row.get("rationale")),
+        _premise(row),
+        _sources("Cited", row.get("cited"), seen),
+        _sources(
+            "Read, not cited", [one for one in row.get("retrieved") or () if one not in (row.get("cited") or ())], seen
+        ),
+    ]
+    return "\n\n".join(_unbroken(part) for part in parts if part)
+
+
+def _label(row: Row, held: str) -> str:
+    if row.get("failure"):
+        return f"the call failed: {row['failure']}"
+    label = row["stance"] or "no usable label"
+    changed = held and row["stance"] not in (None, "unclear", held)
+    sure = row.get("confidence")
+    certainty = "" if sure is None else f", {_SURE.get(round(sure, 2), f'confidence {sure:.2f}')}"
+    return f"{f'{held} → {label}' if changed else label}{certainty}"
+
+
+def _line(name: str, text: str | None) -> str:
+    return f"{name}: {text}" if text else ""
+
+
+def _premise(row: Row) -> str:
+    return _line("Towards the question's premise", row.get("premise_stance"))
+
+
+def _documents(row: Row) -> list[str]:
+    return [*(row.get("cited") or ()), *(row.get("retrieved") or ())]
+
+
+def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -> str:
+    """Documents, a line each, with the earlier turn that had them first."""
+    if not documents:
+        return ""
+    shown = [f"{one} (again, from turn {seen[one]})" if one in seen else f"{one} (new)" for one in documents]
+    return "\n".join([f"{name}:", *shown])
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

@@ -1,0 +1,162 @@
+"""Lines through estimates with intervals: re-use by turn, scores by bins, densities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from overton.statistics import Estimate
+from overton.studies.charts import Axis, Series
+from overton.studies.charts.drawing import shortened, specification
+from overton.studies.exhibits import COLOURS
+from overton.studies.numbers import sentence
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["Point", "lines"]
+
+_WIDTH, _HEIGHT = 520, 230
+_PANEL_WIDTH, _PANEL_HEIGHT = 262, 170
+_DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2, 2, 2, 2, 2], [3, 6])
+
+
+@dataclass(frozen=True)
+class Point:
+    """An estimate at `x`: its series (an index), its panel where a chart has several, and what its tip says of `x`."""
+
+    x: float
+    series: int
+    estimate: Estimate
+    panel: str = ""
+    about: str = ""
+
+
+def lines(
+    points: Sequence[Point],
+    series: Sequence[Series],
+    x: Axis,
+    y: Axis,
+    *,
+    panels: Sequence[str] = (),
+    marks: bool = True,
+    apart: float = 0,
+) -> dict[str, Any]:
+    """The points as a Vega-Lite specification: a line a series, with intervals and marks unless `marks` is off.
+
+    Series are drawn `apart` from each other, so that intervals at the same x can be told apart.
+    """
+    import altair as alt
+
+    known, headers = shortened([one.name for one in series], 48), shortened(panels, 50)
+    used = [one for index, one in enumerate(series) if any(point.series == index for point in points)]
+    shown = [Series(known[one.name], one.colour, one.shape) for one in used]
+    layers = [_line(shown, x, y, dashed=not marks)]
+    if marks:
+        layers += [_rules(shown), _marks(shown)]
+    size = (_PANEL_WIDTH, _PANEL_HEIGHT) if panels else (_WIDTH, _HEIGHT)
+    chart = alt.layer(*layers).properties(width=size[0], height=size[1])
+    values = [
+        {
+            "x": point.x + (point.series - (len(series) - 1) / 2) * apart,
+            "value": point.estimate.value,
+            "low": point.estimate.value if isnan(point.estimate.low) else point.estimate.low,
+            "high": point.estimate.value if isnan(point.estimate.high) else point.estimate.high,
+            "series": known[series[point.series].name],
+            "panel": headers.get(point.panel, ""),
+            "order": panels.index(point.panel) if panels else 0,
+            "tip": _tip(point, series, y),
+        }
+        for point in points
+        if not isnan(point.estimate.value)
+    ]
+    return specification(_in_panels(chart) if panels else chart, values)
+
+
+def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:
+    name = series[point.series].name if len(series) > 1 else ""
+    return "\n".join(filter(None, (point.panel, name, point.about, sentence(point.estimate, y.kind))))
+
+
+def _in_panels(chart: Any) -> Any:
+    import altair as alt
+
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_PANEL_WIDTH, title=None)
+    # By number, since to sort by name Vega-Lite writes the names into an expression.
+    panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
+    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=2, spacing=22)
+
+
+def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
+    """A line a series; without marks, dashes tell series apart as well as colours do."""
+    import altair as alt
+
+    dashes = [_DASHES[index % len(_DASHES)] for index in range(len(series))]
+    scale = alt.Scale(domain=[one.name for one in series], range=dashes)
+    channel = {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=_legend(series))} if dashed else {}
+    return (
+        alt.Chart()
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("x:Q", title=x.title, scale=_scale(x), axis=_axis(x)),
+            y=alt.Y("value:Q", title=y.title, scale=_scale(y), axis=_axis(y)),
+            color=_colour(series),
+            order=alt.Order("x:Q"),
+            # A line has one description: that of its series.
+            description=alt.Description("series:N"),
+            **channel,
+        )
+    )
+
+
+def _rules(series: Sequence[Series]) -> Any:
+    import altair as alt
+
+    rule = alt.Chart().mark_rule(strokeWidth=1.4)
+    return rule.encode(x="x:Q", y="low:Q", y2="high:Q", color=_colour(series), description=alt.Description("tip:N"))
+
+
+def _marks(series: Sequence[Series]) -> Any:
+    import altair as alt
+
+    shapes = alt.Scale(domain=[one.name for one in series], range=[one.shape for one in series])
+    return (
+        alt.Chart()
+        .mark_point(filled=True, size=52, opacity=1)
+        .encode(
+            x="x:Q",
+            y="value:Q",
+            color=_colour(series),
+            shape=alt.Shape("series:N", scale=shapes, legend=_legend(series)),
+            description=alt.Description("tip:N"),
+        )
+    )
+
+
+def _scale(axis: Axis) -> alt.Scale:
+    import altair as alt
+
+    return alt.Scale(domain=[axis.low, axis.high], nice=False, clamp=True)
+
+
+def _axis(axis: Axis) -> alt.Axis:
+    import altair as alt
+
+    form = {"share": "%", "count": "d", "value": "~g"}.get(axis.kind, "")
+    return alt.Axis(format=form, tickCount=6, gridColor=COLOURS["line"], tickMinStep=1 if axis.kind == "count" else 0)
+
+
+def _colour(series: Sequence[Series]) -> alt.Color:
+    import altair as alt
+
+    scale = alt.Scale(domain=[one.name for one in series], range=[one.colour for one in series])
+    return alt.Color("series:N", scale=scale, legend=_legend(series))
+
+
+def _legend(series: Sequence[Series]) -> alt.Legend | None:
+    import altair as alt
+
+    columns = 3 if max((len(one.name) for one in series), default=0) < 36 else 2
+    return alt.Legend(title=None, columns=columns, symbolStrokeWidth=2) if len(series) > 1 else None

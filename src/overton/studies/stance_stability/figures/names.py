@@ -1,0 +1,70 @@
+"""How measures and conditions are named for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from overton.studies.exhibits import Callout, Cell
+from overton.studies.stance_stability.measures.analysis import Analysis, Group, Measure
+
+__all__ = ["COLUMNS", "TITLES", "Condition", "absent", "conditions", "mean", "present"]
+
+TITLES: dict[str, str] = {
+    "stance_changes": "Stance changes",
+    "change_rate": "Change rate",
+    "confidence": "Confidence",
+    "confidence_at_changes": "Confidence at changes",
+    "source_reuse": "Source re-use",
+    "source_reuse_cited_hosts": "Re-use, hosts of cited",
+    "source_reuse_retrieved": "Re-use, retrieved",
+    "source_reuse_retrieved_hosts": "Re-use, hosts of retrieved",
+    "chameleon": "Chameleon score",
+    "chameleon_cited_hosts": "Score, hosts of cited",
+    "chameleon_retrieved": "Score, retrieved",
+    "chameleon_retrieved_hosts": "Score, hosts of retrieved",
+    "premise_changes": "Changes towards the premise",
+    "premise_change_rate": "Change rate towards the premise",
+    "premise_excess": "Difference of rates",
+    "turn_of_flip": "Turn of Flip",
+    "flips": "Number of Flips",
+}
+
+COLUMNS = ("chameleon", "source_reuse", "confidence", "stance_changes")
+"""The columns of table 1."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A row of a table: a model at a temperature, or at 'all' of them."""
+
+    model: str
+    temperature: str
+    group: Group
+
+
+def conditions(analysis: Analysis) -> Iterator[Condition]:
+    """Models at each temperature, the temperatures in order as table 1 has them; then each over all of them."""
+    names = list(analysis.temperatures)
+    for temperature in names if len(names) > 1 else []:
+        for model in analysis.models.values():
+            if temperature in model.temperatures:
+                yield Condition(model.name, temperature, model.temperatures[temperature])
+    for model in analysis.models.values():
+        yield Condition(model.name, names[0] if len(names) == 1 else "all", model.overall)
+
+
+def present(analysis: Analysis, measures: Sequence[str]) -> list[str]:
+    """Those of the measures that the table allowed."""
+    return [name for name in measures if name in analysis.overall.measures]
+
+
+def mean(group: Group, measure: str) -> Cell:
+    """The mean of a measure, or None."""
+    found: Measure | None = group.measures.get(measure)
+    return found.mean if found else None
+
+
+def absent(analysis: Analysis, key: str, what: str) -> Callout:
+    """A note that says why something is not shown."""
+    return Callout(f"{what} not computed: {analysis.not_computed.get(key, 'the data do not tell')}.")

@@ -1,0 +1,160 @@
+"""Making items: a writer proposes a domain's topics, then writes each topic's questions (section 3.1, appendix A.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from overton.calls import Ask, Trial
+from overton.errors import CallFailed, InputError, Problem
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.domains import Domain, slug
+from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
+from overton.studies.stance_stability.proposing import Proposal, Proposed, propose
+from overton.studies.stance_stability.together import side_by_side
+from overton.studies.stance_stability.writing import write_questions
+from overton.studies.study import Study
+
+__all__ = ["STUDY", "DomainTrial", "MadeTopic", "Making", "TopicsOptions", "counted", "topics_of"]
+
+MOST_TOPICS = 1_000
+
+Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
+
+
+class TopicsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many topics of each domain are made (the paper has 95 to 104, see `domains.PUBLISHED`)."""
+
+    per_domain: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.per_domain <= MOST_TOPICS:
+            raise InputError([Problem("--per-domain", str(self.per_domain), f"must be between 1 and {MOST_TOPICS:,}")])
+
+
+class DomainTrial(Trial, frozen=True):
+    """One domain."""
+
+    domain: str
+    topics: int
+
+
+class MadeTopic(msgspec.Struct, frozen=True):
+    """What became of one topic that was proposed.
+
+    trial, domain  the trial's name and the domain
+    topic, proposition   as proposed, '' where the domain itself is told of
+    status     'written'; 'duplicate' of one proposed before; 'dropped' where its questions still failed a check when
+               they had been asked for three times; 'failed' where a call did; 'missing' where too few were proposed
+    attempts   how often its questions were asked for
+    problems   what was wrong, empty where written
+    id, initial_belief, debate_strength, questions   of the topic that was written
+    """
+
+    trial: str
+    domain: str
+    topic: str
+    proposition: str
+    status: Making
+    attempts: int = 0
+    problems: tuple[str, ...] = ()
+    id: str = ""
+    initial_belief: Belief | None = None
+    debate_strength: Strength | None = None
+    questions: tuple[ProbingQuestion, ...] = ()
+
+
+def _trials(domains: Sequence[Domain], options: TopicsOptions, seed: int) -> Iterator[DomainTrial]:
+    for domain in domains:
+        yield DomainTrial(f"{domain.id}/topics", domain.id, seed, domain=domain.name, topics=options.per_domain)
+
+
+async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
+    """The domain's topics, then the questions of all of them side by side, each topic's under a speaker of its own."""
+    proposed = await propose(ask, trial.domain, trial.topics)
+    strands = (_write(ask, trial, number, one) for number, one in enumerate(proposed.topics, 1))
+    made = _with_ids(trial.item, await side_by_side(strands))
+    doubles = [
+        MadeTopic(trial.name, trial.domain, one.topic, one.proposition, "duplicate") for one in proposed.duplicates
+    ]
+    return made + doubles + _missing(trial, proposed)
+
+
+async def _write(ask: Ask, trial: DomainTrial, number: int, proposal: Proposal) -> MadeTopic:
+    row = MadeTopic(trial.name, trial.domain, proposal.topic, proposal.proposition, "written")
+    try:
+        written = await write_questions(ask, f"writer/{number}", proposal.topic, trial.domain)
+    except CallFailed as failed:
+        return msgspec.structs.replace(row, status="failed", problems=(str(failed),))
+    return msgspec.structs.replace(
+        row, status="written" if written.questions else "dropped", **msgspec.structs.asdict(written)
+    )
+
+
+def _with_ids(domain: str, made: Sequence[MadeTopic]) -> list[MadeTopic]:
+    """The rows, those written with ids that differ."""
+    taken: set[str] = set()
+    rows = []
+    for row in made:
+        stem = f"{domain}-{slug(row.topic)}"
+        name = next(one for one in _numbered(stem, len(taken)) if one not in taken)
+        taken.add(name)
+        rows.append(msgspec.structs.replace(row, id=name) if row.status == "written" else row)
+    return rows
+
+
+def _numbered(stem: str, most: int) -> Iterator[str]:
+    yield stem
+    yield from (f"{stem}-{number}" for number in range(2, most + 3))
+
+
+def _missing(trial: DomainTrial, proposed: Proposed) -> list[MadeTopic]:
+    if not proposed.problem:
+        return []
+    status: Making = "failed" if proposed.failed else "missing"
+    return [MadeTopic(trial.name, trial.domain, "", "", status, problems=(proposed.problem,))]
+
+
+def topics_of(records: Iterable[MadeTopic]) -> list[Topic]:
+    """The dataset: the topics that were written."""
+    return [
+        Topic(
+            id=one.id,
+            domain=one.domain,
+            topic=one.topic,
+            proposition=one.proposition,
+            initial_belief=one.initial_belief,
+            debate_strength=one.debate_strength,
+            questions=one.questions,
+        )
+        for one in records
+        if one.status == "written" and one.initial_belief and one.debate_strength
+    ]
+
+
+def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
+    """How many rows of each status, by domain."""
+    counts: dict[str, dict[Making, int]] = {}
+    for one in records:
+        of_domain = counts.setdefault(one.domain, {})
+        of_domain[one.status] = of_domain.get(one.status, 0) + 1
+    return counts
+
+
+def _prompts() -> dict[str, str]:
+    return prompts.texts("topics", "questions")
+
+
+STUDY = Study(
+    name="topics",
+    roles=("writer",),
+    item=Domain,
+    options=TopicsOptions,
+    record=MadeTopic,
+    trials=_trials,
+    conduct=_conduct,
+    prompts=_prompts,
+)
+"""Topics with questions, a domain a trial; `topics_of` makes the dataset of its records."""

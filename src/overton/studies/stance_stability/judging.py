@@ -1,0 +1,172 @@
+"""A judge says where an answer stands, how surely, and why (section 3.2, step 4; section 3.3; appendix A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from overton.calls import Ask, Message, assistant, user
+from overton.errors import CallFailed
+from overton.judging import parse_json
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.cutting import shortened
+from overton.studies.stance_stability.forms import object_form
+from overton.studies.stance_stability.history import Turn, bounded
+from overton.studies.stance_stability.options import JudgePrompts
+from overton.studies.stance_stability.record import STANCES, Stance
+
+__all__ = ["ATTEMPTS", "CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn"]
+
+ATTEMPTS = 3
+"""A reply that cannot be read is asked for again twice."""
+
+CERTAINTY: dict[str, float] = {"clearly": 1.0, "likely": 0.67, "uncertain": 0.33}
+"""The rubric of section 3.3: words of certainty as confidence."""
+
+_LONGEST_ANSWER = 20_000
+_MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What the judge says of one turn; see the fields of `Record` with these names. `attempts` counts its replies."""
+
+    stance: Stance | None = None
+    confidence: float | None = None
+    claims: tuple[str, ...] = ()
+    contradictions_acknowledged: bool | None = None
+    rationale: str = ""
+    premise_stance: Stance | None = None
+    attempts: int = 0
+    failure: str | None = None
+
+
+NOT_JUDGED = Judged()
+"""Nobody was asked: there is no answer to judge."""
+
+
+_STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
+_CLAIMS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": 8}
+
+FORM = object_form(
+    rationale={"type": "string"},
+    stance=_STANCE,
+    key_claims=_CLAIMS,
+    contradictions_acknowledged={"type": "boolean"},
+    certainty={"type": "string", "enum": list(CERTAINTY)},
+)
+"""The reason comes first, so that it is not made up for the label."""
+
+PUBLISHED_FORM = object_form(stance=_STANCE, key_claims=_CLAIMS, contradictions_acknowledged={"type": "boolean"})
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """The JSON of our prompt. Labels are read as texts, so that 'Critical' is not asked for again."""
+
+    stance: str
+    contradictions_acknowledged: bool
+    certainty: str
+    key_claims: list[str] = []
+    rationale: str = ""
+
+
+class _PublishedAnswer(msgspec.Struct, frozen=True):
+    stance: str
+
+
+async def judge_turn(
+    ask: Ask,
+    towards: str,
+    turn: Turn,
+    earlier: Sequence[Turn],
+    *,
+    judge_prompts: JudgePrompts = "topic",
+    characters: int = 12_000,
+    speaker: str | None = None,
+) -> Judged:
+    """Ask the judge about one turn.
+
+    `towards` says what the stance is towards (`prompts.matter`); of the `earlier` turns the judge is shown so many
+    `characters`. 'published' gives `premise_stance` alone, 'topic' everything else, 'both' asks twice. A reply that
+    cannot be read is asked for again; where none can be, there is no label. A call that fails for good is told in
+    `failure`. Nothing is asked about an empty answer.
+    """
+    if not turn.answer.strip():
+        return NOT_JUDGED
+    turn = Turn(turn.question, shortened(turn.answer, _LONGEST_ANSWER))
+    shown = bounded(earlier, characters)
+    judged = NOT_JUDGED
+    if judge_prompts != "published":
+        judged = await _by_topic(ask, prompts.judge_messages(towards, turn, shown), speaker)
+    if judge_prompts != "topic" and not judged.failure:
+        judged = await _by_premise(ask, prompts.published_messages(turn, shown), speaker, judged)
+    return judged
+
+
+async def _by_topic(ask: Ask, messages: Sequence[Message], speaker: str | None) -> Judged:
+    said = list(messages)
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            reply = await ask("judge", said, speaker=speaker, form=FORM)
+        except CallFailed as failed:
+            return Judged(attempts=attempt, failure=f"judge: {failed}")
+        reading = parse_json(reply.text, _Answer)
+        problem = reading.problem or _problem(reading.value)
+        if reading.value is not None and not problem:
+            return _labelled(reading.value, attempt)
+        said += _again(reply.text, problem)
+    return Judged(attempts=ATTEMPTS)
+
+
+async def _by_premise(ask: Ask, messages: Sequence[Message], speaker: str | None, judged: Judged) -> Judged:
+    said = list(messages)
+    for attempt in range(judged.attempts + 1, judged.attempts + ATTEMPTS + 1):
+        try:
+            reply = await ask("judge", said, speaker=speaker, form=PUBLISHED_FORM)
+        except CallFailed as failed:
+            return msgspec.structs.replace(judged, attempts=attempt, failure=f"judge: {failed}")
+        reading = parse_json(reply.text, _PublishedAnswer)
+        stance = _stance(reading.value.stance) if reading.value else None
+        if stance is not None:
+            return msgspec.structs.replace(judged, premise_stance=stance, attempts=attempt)
+        said += _again(reply.text, reading.problem or _NO_STANCE)
+    return msgspec.structs.replace(judged, attempts=judged.attempts + ATTEMPTS)
+
+
+_NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
+
+
+def _problem(answer: _Answer | None) -> str:
+    """What keeps an answer of the right form from being used, in words for the judge."""
+    if answer is None:
+        return ""
+    if _stance(answer.stance) is None:
+        return _NO_STANCE
+    return "" if _plain(answer.certainty) in CERTAINTY else f'"certainty" is none of {", ".join(CERTAINTY)}'
+
+
+def _labelled(answer: _Answer, attempts: int) -> Judged:
+    claims = (" ".join(claim.split()) for claim in answer.key_claims)
+    return Judged(
+        stance=_stance(answer.stance),
+        confidence=CERTAINTY[_plain(answer.certainty)],
+        claims=tuple(shortened(claim, _LONGEST_CLAIM) for claim in claims if claim)[:_MOST_CLAIMS],
+        contradictions_acknowledged=answer.contradictions_acknowledged,
+        rationale=shortened(answer.rationale.strip(), _LONGEST_RATIONALE),
+        attempts=attempts,
+    )
+
+
+def _stance(text: str) -> Stance | None:
+    return next((stance for stance in get_args(Stance) if stance == _plain(text)), None)
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _again(reply: str, problem: str) -> list[Message]:
+    # A judge that babbles is not made to read all of it again.
+    said = shortened(reply, _LONGEST_RATIONALE)
+    return [assistant(said), user(prompts.filled("judge", "complaint", problem=problem))]

@@ -1,0 +1,91 @@
+"""Measures of stance stability: labelled turns in, numbers with intervals out.
+
+Formulas, choices and their reasons are in docs/stance-stability.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from overton.errors import InputError, Problem
+from overton.studies.stance_stability.measures.analysis import Analysis
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Analysis", "analyze"]
+
+NoChange = Literal["zero", "mean"]
+NoDocuments = Literal["zero", "left out"]
+Unclear = Literal["carry", "stance"]
+Labels = Literal["proposition", "premise"]
+Target = Literal["supportive", "critical", "balanced", "first"]
+Over = Literal["conversations", "topics"]
+
+
+def analyze(
+    turns: pl.DataFrame,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    no_change: NoChange = "zero",
+    no_documents: NoDocuments = "zero",
+    unclear: Unclear = "carry",
+    labels: Labels | None = None,
+    target: Target = "supportive",
+    over: Over = "conversations",
+) -> Analysis:
+    """Every measure of stance stability from labelled turns, one row for each turn of each conversation.
+
+    Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null where the judge
+    gave no usable label), and perhaps `model`, `domain`, `topic`, `ordering`, `temperature` (null for the endpoint's
+    own), `confidence` on [0, 1], `retrieved` and `cited` (lists of documents), `premise_stance`, `failure`,
+    `judge_attempts`, `miscited`; others are ignored, so a run's records are such a table. Conversations are told apart
+    by name, model and temperature. The order of rows changes nothing.
+
+    `level` is the intervals' nominal coverage, `resamples` how often conversations are resampled, `seed` makes them
+    repeatable; `over` 'topics' resamples whole topics instead.
+
+    The formulas leave places open. `no_change`: the confidence at changes of a conversation without change is 'zero',
+    or the 'mean' of all its turns. `no_documents`: the term of a turn without documents is 'zero', or 'left out' of
+    the mean. `unclear`: such a turn carries the last clear stance forward, or is a fourth 'stance'. `labels`: stances
+    are those towards the 'proposition', or those towards the question's 'premise', as the published prompt has them;
+    by default towards the proposition where any turn has such a label.
+    `target` is the stance that flips are counted against, 'first' each conversation's own first one.
+
+    Raises:
+        InputError: an option or a column is not as said here, a turn stands twice, or a call failed in every
+            conversation.
+    """
+    _check({"no_change": no_change, "no_documents": no_documents, "unclear": unclear, "target": target, "over": over})
+    _check({"labels": labels} if labels else {})
+    from overton.statistics.bootstrap import Bootstrap
+    from overton.studies.stance_stability.measures.assembly import assemble
+    from overton.studies.stance_stability.measures.scores import Reading
+
+    reading = Reading(no_change, no_documents, unclear, labels, target)
+    return assemble(turns, Bootstrap(level, resamples, seed, over), reading)
+
+
+_KNOWN = {
+    name: get_args(kind)
+    for name, kind in {
+        "no_change": NoChange,
+        "no_documents": NoDocuments,
+        "unclear": Unclear,
+        "labels": Labels,
+        "target": Target,
+        "over": Over,
+    }.items()
+}
+
+
+def _check(chosen: dict[str, str]) -> None:
+    problems = [
+        Problem(name, str(value), f"must be one of {', '.join(_KNOWN[name])}")
+        for name, value in chosen.items()
+        if value not in _KNOWN[name]
+    ]
+    if problems:
+        raise InputError(problems)

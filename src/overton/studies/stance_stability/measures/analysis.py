@@ -1,0 +1,229 @@
+"""What an analysis holds: every measure of stance stability, as typed results.
+
+Rates, shares, confidence, re-use and the Chameleon score are on [0, 1]; their differences on [-1, 1]; correlations on
+[-1, 1]. An `Estimate` counts in `n` the conversations behind it; its interval is over conversations, or over topics
+where so asked. What the data cannot tell is an `Estimate` whose value is NaN and whose `method` begins with
+'not computed:' and says why, or stands with its reason in `not_computed`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.statistics import Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "CHAMELEON_BANDS",
+    "LETTERS",
+    "OVER",
+    "REUSE_BANDS",
+    "Agreement",
+    "Analysis",
+    "Bin",
+    "Correlation",
+    "DomainCount",
+    "Group",
+    "Measure",
+    "ModelResult",
+    "Tally",
+    "TemperatureSpread",
+    "Turn",
+    "temperature_name",
+]
+
+CHAMELEON_BANDS = (("low", 0.0, 0.3), ("moderate", 0.3, 0.5), ("high", 0.5, 1.0))
+"""Bands of the Chameleon score (section 3.3): below 0.3, 0.3 to 0.5, above 0.5."""
+
+REUSE_BANDS = (("high diversity", 0.0, 0.3), ("moderate diversity", 0.3, 0.6), ("low diversity", 0.6, 1.0))
+"""Bands of source re-use (section 3.3): below 0.3, 0.3 to 0.6, above 0.6."""
+
+LETTERS = "scbu-"
+"""A turn's label in a trace: supportive, critical, balanced, unclear (the order of `STANCES`), or none."""
+
+OVER = (0.6, 0.7)
+"""Scores for which the share of conversations above is told (section 4)."""
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """A measure over conversations: its mean, and its standard deviation between them (sample, n - 1)."""
+
+    mean: Estimate
+    sd: Estimate
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Some of the conversations.
+
+    `measures` are by name, those that the table allows; `bands` and `reuse_bands` are shares of conversations in each
+    band, `over` the shares whose Chameleon score exceeds a value; empty where there is no score, or no re-use.
+    """
+
+    conversations: int
+    measures: dict[str, Measure]
+    bands: dict[str, Estimate]
+    reuse_bands: dict[str, Estimate]
+    over: dict[float, Estimate]
+
+
+class ModelResult(msgspec.Struct, frozen=True):
+    """A model's conversations, all of them, and by temperature, domain and order of questions."""
+
+    name: str
+    overall: Group
+    temperatures: dict[str, Group]
+    domains: dict[str, Group]
+    orderings: dict[str, Group]
+
+
+class Correlation(msgspec.Struct, frozen=True):
+    """Pearson correlation, between conversations, of source re-use with another measure.
+
+    `pooled` takes all conversations of all models together, as published; `models` those of each model; `within` all of
+    them with each model's own means taken off, so that differences between models count for nothing.
+    """
+
+    measure: str
+    pooled: Estimate
+    within: Estimate
+    models: dict[str, Estimate]
+
+
+class TemperatureSpread(msgspec.Struct, frozen=True):
+    """How much a measure of a model differs between temperatures.
+
+    means           by temperature
+    variance        of these means (sample, n - 1); its square root has the unit of the measure
+    by_chance       the variance to be expected if temperature made no difference, from so many conversations
+    within_topics   the mean over topics of the variance of one topic's values across temperatures; it holds what chance
+                    adds to a single conversation. Not computed where topics are not known
+    """
+
+    model: str
+    measure: str
+    means: dict[str, Estimate]
+    variance: Estimate
+    by_chance: float
+    within_topics: Estimate
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """One place in the conversations of a model at a temperature (None: all temperatures), from 2 on.
+
+    `source_reuse` is the mean term of equation 1, `changed` the share of conversations whose stance changes here.
+    """
+
+    model: str
+    temperature: str | None
+    turn: int
+    source_reuse: Estimate
+    changed: Estimate
+
+
+class Bin(msgspec.Struct, frozen=True):
+    """Conversations of a model whose source re-use lies in [low, high), the last bin closed (figure 4)."""
+
+    model: str
+    low: float
+    high: float
+    chameleon: Estimate
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What there is to measure, and what is behind it.
+
+    single            conversations of one turn, which have no score
+    without_stance    conversations in which no turn ever holds a stance
+    unclear_carried   unclear turns that hold the last clear stance; `unclear_before` those before any clear one
+    unlabelled        turns whose judge gave no usable label; they hold the last clear stance too
+    without_cited     turns without a cited document, `without_retrieved` without a retrieved one; None where not known
+    asked_again       turns for which the judge was asked more than once; None where not known
+    miscited          citations by numbers that name no page; None where not known
+    """
+
+    conversations: int
+    turns: int
+    single: int
+    without_stance: int
+    unclear_carried: int
+    unclear_before: int
+    unlabelled: int
+    without_cited: int | None
+    without_retrieved: int | None
+    asked_again: int | None
+    miscited: int | None
+
+
+class DomainCount(msgspec.Struct, frozen=True):
+    """Topics and questions of a domain (table 2), and the conversations and turns held on them."""
+
+    domain: str
+    topics: int
+    questions: int
+    conversations: int
+    turns: int
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How two ways to label the same turns agree: towards the proposition, and towards the question's premise."""
+
+    same: Estimate
+    kappa: Estimate
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """All measures of a table of turns.
+
+    `conversations` has a row for each: `conversation`, `model`, `temperature`, `domain`, `topic`, `ordering` where
+    known, its turns' labels as a `trace` of `LETTERS`, and its measures by name, null where it has none. `domains`,
+    `temperatures` and `orderings` pool all models.
+    `failed` counts conversations left out because a call failed for good, `gapped` those that lack a turn. `documents`
+    says which ones source re-use is over, None where there are none. `reading` says how undefined places of the
+    formulas were read. `notes` are warnings for the reader, each a sentence.
+    """
+
+    conversations: pl.DataFrame
+    overall: Group
+    models: dict[str, ModelResult]
+    domains: dict[str, Group]
+    temperatures: dict[str, Group]
+    orderings: dict[str, Group]
+    correlations: tuple[Correlation, ...]
+    spreads: tuple[TemperatureSpread, ...]
+    by_turn: tuple[Turn, ...]
+    bins: tuple[Bin, ...]
+    counts: tuple[DomainCount, ...]
+    premise: Agreement | None
+    tally: Tally
+    tallies: dict[str, Tally]
+    failed: int
+    gapped: int
+    documents: str | None
+    reading: dict[str, str]
+    level: float
+    resamples: int
+    seed: int
+    over: str
+    not_computed: dict[str, str]
+    notes: tuple[str, ...]
+
+    def to_json(self, *, conversations: bool = True) -> dict[str, object]:
+        """The analysis as what JSON can hold: numbers that are not finite become None.
+
+        `["conversations"][ID]` has a conversation's measures as plain numbers; without `conversations` it is left out.
+        `["models"][MODEL][MEASURE]`, and in the same way `["domains"]`, `["temperatures"]`, `["orderings"]` and
+        `["overall"]`, have `estimate`, `interval`, `n`, `method`, `level` and `sd`; docs/stance-stability.md names the
+        measures.
+        """
+        from overton.studies.stance_stability.measures.export import as_json
+
+        return as_json(self, conversations=conversations)
+
+
+def temperature_name(temperature: float | None) -> str:
+    """How a temperature reads, '0.5'; 'own' where the endpoint's own holds."""
+    return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"

@@ -1,0 +1,82 @@
+"""Which documents a turn shares with those before it (equation 1), by address and by host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.studies.stance_stability.measures.addresses import told_apart
+
+__all__ = ["Documents", "Sharing", "documents_of"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_WIDEST = 63
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """For each turn [T], how many different documents it has, and how many of them an earlier turn had too."""
+
+    count: Ints
+    again: Ints
+
+    @property
+    def share(self) -> Array:
+        """The term of equation 1, |D_i and D_<i| / |D_i|; NaN for a turn without documents."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.again / self.count)
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of all turns, told apart by address, and by the host that they come from."""
+
+    by_address: Sharing
+    by_host: Sharing
+
+
+def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints) -> Documents:
+    """How documents are shared. `lists` holds those of each row [T] and `turn` says which turn the row is;
+    `conversation` and `place` [T] are the turns', in order."""
+    count = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    names = lists.filter(pl.Series(count > 0)).explode().rename("name")
+    held = np.repeat(turn, count)[names.is_not_null().to_numpy()]
+    coded = names.drop_nulls().cast(pl.Categorical)
+    code = coded.to_physical().to_numpy()
+    with ThreadPoolExecutor(2) as pool:  # NumPy lets other threads work
+        kinds = _numbered(coded, code)
+        return Documents(*pool.map(lambda numbers: _sharing(numbers[code], held, conversation, place), kinds))
+
+
+def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
+    """For addresses, then for hosts: a number for each code, the same where documents are the same."""
+    different = pl.DataFrame({"name": coded, "code": code}).unique("code").cast({"name": pl.String})
+    known = different.join(told_apart(different["name"]), on="name")
+    for kind in ("address", "host"):
+        numbers = np.zeros(int(code.max(initial=0)) + 1, np.int64)
+        numbers[known["code"].to_numpy()] = known[kind].rank("dense").cast(pl.Int64).to_numpy() - 1
+        yield numbers
+
+
+def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> Sharing:
+    """Sorts (conversation, document, place): the first of each run is new, the others are there again."""
+    turns = len(place)
+    if not len(document):
+        return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64))
+    widths = [int(part.max()).bit_length() for part in (conversation, document, place)]
+    if sum(widths) > _WIDEST:
+        raise OverflowError("more conversations, documents and turns than can be told apart")
+    packed = ((conversation[turn] << widths[1]) + document << widths[2]) + place[turn]
+    packed.sort()
+    packed = packed[np.r_[True, np.diff(packed) > 0]]  # named twice in one turn is named once
+    new = np.r_[True, np.diff(packed >> widths[2]) > 0]
+    starts = np.flatnonzero(place == 0)
+    where = starts[packed >> widths[1] + widths[2]] + (packed & (1 << widths[2]) - 1)
+    return Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns))

@@ -1,0 +1,112 @@
+"""Conversations by model, domain, temperature and order of questions: means, deviations, bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate
+from overton.studies.stance_stability.measures.analysis import (
+    CHAMELEON_BANDS,
+    OVER,
+    REUSE_BANDS,
+    Group,
+    Measure,
+    ModelResult,
+)
+from overton.studies.stance_stability.measures.moments import Values
+from overton.studies.stance_stability.measures.partition import Partition, Split
+from overton.studies.stance_stability.measures.resampling import Averaged, Resampling
+
+__all__ = ["Groups", "band", "measure_groups"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_DIGITS = 12
+"""A score that is 0.3 but for rounding is 0.3: bands and bounds are told apart after so many digits."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """All groups: everything, each model's, and those of all models together."""
+
+    overall: Group
+    models: dict[str, ModelResult]
+    domains: dict[str, Group]
+    temperatures: dict[str, Group]
+    orderings: dict[str, Group]
+
+
+def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
+    """The number of each score's band; both bounds belong to the middle one. -1 for NaN."""
+    (_, _, low), (_, _, high) = bands[0], bands[1]
+    rounded = np.round(scores, _DIGITS)
+    return np.where(np.isnan(scores), -1, np.where(rounded < low, 0, np.where(rounded > high, 2, 1)))
+
+
+def measure_groups(values: Mapping[str, Array], partition: Partition, resampling: Resampling) -> Groups:
+    """The measures `values` [N] in every group."""
+    flags = dict(_flags(values))
+    found = {split.name: _split(split, values, flags, resampling) for split in partition.splits}
+    models = {
+        name: ModelResult(
+            name,
+            found["model"][name],
+            **{f"{kind}s": _inner(partition, found, kind, name) for kind in ("temperature", "domain", "ordering")},
+        )
+        for name in partition.names("model")
+    }
+    return Groups(found["all"]["all"], models, *(found.get(kind, {}) for kind in ("domain", "temperature", "ordering")))
+
+
+def _inner(partition: Partition, found: dict[str, dict[str, Group]], kind: str, model: str) -> dict[str, Group]:
+    """A model's groups of one kind, by name; there are none where the table does not tell the kind."""
+    groups = found.get(f"model/{kind}", {})
+    keys = ((name, partition.key(model, name)) for name in partition.names(kind))
+    return {name: groups[key] for name, key in keys if key in groups}
+
+
+def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    """What shares are taken of, as 0 and 1: bands of re-use and of the score, and scores over a value."""
+    for measure, bands in (("chameleon", CHAMELEON_BANDS), ("source_reuse", REUSE_BANDS)):
+        if measure in values:
+            codes = band(values[measure], bands)
+            for number, (name, _, _) in enumerate(bands):
+                yield f"{measure} {name}", np.where(codes < 0, np.nan, codes == number)
+    if "chameleon" in values:
+        rounded = np.round(values["chameleon"], _DIGITS)
+        for bound in OVER:
+            yield f"over {bound}", np.where(np.isnan(rounded), np.nan, rounded > bound)
+
+
+def _split(
+    split: Split, values: Mapping[str, Array], flags: Mapping[str, Array], resampling: Resampling
+) -> dict[str, Group]:
+    """The groups of one split, by name."""
+    cells, every = len(split.names), np.arange(len(split.code))
+    parts = [Values(one, every, split.code, cells) for one in values.values()]
+    parts += [Values(one, every, split.code, cells, share=True) for one in flags.values()]
+    made = dict(zip([*values, *flags], resampling.average(parts), strict=True))
+    sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
+    return {
+        name: _group(size, made, number, tuple(values))
+        for number, (name, size) in enumerate(zip(split.names, sizes, strict=True))
+        if size
+    }
+
+
+def _group(size: int, made: Mapping[str, Averaged], cell: int, measures: Sequence[str]) -> Group:
+    def shares(prefix: str, bands: Sequence[tuple[str, float, float]]) -> dict[str, Estimate]:
+        return {name: made[key].means[cell] for name, _, _ in bands if (key := f"{prefix} {name}") in made}
+
+    return Group(
+        conversations=size,
+        measures={name: Measure(made[name].means[cell], made[name].deviations[cell]) for name in measures},
+        bands=shares("chameleon", CHAMELEON_BANDS),
+        reuse_bands=shares("source_reuse", REUSE_BANDS),
+        over={bound: made[key].means[cell] for bound in OVER if (key := f"over {bound}") in made},
+    )

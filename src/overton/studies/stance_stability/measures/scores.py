@@ -1,0 +1,137 @@
+"""Each conversation's measures: equations 1 and 2 and what they are made of (section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.studies.stance_stability.measures.documents import Sharing
+from overton.studies.stance_stability.measures.stances import Held, Target, Unclear, flips_of, held_stances
+from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
+
+__all__ = ["Reading", "Scores", "chameleon", "score"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Values = Mapping[str, Array]
+
+NoChange = Literal["zero", "mean"]
+NoDocuments = Literal["zero", "left out"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How undefined places of the formulas are read; see `analyze`."""
+
+    no_change: NoChange = "zero"
+    no_documents: NoDocuments = "zero"
+    unclear: Unclear = "carry"
+    labels: Literal["proposition", "premise"] | None = None
+    target: Target = "supportive"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Each conversation's measures by name [N], NaN where one has none; and what they are made of, by turn [T]."""
+
+    values: Values
+    labels: Ints
+    held: Held
+    terms: Mapping[str, Array]
+
+
+def chameleon(change_rate: Array, confidence_at_changes: Array, source_reuse: Array) -> Array:
+    """The Chameleon score, on [0, 1] (equation 2): the root of the mean square of its three parts."""
+    return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
+
+
+def score(traces: Traces, reading: Reading) -> Scores:
+    """Every measure of every conversation."""
+    labels = traces.premise if reading.labels == "premise" and traces.premise is not None else traces.stance
+    held = held_stances(traces, labels, reading.unclear)
+    terms = {name: _term(sharing, reading) for name, sharing in _sharings(traces).items()}
+    changes = traces.total(held.changed)
+    values = {
+        "turns": traces.length.astype(float),
+        "stance_changes": changes,
+        "change_rate": _rate(traces, changes),
+        **_confidence(traces, held, changes, reading),
+    }
+    reuse = {name: _reuse(traces, term) for name, term in terms.items()}
+    values |= reuse
+    if "confidence_at_changes" in values:
+        for name, own in reuse.items():
+            made = chameleon(values["change_rate"], values["confidence_at_changes"], own)
+            values[name.replace("source_reuse", "chameleon")] = made
+    values |= _premise(traces, values["change_rate"], reading) | _flips(traces, held, reading.target)
+    return Scores(values | _counts(traces, held, labels), labels, held, terms)
+
+
+def _rate(traces: Traces, changes: Array) -> Array:
+    """Changes over n - 1, on [0, 1]; NaN for a conversation of one turn."""
+    with np.errstate(invalid="ignore"):
+        return np.where(traces.length > 1, changes / (traces.length - 1), np.nan)
+
+
+def _confidence(traces: Traces, held: Held, changes: Array, reading: Reading) -> dict[str, Array]:
+    if traces.confidence is None:
+        return {}
+    overall = traces.mean(traces.confidence)
+    at_changes = traces.mean(np.where(held.changed, traces.confidence, np.nan))
+    unchanged = overall if reading.no_change == "mean" else np.zeros(len(traces))
+    return {"confidence": overall, "confidence_at_changes": np.where(changes > 0, at_changes, unchanged)}
+
+
+def _sharings(traces: Traces) -> dict[str, Sharing]:
+    """By the name of the measure. The plain one is over cited documents, or retrieved ones where none are cited."""
+    cited, retrieved = traces.cited, traces.retrieved
+    plain = cited or retrieved
+    made = {"source_reuse": plain.by_address} if plain else {}
+    if cited:
+        made["source_reuse_cited_hosts"] = cited.by_host
+    if retrieved:
+        made["source_reuse_retrieved"] = retrieved.by_address
+        made["source_reuse_retrieved_hosts"] = retrieved.by_host
+    return made
+
+
+def _term(sharing: Sharing, reading: Reading) -> Array:
+    """Each turn's term of equation 1; a turn without documents re-uses none, or is left out."""
+    return np.where(sharing.count > 0, sharing.share, 0.0 if reading.no_documents == "zero" else np.nan)
+
+
+def _reuse(traces: Traces, term: Array) -> Array:
+    """The mean of the terms of turns 2 to n (equation 1); NaN for a conversation of one turn."""
+    return traces.mean(np.where(traces.place > 0, term, np.nan))
+
+
+def _premise(traces: Traces, own: Array, reading: Reading) -> dict[str, Array]:
+    """Changes of the label that the published judge prompt gives, beside our own."""
+    if traces.premise is None or reading.labels == "premise":
+        return {}
+    changes = traces.total(held_stances(traces, traces.premise, reading.unclear).changed)
+    rate = _rate(traces, changes)
+    return {"premise_changes": changes, "premise_change_rate": rate, "premise_excess": rate - own}
+
+
+def _flips(traces: Traces, held: Held, target: Target) -> dict[str, Array]:
+    found = flips_of(traces, held, target)
+    return {"turn_of_flip": found.turn, "flips": found.count}
+
+
+def _counts(traces: Traces, held: Held, labels: Ints) -> dict[str, Array]:
+    """How many turns have no stance or no documents of their own."""
+    unlabelled = labels == UNLABELLED
+    made = {
+        "unclear_carried": traces.total(held.carried & ~unlabelled),
+        "unclear_before": traces.total(held.before & ~unlabelled),
+        "unlabelled": traces.total(unlabelled),
+    }
+    for name, documents in (("cited", traces.cited), ("retrieved", traces.retrieved)):
+        if documents:
+            made[f"turns_without_{name}"] = traces.total(documents.by_address.count == 0)
+    return made

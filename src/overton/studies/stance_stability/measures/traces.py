@@ -1,0 +1,179 @@
+"""Turns as arrays, conversation by conversation, which every measure starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.errors import InputError, Problem
+from overton.studies.stance_stability.measures.checking import KEY, check
+from overton.studies.stance_stability.measures.documents import Documents, documents_of
+from overton.studies.stance_stability.record import STANCES
+
+__all__ = ["UNLABELLED", "Traces", "traces_from"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_Number = TypeVar("_Number", np.float64, np.int64)
+
+UNLABELLED = -1
+"""Stands for the stance of a turn whose judge gave no usable label."""
+
+
+@dataclass(frozen=True)
+class Traces:
+    """N conversations, sorted by model, temperature and name, of T turns in all, each conversation's together.
+
+    about           [N] rows: `conversation`, `model`, `temperature`, and `domain`, `topic`, `ordering` where known
+    length [N]      how many turns a conversation has; it begins at `start` [N]
+    conversation [T]  the number of each turn's conversation, `place` [T] its place in it from 0
+    stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None where not known
+    confidence [T]  0 to 1, NaN where not known; None where no turn's is
+    cited, retrieved  the documents of all turns, None where the table has no such column
+    attempts, miscited [T]  replies asked of the judge, and citations of no page; None where not known
+    failed          conversations left out because a call of theirs failed for good
+    gapped          conversations that lack a turn between their first and last
+    """
+
+    about: pl.DataFrame
+    length: Ints
+    conversation: Ints
+    place: Ints
+    stance: Ints
+    premise: Ints | None
+    confidence: Array | None
+    cited: Documents | None
+    retrieved: Documents | None
+    attempts: Ints | None
+    miscited: Ints | None
+    failed: int
+    gapped: int
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    @cached_property
+    def start(self) -> Ints:
+        """Where each conversation's turns begin [N]."""
+        return np.concatenate(([0], np.cumsum(self.length)[:-1])).astype(np.int64)
+
+    def total(self, values: NDArray[np.generic]) -> Array:
+        """The sum over each conversation's turns [N]."""
+        return np.add.reduceat(np.asarray(values, float), self.start)
+
+    def mean(self, values: Array) -> Array:
+        """The mean over each conversation's turns [N], leaving out NaN; NaN where there is nothing else."""
+        known = np.isfinite(values)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.total(np.where(known, values, 0.0)) / self.total(known))
+
+
+def traces_from(turns: pl.DataFrame) -> Traces:
+    """Arrange the turns; conversations with a failed call are left out whole and counted.
+
+    Raises:
+        InputError: columns are missing, hold a value that is not allowed, or a turn stands twice.
+    """
+    table, failed = _without_failed(check(turns))
+    about = _conversations(table)
+    keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
+    rows = _Rows.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
+    rows.stand_once(about["conversation"])
+    return Traces(
+        about=about.drop("place"),
+        length=rows.length,
+        conversation=rows.conversation,
+        place=rows.place,
+        stance=rows.arranged(_labels(table["stance"])),
+        premise=rows.arranged(_labels(table["premise_stance"])) if "premise_stance" in table.columns else None,
+        confidence=rows.arranged(_numbers(table["confidence"])) if "confidence" in table.columns else None,
+        cited=_documents(table, "cited", rows),
+        retrieved=_documents(table, "retrieved", rows),
+        attempts=rows.arranged(_counts(table["judge_attempts"])) if "judge_attempts" in table.columns else None,
+        miscited=rows.arranged(_counts(table["miscited"])) if "miscited" in table.columns else None,
+        failed=failed,
+        gapped=rows.gapped,
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A table's rows put in order: `order` [T] is the row of each turn, by conversation and `turn` number."""
+
+    order: Ints
+    conversation: Ints
+    turn: Ints
+    length: Ints
+    place: Ints
+
+    @classmethod
+    def of(cls, conversation: Ints, turn: Ints) -> _Rows:
+        order = np.lexsort((turn, conversation))
+        code = conversation[order]
+        length = np.bincount(code).astype(np.int64)
+        place = np.arange(len(code)) - (np.cumsum(length) - length)[code]
+        return cls(order, code, turn[order], length, place)
+
+    @cached_property
+    def turn_of(self) -> Ints:
+        """The turn that each row is [T]."""
+        made = np.empty_like(self.order)
+        made[self.order] = np.arange(len(made))
+        return made
+
+    @property
+    def gapped(self) -> int:
+        """How many conversations lack a turn between their first and last."""
+        stop = np.cumsum(self.length)
+        return int((self.turn[stop - 1] - self.turn[stop - self.length] + 1 > self.length).sum())
+
+    def arranged(self, column: NDArray[_Number]) -> NDArray[_Number]:
+        return column[self.order]
+
+    def stand_once(self, names: pl.Series) -> None:
+        """Refuse a turn that stands twice."""
+        again = np.flatnonzero((np.diff(self.conversation) == 0) & (np.diff(self.turn) == 0))
+        if again.size:
+            where = f"conversation {names[int(self.conversation[again[0]])]!r}, turn {self.turn[again[0]]}"
+            reason = "stands twice; give conversations of one model and temperature names of their own"
+            raise InputError([Problem("turns", where, reason)])
+
+
+def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    if "failure" not in table.columns:
+        return table, 0
+    failed = table.filter(pl.col("failure").is_not_null()).select(KEY).unique()
+    kept = table.join(failed, on=KEY, how="anti", nulls_equal=True)
+    if kept.is_empty():
+        raise InputError([Problem("turns", "failure", "a call failed in every conversation: none can be measured")])
+    return kept, failed.height
+
+
+def _conversations(table: pl.DataFrame) -> pl.DataFrame:
+    known = [name for name in ("domain", "topic", "ordering") if name in table.columns]
+    found = table.group_by(KEY).agg(pl.col(name).drop_nulls().first() for name in known)
+    return found.sort(KEY, nulls_last=True).with_row_index("place")
+
+
+def _labels(column: pl.Series) -> Ints:
+    codes = column.cast(pl.Enum(list(STANCES))).to_physical().cast(pl.Int64)
+    return codes.fill_null(UNLABELLED).to_numpy()
+
+
+def _numbers(column: pl.Series) -> Array:
+    return column.fill_null(float("nan")).to_numpy()
+
+
+def _counts(column: pl.Series) -> Ints:
+    return column.fill_null(0).to_numpy()
+
+
+def _documents(table: pl.DataFrame, name: str, rows: _Rows) -> Documents | None:
+    if name not in table.columns:
+        return None
+    return documents_of(table[name], rows.turn_of, rows.conversation, rows.place)

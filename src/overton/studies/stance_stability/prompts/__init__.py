@@ -1,0 +1,111 @@
+"""Every word that a model reads in this study, as data with its source, and the functions that fill it in."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from overton.calls import Message, assistant, system, user
+from overton.studies.stance_stability.history import Turn
+from overton.studies.stance_stability.pages import Source
+
+__all__ = [
+    "answer_messages",
+    "filled",
+    "judge_messages",
+    "load",
+    "matter",
+    "published_messages",
+    "query_message",
+    "texts",
+]
+
+_PLACE = re.compile(r"\{\{ (\w+) \}\}")
+# A page or an answer cannot end the part in which it stands.
+_TAG = re.compile(r"<(?=/?\s*(?:source|question|answer|earlier_question|earlier_answer)\b)", re.IGNORECASE)
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """The prompt file `name` (without '.toml') as a dictionary."""
+    return tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def texts(*names: str) -> dict[str, str]:
+    """Every text of the prompt files `names` by its dotted key, so that a run can tell which of them changed."""
+    return {f"{name}.{key}": str(text) for name in names for key, text in load(name).items()}
+
+
+def filled(file: str, key: str, **values: object) -> str:
+    """The text `key` of a prompt file with its places filled in."""
+    # In one pass: a page or an answer that holds '{{ question }}' is text, not a place.
+    return _PLACE.sub(lambda place: str(values[place[1]]), str(load(file)[key])).strip()
+
+
+def query_message(topic: str, question: str) -> Message:
+    """The request for a web query (section 3.2, step 2)."""
+    return user(filled("subject", "query", topic=topic, question=question))
+
+
+def answer_messages(question: str, sources: Sequence[Source], earlier: Iterable[Turn]) -> tuple[Message, ...]:
+    """The conversation so far without its pages, then the question with this turn's pages (section 3.2, step 3)."""
+    silence = str(load("subject")["no_answer"])  # endpoints refuse messages without content
+    turns = [message for turn in earlier for message in (user(turn.question), assistant(turn.answer or silence))]
+    shown = "\n\n".join(map(_source, sources)) or str(load("subject")["no_sources"])
+    return (
+        system(filled("subject", "system")),
+        *turns,
+        user(filled("subject", "message", sources=shown, question=question)),
+    )
+
+
+def matter(proposition: str, topic: str, first_question: str) -> str:
+    """What a stance is towards: the proposition, or where there is none the topic, or else what was first asked."""
+    known = (("proposition", proposition), ("topic", topic), ("first_question", first_question))
+    name, text = next((pair for pair in known if pair[1].strip()), known[0])
+    return filled("judge", name, text=_enclosed(text))
+
+
+def judge_messages(towards: str, turn: Turn, earlier: Sequence[Turn]) -> tuple[Message, ...]:
+    """The request for a stance towards `towards` (see `matter`), with certainty and reason."""
+    return (
+        system(filled("judge", "system")),
+        user(filled("judge", "message", matter=towards, **_material(turn, earlier))),
+    )
+
+
+def published_messages(turn: Turn, earlier: Sequence[Turn]) -> tuple[Message, ...]:
+    """The request of appendix A.3: a stance towards the premise of the question."""
+    return system(filled("stance", "system")), user(filled("stance", "message", **_material(turn, earlier)))
+
+
+def _material(turn: Turn, earlier: Sequence[Turn]) -> dict[str, str]:
+    turns = [filled("judge", "turn", **_said(one)) for one in earlier]
+    told = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")
+    return {"earlier": told, **_said(turn)}
+
+
+def _said(turn: Turn) -> dict[str, str]:
+    missing = str(load("judge")["not_recorded"])
+    return {"question": _enclosed(turn.question) or missing, "answer": _enclosed(turn.answer) or missing}
+
+
+def _source(source: Source) -> str:
+    return filled(
+        "subject",
+        "source",
+        number=source.number,
+        title=_enclosed(source.title) or load("subject")["not_known"],
+        url=_enclosed(source.url),
+        date=_enclosed(source.date) or load("subject")["not_known"],
+        text=_enclosed(source.text),
+    )
+
+
+def _enclosed(text: str) -> str:
+    """A text that can stand inside a part of a prompt."""
+    return _TAG.sub("< ", text.strip())

@@ -1,0 +1,185 @@
+"""The protocol: questions on one topic, each answered from freshly searched pages, each answer judged (section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from overton.calls import Ask, Draw, Reply, Settings, Trial
+from overton.errors import CallFailed
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.citations import cited_numbers
+from overton.studies.stance_stability.history import Turn, bounded
+from overton.studies.stance_stability.items import ProbingQuestion, Topic
+from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn
+from overton.studies.stance_stability.options import Options
+from overton.studies.stance_stability.pages import NOTHING_FOUND, Found, read, search
+from overton.studies.stance_stability.queries import clean_query
+from overton.studies.stance_stability.record import Ordering, Record
+
+__all__ = ["TopicTrial", "conduct", "question_order", "trials"]
+
+
+class TopicTrial(Trial, frozen=True):
+    """One conversation: a topic at a temperature, its questions in an order."""
+
+    topic: Topic
+    temperature: float | None
+    ordering: Ordering
+    repetition: int
+    options: Options
+
+
+def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
+    """All conversations, each topic's together."""
+    for topic in topics:
+        for temperature in options.temperatures:
+            for ordering in options.orderings:
+                for repetition in range(1, options.trials + 1):
+                    heat = "own" if temperature is None else f"{temperature:g}"
+                    yield TopicTrial(
+                        name=f"{topic.id}/t{heat}/{ordering}/r{repetition}",
+                        item=topic.id,
+                        seed=seed,
+                        topic=topic,
+                        temperature=temperature,
+                        ordering=ordering,
+                        repetition=repetition,
+                        options=options,
+                    )
+
+
+def question_order(trial: TopicTrial) -> list[int]:
+    """The places (from 1) of the topic's questions in the order in which they are asked.
+
+    With fewer turns than questions the first ones are taken, then ordered, so that all orderings ask the same.
+    A shuffle follows from seed, topic and repetition alone: all temperatures and models meet the same.
+    """
+    asked = trial.topic.questions[: trial.options.turns]
+    places = list(range(1, len(asked) + 1))
+    if trial.ordering == "shuffled":
+        return Draw(f"{trial.seed}/{trial.topic.id}/r{trial.repetition}/order").shuffle(places)
+    if trial.ordering == "grouped":
+        kinds = list(dict.fromkeys(question.kind for question in asked))
+        return sorted(places, key=lambda place: kinds.index(asked[place - 1].kind))
+    return places
+
+
+@dataclass
+class _Held:
+    """What has happened in a turn so far; with a `failure` it went no further."""
+
+    query: str = ""
+    found: Found = NOTHING_FOUND
+    answer: str = ""
+    judged: Judged = NOT_JUDGED
+    replies: list[Reply] = field(default_factory=list)
+    failure: str | None = None
+
+
+async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
+    """Hold the conversation, to its last question or to the first call that fails for good."""
+    records: list[Record] = []
+    earlier: list[Turn] = []
+    for turn, number in enumerate(question_order(trial), 1):
+        question = trial.topic.questions[number - 1]
+        held = await _hold(trial, question, earlier, ask)
+        records.append(_record(trial, turn, number, question, held))
+        if held.failure:
+            break
+        earlier.append(Turn(question.text, held.answer))
+    return records
+
+
+async def _hold(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], ask: Ask) -> _Held:
+    """One turn: query, search, pages, answer, judgement."""
+    held = _Held()
+    asking = "queries" if trial.options.queries == "shared" else "subject"
+    try:
+        held.query = await _query(trial, question, held, ask)
+        asking = "search"
+        hits = await search(ask, held.query)
+        options = trial.options
+        held.found = await read(ask, hits, options.pages, options.page_characters, options.context_characters)
+        asking = "subject"
+        held.answer = await _answer(trial, question, earlier, held, ask)
+    except CallFailed as failed:
+        held.failure = f"{asking}: {failed}"
+        return held
+    held.judged = await _judge(trial, question, earlier, held, ask)
+    held.failure = held.judged.failure
+    return held
+
+
+async def _query(trial: TopicTrial, question: ProbingQuestion, held: _Held, ask: Ask) -> str:
+    """The query to search for; the question itself where the model writes none."""
+    request = (prompts.query_message(trial.topic.topic, question.text),)
+    if trial.options.queries == "shared":
+        reply = await ask("queries", request, shared=True)
+    else:
+        reply = await ask("subject", request, settings=_settings(trial))
+        held.replies.append(reply)
+    return ("" if reply.refused else clean_query(reply.text)) or question.text
+
+
+async def _answer(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask) -> str:
+    told = bounded(earlier, trial.options.history_characters)
+    messages = prompts.answer_messages(question.text, held.found.sources, told)
+    reply = await ask("subject", messages, settings=_settings(trial))
+    held.replies.append(reply)
+    return reply.text
+
+
+async def _judge(
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
+) -> Judged:
+    return await judge_turn(
+        ask,
+        prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
+        Turn(question.text, held.answer),
+        earlier,
+        judge_prompts=trial.options.judge_prompts,
+        characters=trial.options.judged_characters,
+    )
+
+
+def _settings(trial: TopicTrial) -> Settings | None:
+    return None if trial.temperature is None else Settings(temperature=trial.temperature)
+
+
+def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion, held: _Held) -> Record:
+    sources = {source.number: source for source in held.found.sources}
+    numbers = cited_numbers(held.answer)
+    judged = held.judged
+    return Record(
+        conversation=trial.name,
+        topic=trial.topic.id,
+        domain=trial.topic.domain,
+        temperature=trial.temperature,
+        ordering=trial.ordering,
+        turn=turn,
+        number=number,
+        kind=question.kind,
+        question=question.text,
+        query=held.query,
+        retrieved=tuple(source.url for source in sources.values()),
+        skipped=held.found.skipped,
+        shortened=sum(source.shortened for source in sources.values()),
+        cited=tuple(sources[cited].url for cited in numbers if cited in sources),
+        miscited=sum(cited not in sources for cited in numbers),
+        stance=judged.stance,
+        confidence=judged.confidence,
+        claims=judged.claims,
+        contradictions_acknowledged=judged.contradictions_acknowledged,
+        rationale=judged.rationale,
+        premise_stance=judged.premise_stance,
+        judge_attempts=judged.attempts,
+        failure=held.failure,
+        answer=held.answer,
+        input_tokens=_total([reply.usage.input_tokens for reply in held.replies]),
+        output_tokens=_total([reply.usage.output_tokens for reply in held.replies]),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

@@ -1,0 +1,174 @@
+"""Conversations that exist already: the same judge labels every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from overton.calls import Answerer, Ask, Trial
+from overton.errors import InputError, Problem
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.canned import CANNED
+from overton.studies.stance_stability.history import Turn
+from overton.studies.stance_stability.judging import Judged, judge_turn
+from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
+from overton.studies.stance_stability.record import Stance
+from overton.studies.study import Study
+
+__all__ = ["JUDGING", "JudgedTurn", "JudgingOptions", "Transcript", "TranscriptTrial", "TranscriptTurn"]
+
+
+class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One turn as it was recorded; `question` is '' where it was not, the documents None where they were not."""
+
+    turn: int
+    question: str
+    answer: str
+    retrieved: tuple[str, ...] | None = None
+    cited: tuple[str, ...] | None = None
+
+
+class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A conversation, in whatever way it came about.
+
+    `id` is unique. Stances are towards the `proposition`; where it is '' towards the `topic`'s main claim, and where
+    that is '' too towards what the first question asks about. `model`, `domain` and `temperature` are kept as they are.
+    """
+
+    id: str
+    turns: tuple[TranscriptTurn, ...]
+    topic: str = ""
+    proposition: str = ""
+    model: str = ""
+    domain: str = ""
+    temperature: float | None = None
+
+
+class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
+
+    judge_prompts: JudgePrompts = "topic"
+    judged_characters: int = 12_000
+
+    def __post_init__(self) -> None:
+        if self.judged_characters < FEWEST_CHARACTERS:
+            reason = f"must be {FEWEST_CHARACTERS} or more"
+            raise InputError([Problem("--judged-characters", str(self.judged_characters), reason)])
+
+
+class TranscriptTrial(Trial, frozen=True):
+    """One transcript."""
+
+    transcript: Transcript
+    options: JudgingOptions
+
+
+class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
+    """One turn of a transcript with its labels: the columns that `overton analyze stance-stability` reads.
+
+    conversation, turn, question, answer, topic, proposition, domain   as in the transcript
+    model, temperature     of the conversation, not of the judge; '' and None where not known
+    retrieved, cited       None where not known
+    stance ... failure     see the fields of `Record` with these names; a failure ends no conversation here
+    """
+
+    conversation: str
+    turn: int
+    question: str
+    answer: str
+    topic: str
+    proposition: str
+    model: str
+    domain: str
+    temperature: float | None
+    retrieved: tuple[str, ...] | None
+    cited: tuple[str, ...] | None
+    stance: Stance | None
+    confidence: float | None
+    claims: tuple[str, ...]
+    contradictions_acknowledged: bool | None
+    rationale: str
+    premise_stance: Stance | None
+    judge_attempts: int
+    failure: str | None
+
+
+def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
+    for transcript in transcripts:
+        yield TranscriptTrial(f"{transcript.id}/judge", transcript.id, seed, transcript=transcript, options=options)
+
+
+async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
+    """Label every turn from what the judge is shown of it and of those before."""
+    one = trial.transcript
+    towards = prompts.matter(one.proposition, one.topic, one.turns[0].question if one.turns else "")
+    earlier: list[Turn] = []
+    rows: list[JudgedTurn] = []
+    for recorded in one.turns:
+        turn = Turn(recorded.question, recorded.answer)
+        judged = await judge_turn(
+            ask,
+            towards,
+            turn,
+            earlier,
+            judge_prompts=trial.options.judge_prompts,
+            characters=trial.options.judged_characters,
+            speaker="judge/1",
+        )
+        rows.append(_row(one, recorded, judged))
+        earlier.append(turn)
+    return rows
+
+
+def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> JudgedTurn:
+    return JudgedTurn(
+        conversation=transcript.id,
+        turn=turn.turn,
+        question=turn.question,
+        answer=turn.answer,
+        topic=transcript.topic,
+        proposition=transcript.proposition,
+        model=transcript.model,
+        domain=transcript.domain,
+        temperature=transcript.temperature,
+        retrieved=turn.retrieved,
+        cited=turn.cited,
+        stance=judged.stance,
+        confidence=judged.confidence,
+        claims=judged.claims,
+        contradictions_acknowledged=judged.contradictions_acknowledged,
+        rationale=judged.rationale,
+        premise_stance=judged.premise_stance,
+        judge_attempts=judged.attempts,
+        failure=judged.failure,
+    )
+
+
+def _prompts() -> dict[str, str]:
+    return prompts.texts("judge", "stance")
+
+
+def _simulated(transcripts: Sequence[Transcript], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.stance_stability.simulated import StanceJudge
+
+    if name != "stance-judge":
+        raise InputError([Problem(f"simulated/{name}", "", "no such answerer; known is simulated/stance-judge")])
+    return StanceJudge.from_args(arguments)
+
+
+JUDGING = Study(
+    name="judge-stance-stability",
+    roles=("judge",),
+    item=Transcript,
+    options=JudgingOptions,
+    record=JudgedTurn,
+    trials=_trials,
+    conduct=_conduct,
+    prompts=_prompts,
+    simulated=_simulated,
+    together=True,
+    canned=CANNED,
+)
+"""Every turn of every transcript, labelled by one judge. The rows' `model` is the one that spoke, so the judge has no
+lane of its own: a run has one judge."""

@@ -1,0 +1,147 @@
+"""A topic's questions: written by appendix A.2's prompt, labelled, checked, and asked for again where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast, get_args
+
+import msgspec
+
+from overton.calls import Ask, Message, assistant, user
+from overton.judging import parse_json
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.forms import object_form
+from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength
+from overton.studies.stance_stability.kinds import doubt
+from overton.studies.stance_stability.questions import QUESTIONS, problems_of, text_problems
+
+__all__ = ["ATTEMPTS", "Written", "write_questions"]
+
+ATTEMPTS = 3
+"""Questions that fail a check are asked for again twice."""
+
+LABEL_ATTEMPTS = 2
+"""Labels that cannot be read, or that the questions' words contradict, are asked for again once."""
+
+_MOST_PROBLEMS = 20
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A topic's questions, empty with what was wrong in the last attempt."""
+
+    attempts: int
+    problems: tuple[str, ...] = ()
+    initial_belief: Belief | None = None
+    debate_strength: Strength | None = None
+    questions: tuple[ProbingQuestion, ...] = ()
+
+
+class _Draft(msgspec.Struct, frozen=True):
+    """The JSON that appendix A.2 asks for, as far as it is used: topic and domain are those that were given."""
+
+    initial_belief: str
+    debate_strength: str
+    questions: list[str]
+
+
+class _Labels(msgspec.Struct, frozen=True):
+    kinds: list[str]
+
+
+def _texts(count: int, **more: object) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string", **more}, "minItems": count, "maxItems": count}
+
+
+FORM = object_form(
+    topic={"type": "string"},
+    domain={"type": "string"},
+    initial_belief={"type": "string", "enum": list(get_args(Belief))},
+    debate_strength={"type": "string", "enum": list(get_args(Strength))},
+    questions=_texts(QUESTIONS),
+)
+LABEL_FORM = object_form(kinds=_texts(QUESTIONS, enum=list(KINDS)))
+
+
+async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Written:
+    """Ask for a topic's questions until they pass every check, at most `ATTEMPTS` times, each time with what was wrong.
+
+    Raises:
+        CallFailed: a call failed for good.
+    """
+    said: list[Message] = [user(_request(topic, domain))]
+    problems: list[str] = []
+    for attempt in range(1, ATTEMPTS + 1):
+        reply = await ask("writer", said, speaker=speaker, form=FORM)
+        draft, problems = _read(reply.text)
+        if draft is not None and not problems:
+            questions, problems = await _labelled(ask, speaker, topic, draft.questions)
+            if not problems:
+                belief, strength = (_plain(draft.initial_belief), _plain(draft.debate_strength))
+                return Written(attempt, (), cast(Belief, belief), cast(Strength, strength), questions)
+        complaint = prompts.filled("questions", "complaint", problems=_listed(problems))
+        said += [assistant(reply.text), user(complaint)]
+    return Written(ATTEMPTS, tuple(problems))
+
+
+async def _labelled(
+    ask: Ask, speaker: str, topic: str, texts: Sequence[str]
+) -> tuple[tuple[ProbingQuestion, ...], list[str]]:
+    """The questions with the kinds that the model gives them, and what is wrong with them as they are labelled then."""
+    numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+    said: list[Message] = [user(prompts.filled("topics", "kinds", topic=topic, questions=numbered))]
+    questions: tuple[ProbingQuestion, ...] = ()
+    for _ in range(LABEL_ATTEMPTS):
+        reply = await ask("writer", said, speaker=speaker, form=LABEL_FORM)
+        kinds, problem = _kinds(reply.text)
+        questions = tuple(ProbingQuestion(text, kind) for text, kind in zip(texts, kinds, strict=False))
+        doubts = [f"question {number} {why}" for number, one in enumerate(questions, 1) if (why := doubt(one))]
+        wrong = [problem] if problem else doubts
+        if not wrong:
+            break
+        complaint = prompts.filled("topics", "kinds_complaint", problems=_listed(wrong))
+        said += [assistant(reply.text), user(complaint)]
+    return questions, problems_of(questions) if questions else ["the kinds of the questions could not be told"]
+
+
+def _request(topic: str, domain: str) -> str:
+    """The published prompt, word for word; topic and domain go in in one pass."""
+    before, _, rest = str(prompts.load("questions")["ask"]).strip().partition("{topic}")
+    between, _, after = rest.partition("{domain}")
+    return f"{before}{topic}{between}{domain}{after}"
+
+
+def _read(text: str) -> tuple[_Draft | None, list[str]]:
+    reading = parse_json(text, _Draft)
+    if reading.value is None:
+        return None, [f"it cannot be read: {reading.problem}"]
+    draft = msgspec.structs.replace(reading.value, questions=[" ".join(one.split()) for one in reading.value.questions])
+    problems = [
+        f'"{key}" is none of {", ".join(known)}'
+        for key, value, known in (
+            ("initial_belief", draft.initial_belief, get_args(Belief)),
+            ("debate_strength", draft.debate_strength, get_args(Strength)),
+        )
+        if _plain(value) not in known
+    ]
+    return draft, problems + text_problems(draft.questions)
+
+
+def _kinds(text: str) -> tuple[list[Kind], str]:
+    reading = parse_json(text, _Labels)
+    if reading.value is None:
+        return [], reading.problem
+    named = [_plain(kind) for kind in reading.value.kinds]
+    kinds = [kind for name in named for kind in KINDS if kind == name]
+    if len(named) != QUESTIONS:
+        return [], f"there are {len(named)} kinds, not {QUESTIONS}"
+    if len(kinds) != len(named):
+        return [], f"{', '.join(sorted(set(named) - set(KINDS)))[:200]} are no kinds"
+    return kinds, ""
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _listed(problems: Sequence[str]) -> str:
+    return "\n".join(f"- {problem}" for problem in problems[:_MOST_PROBLEMS])
