@@ -1,0 +1,57 @@
+"""The thread with its comments, and the reference viewpoints that were found in it."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["Comment", "ReferenceThread", "Thread", "Viewpoint"]
+
+
+class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One comment. `votes` is its score, which can be negative; `id` is unique in its thread."""
+
+    id: str
+    text: str
+    votes: int
+
+
+class Thread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A post and what a crowd said to it.
+
+    `id` is unique and made of letters, digits, '-', '_' and '.'; `community` is where it was posted; `text` may be
+    empty where the title says it all.
+    """
+
+    id: str
+    community: str
+    title: str
+    text: str
+    comments: tuple[Comment, ...]
+
+
+class Viewpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cluster of opinions: its summary, and the comments whose opinions are in it.
+
+    `id` is unique in its thread ('v1', 'v2', ...); `votes` is the sum over `comments`, each comment counted once;
+    `opinions` is how many atomic opinions the cluster holds.
+    """
+
+    id: str
+    summary: str
+    votes: int
+    comments: tuple[str, ...]
+    opinions: int
+
+
+class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A thread with its reference viewpoints: what the experiments ask about.
+
+    `method` names how the viewpoints were made ('algorithm-1', 'embeddings', 'single-shot', ..., 'hand-made').
+    """
+
+    id: str
+    community: str
+    title: str
+    text: str
+    viewpoints: tuple[Viewpoint, ...]
+    method: str
