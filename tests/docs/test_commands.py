@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+STOPPED = 4
+"""The exit code of a run at its limit: a model on this machine takes minutes, so only its first calls are made here."""
 MADE_BY_HAND = {"pip", "export", "cd", "git", "python", "make"}
 
 
@@ -40,8 +42,9 @@ def test_commands_of_the_page_run_and_succeed(page: Path, desk: Path, environmen
         if command[0] in MADE_BY_HAND:
             continue
         assert command[0] == "overton", f"{page.name} shows {command}"
-        done = run(command, desk, environment)
-        assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        slow = command[1] == "run" and any(word.startswith("embedded/") for word in command)
+        done = run([*command, "--max-calls", "2"] if slow else command, desk, environment)
+        assert done.returncode == (STOPPED if slow else 0), f"{shlex.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -1,4 +1,5 @@
 import asyncio
+import re
 import traceback
 
 import msgspec
@@ -155,6 +156,14 @@ async def test_vllm_holds_choices_by_name(server, opened, question):
     model = opened("vllm/m", ("hold", "true"))
     assert (await model.answer(question(form=Form(choices=("A", "B"))))).text == "B"
     assert server.seen[0].body["structured_outputs"] == {"choice": ["A", "B"]}
+
+
+async def test_vllm_holds_openings_by_a_pattern(server, opened, question):
+    model = opened("vllm/m", ("hold", "true"))
+    await model.answer(question(form=Form(openings=("My verdict: (A).", "My verdict: B."))))
+    pattern = server.seen[0].body["structured_outputs"]["regex"]
+    assert re.fullmatch(pattern, "My verdict: (A).\nSince it is so.")
+    assert not re.fullmatch(pattern, "Let me think. My verdict: (A).")
 
 
 async def test_others_hold_choices_by_a_schema_that_is_taken_off_again(server, opened, question):

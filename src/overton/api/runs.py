@@ -106,6 +106,7 @@ def run(
     models: Sequence[str],
     others: Others | None = None,
     items: str | Path | Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     model_args: Arguments | None = None,
@@ -122,7 +123,8 @@ def run(
     Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
 
     `models` are those that the study is about; `others` names models by further roles (deliberation: 'values').
-    `items` is a path that the study's reader takes, or items, or None for the starter items. `out` defaults to a
+    `items` is a path that the study's reader takes, or items, or None for the starter items; with `only` those with
+    these ids. `out` defaults to a
     folder below `runs/` named by study and time. `options` are the fields of the study's `Options`. `max_cost` (US
     dollars) and `max_calls` (requests, retries included) stop the run before they are passed. `watch` is called
     several times a second with a `Progress`.
@@ -134,15 +136,17 @@ def run(
     binding = binding_of(study)
     folder = Path(out) if out is not None else fresh_folder(binding.study.name)
     named = {binding.study.roles[0]: models, **(others or {})}
+    read = _read(binding, items)
+    asked = _only(read, only)
     manifest = local.start(
         binding.study,
-        _read(binding, items),
+        asked,
         model_requests(named, model_args, prices),
         folder,
         options=_options(binding, options, named),
         seed=seed,
         limits=Limits(max_cost, max_calls),
-        left_out=left_out,
+        left_out=left_out or _items_left_out(len(read), len(asked)),
         patience=patience,
         watch=watch,
     )
@@ -155,6 +159,7 @@ def plan(
     models: Sequence[str],
     others: Others | None = None,
     items: str | Path | Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
     seed: int = 0,
     model_args: Arguments | None = None,
     prices: Prices | None = None,
@@ -166,7 +171,7 @@ def plan(
         InputError: anything wrong with what was given.
     """
     binding = binding_of(study)
-    read = _read(binding, items)
+    read = _only(_read(binding, items), only)
     named = {binding.study.roles[0]: models, **(others or {})}
     chosen = _options(binding, options, named)
     requests = model_requests(named, model_args, prices)
@@ -260,6 +265,21 @@ def _read(binding: Binding, items: str | Path | Sequence[Any] | None) -> Sequenc
     if items is None:
         return binding.starter()
     return binding.read(Path(items)) if isinstance(items, str | Path) else items
+
+
+def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
+    """The items with these ids, in the order of the items."""
+    if not ids:
+        return items
+    known = {item.id for item in items}
+    if unknown := [name for name in ids if name not in known]:
+        reason = f"there is no such item; there are {', '.join(sorted(known)[:20])}"
+        raise InputError([Problem("--only", name, reason) for name in unknown])
+    return [item for item in items if item.id in ids]
+
+
+def _items_left_out(read: int, asked: int) -> str:
+    return f"{read - asked} of {read} items" if asked < read else ""
 
 
 def _options(binding: Binding, given: Mapping[str, Any], models: Mapping[str, Sequence[str]]) -> msgspec.Struct:

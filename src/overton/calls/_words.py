@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 class Form(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The form an answer must have: one of `choices` exactly, or JSON that follows `schema`.
+    """The form an answer must have: one of `choices` exactly, JSON that follows `schema`, or one of `openings` first.
 
     A prompt always says the form in words too. An answerer that can hold its output to the form does so where the
     user asked for it, and says so (`Answerer.holds_form`).
@@ -81,6 +81,7 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
 
     choices: tuple[str, ...] = ()
     schema: dict[str, Any] | None = None
+    openings: tuple[str, ...] = ()
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -23,6 +23,7 @@ __all__ = [
     "ModelArgOption",
     "ModelOption",
     "MoreModelsOption",
+    "OnlyOption",
     "OrderOption",
     "OrdersOption",
     "OutOption",
@@ -73,6 +74,9 @@ TemplateOption = Annotated[
 ]
 DrawsOption = Annotated[
     int | None, typer.Option("--draws", help="Repeat this many argument sets instead of drawing anew each trial.")
+]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option("--only", help="Ask about this item only, by its id; repeat for more.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random draws.")]
 MaxCostOption = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
@@ -145,10 +146,16 @@ class EmbeddedModel:
 
 def _held_to(form: Form) -> dict[str, Any]:
     if form.choices:
-        return {"grammar": "root ::= " + " | ".join(_literal(choice) for choice in form.choices)}
+        return {"grammar": f"root ::= {_one_of(form.choices)}"}
+    if form.openings:
+        return {"grammar": f"root ::= ({_one_of(form.openings)}) [^\\x00]*"}
     if form.schema is not None:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": form.schema}}}
     return {}
+
+
+def _one_of(texts: Sequence[str]) -> str:
+    return " | ".join(map(_literal, texts))
 
 
 def _literal(text: str) -> str:

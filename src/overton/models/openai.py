@@ -79,6 +79,8 @@ class Dialect:
         """The fields that hold an answer to a form, with a comma before them."""
         if form.choices and self.names_choices:
             return b',"structured_outputs":' + _encode({"choice": form.choices})
+        if form.openings and self.names_choices:
+            return b',"structured_outputs":' + _encode({"regex": _opened_by(form.openings)})
         schema = _choices_schema(form.choices) if form.choices else form.schema
         if schema is None:
             return b""
@@ -93,6 +95,10 @@ def dialect_of(provider: Provider, model: str) -> Dialect:
     return Dialect(model, max_tokens_field, provider.seed_field, provider.names_choices)
 
 
+def _opened_by(openings: tuple[str, ...]) -> str:
+    return f"({'|'.join(map(re.escape, openings))})[\\s\\S]*"
+
+
 def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
     """Choices as a schema: its root must be an object, which `_chosen` takes off again."""
     answer = {"type": "string", "enum": list(choices)}
@@ -102,8 +108,8 @@ def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
 class OpenAIModel:
     """A model behind chat completions. With `hold`, answers are held to the form asked for; else it is not sent.
 
-    A schema is held by `response_format`; choices by vLLM's `structured_outputs`, and where there is none, by a schema
-    with the one field `answer`, whose value is then the reply's text.
+    A schema is held by `response_format`; choices and openings by vLLM's `structured_outputs`. Where there is none,
+    choices are held by a schema with the one field `answer`, whose value is then the reply's text, and openings not.
     """
 
     def __init__(self, transport: Transport, dialect: Dialect, *, name: str, identity: str, hold: bool = False) -> None:

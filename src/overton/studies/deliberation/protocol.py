@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from overton.calls import Ask, Message, Reply, Trial, assistant, system, user
+from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed, Stopped
 from overton.studies.deliberation import prompts
-from overton.studies.deliberation.items import Dilemma, Verdict
+from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Record
 from overton.studies.deliberation.valuing import NOT_VALUED, Valued, valued
@@ -134,7 +134,7 @@ async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Sai
 async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
     """One agent's message of this round, or why there is none."""
     try:
-        reply = await ask("agent", agent.turn(round_), speaker=agent.speaker)
+        reply = await ask("agent", agent.turn(round_), speaker=agent.speaker, form=_form(round_, agent))
     except CallFailed as failed:
         return _failed(round_, agent, failed, [])
     return await _heard(round_, agent, reply, ask)
@@ -155,12 +155,17 @@ async def _heard(round_: int, agent: _Agent, reply: Reply, ask: Ask) -> _Said:
     if verdict is None:
         again = (*agent.messages, assistant(reply.text), user(prompts.repeat_request(round_)))
         try:
-            replies.append(await ask("agent", again, speaker=agent.speaker))
+            replies.append(await ask("agent", again, speaker=agent.speaker, form=_form(round_, agent)))
         except CallFailed as failed:
             return _failed(round_, agent, failed, replies)
         verdict, explanation = read_verdict(replies[-1].text)
     agent.messages.append(assistant(replies[-1].text))
     return _Said(round_, agent.place, verdict, explanation, replies)
+
+
+def _form(round_: int, agent: _Agent) -> Form:
+    """For answerers that can be held to it: a message opens as it was asked to, with one of the verdicts."""
+    return Form(openings=tuple(prompts.opening(agent.place, round_, verdict) for verdict in VERDICTS))
 
 
 def _tell(agents: Sequence[_Agent], said: _Said) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "dilemma_message",
     "evaluation_message",
     "load",
+    "opening",
     "others_message",
     "repeat_request",
     "system_prompt",
@@ -82,6 +83,11 @@ def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) 
 def repeat_request(round: int) -> str:
     """The user turn after a reply of `round` whose verdict cannot be read: the format once more."""
     return _filled(load("messages")["repeat_request"], round=round)
+
+
+def opening(agent: int, round: int, verdict: Verdict) -> str:
+    """How a message of this agent and verdict begins where it keeps to the published structure."""
+    return _filled(load("messages")["opening"], agent=agent, round=round, verdict=verdict)
 
 
 def values_prompt() -> str:
