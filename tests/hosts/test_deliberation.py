@@ -19,6 +19,7 @@ from aiohttp import web
 import overton
 from overton.engine import Patience, entries
 from overton.engine.identity import call_seed
+from overton.errors import InputError
 from overton.studies.deliberation import Dilemma
 
 SEED = 5
@@ -137,3 +138,25 @@ def test_agents_of_one_model_are_asked_apart_and_paced_together(endpoint: Any, g
     assert agents["agent"].to_list() == [3, 3]
     assert agents["answer"].to_list() == [3, 3]
     assert endpoint.most_under_way <= 2 * CONNECTIONS
+
+
+def test_only_some_items_are_asked_about_and_the_rest_is_named_as_left_out(given: Any) -> None:
+    run = overton.run("deliberation", **given("run"), only=["d2"])
+    assert run.records()["dilemma"].unique().to_list() == ["d2"]
+    assert run.manifest.left_out == "1 of 2 items"
+    with pytest.raises(InputError, match="there is no such item; there are d1, d2"):
+        overton.run("deliberation", **given("other"), only=["d3", "d2"])
+    assert not Path(given("other")["out"]).exists()
+
+
+def test_a_model_held_to_a_form_is_named_so_wherever_its_numbers_stand(given: Any) -> None:
+    arguments = given("run")
+    (name, *_) = arguments["models"]
+    arguments["model_args"][name]["hold"] = "true"
+    run = overton.run("deliberation", **arguments, only=["d1"])
+    analysis = overton.analyze("deliberation", run.path)
+    held = f"{name} (held to the answer format)"
+    assert held in analysis.models
+    assert name not in analysis.models
+    assert all(name not in setting.agents for setting, _ in analysis.consensus.settings)
+    assert "a grammar held every message" in overton.report([run.path]).read_text("utf-8")

@@ -92,6 +92,14 @@ async def test_answers_are_held_to_a_schema(model: EmbeddedModel) -> None:
 
 
 @pytest.mark.embedded
+async def test_answers_are_held_to_begin_with_an_opening(model: EmbeddedModel) -> None:
+    openings = ("My verdict: YTA.\n\nThinking: ", "My verdict: NTA.\n\nThinking: ")
+    reply = await model.answer(question("Who was wrong?", form=Form(openings=openings), max_tokens=40, temperature=1.0))
+    assert reply.text.startswith(openings)
+    assert reply.text not in openings
+
+
+@pytest.mark.embedded
 async def test_without_hold_answers_are_free(weights: Path) -> None:
     model = EmbeddedModel(weights, name="m", hold=False, context=512)
     assert not model.holds_form

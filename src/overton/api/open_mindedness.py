@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.held import HELD, held_models
 from overton.api.issues import issues_at, starter_issues
 from overton.api.runs import Run, items_of
 from overton.api.studies import Binding, Exhibits
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from overton.corpora import Outcomes
     from overton.studies.open_mindedness.measures import Analysis
 
-__all__ = ["BINDING", "HELD", "shown_names"]
-
-HELD = " (held to the answer format)"
-"""What follows a model's name wherever numbers of it appear, if it could not have broken the answer's form."""
+__all__ = ["BINDING", "shown_names"]
 
 
 def analyze_file(path: Path, **how: Any) -> Analysis:
@@ -66,8 +64,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
 
 
 def _held(runs: Sequence[Run]) -> Iterator[str]:
-    held = sorted({entry.spec for run in runs for entry in run.entries if entry.holds_form})
-    if held:
+    if held := held_models(runs):
         yield (
             f"{', '.join(held)}: answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The"
             " model could neither refuse nor answer otherwise; wherever its numbers appear, its name says so."
