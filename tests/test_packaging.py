@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PYTHONS = ["3.11", "3.12", "3.13"]
 ALLOWED = {
-    "src": ["embedded", "inspect"],
-    "tests": ["embedded", "inspect", "bench", "dev"],
+    "src": ["embedded", "retrieval", "inspect"],
+    "tests": ["embedded", "retrieval", "inspect", "bench", "dev"],
     "benchmarks": ["bench"],
 }
 """The extras whose packages a folder may import beside the plain dependencies."""

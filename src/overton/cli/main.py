@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import overton
-from overton.cli import analyze, demo, items, models, plan, report, resume, run
+from overton.cli import analyze, corpus, demo, items, models, plan, report, resume, run
 from overton.cli.options import joined
 from overton.errors import InputError, OvertonError, Stopped
 
@@ -30,6 +30,7 @@ app.command()(report.report)
 app.add_typer(analyze.app, name="analyze")
 app.add_typer(items.app, name="items")
 app.add_typer(models.app, name="models")
+app.add_typer(corpus.app, name="corpus")
 app.command()(demo.demo)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from overton.studies.exhibits import Section
+from dataclasses import replace
+
+from overton.studies.exhibits import Method, Section
 from overton.studies.stance_stability.figures import behind, conditions
 from overton.studies.stance_stability.figures.conversations import conversation_table
 from overton.studies.stance_stability.figures.relations import relations
@@ -14,8 +16,11 @@ from overton.studies.stance_stability.measures.analysis import Analysis
 __all__ = ["conversation_table", "sections"]
 
 
-def sections(analysis: Analysis) -> list[Section]:
-    """The report's sections, in reading order. What could not be computed is replaced by its reason."""
+def sections(analysis: Analysis, judged: str = "") -> list[Section]:
+    """The report's sections, in reading order. What could not be computed is replaced by its reason.
+
+    `judged` says who judged and how well they agree with people; it stands in every section, since each rests on it.
+    """
     made = [
         scores(analysis),
         relations(analysis),
@@ -28,4 +33,8 @@ def sections(analysis: Analysis) -> list[Section]:
         traces(analysis),
         behind.behind(analysis),
     ]
-    return [section for section in made if section]
+    return [_signed(section, judged) for section in made if section]
+
+
+def _signed(section: Section, judged: str) -> Section:
+    return replace(section, exhibits=[*section.exhibits, Method(judged)]) if judged else section

@@ -34,8 +34,8 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     """The conversations of `records` (columns of `Record` after `model`), to browse, in the order in which they appear.
 
     The topic's proposition, from `topics`, stands where a trial's prompt does. An answer is a line on the outcome, then
-    the turns with `ROUND_BREAK` before each: its label, question, answer, the judge's reason, and its sources, each as
-    new or with the turn that had it first.
+    the turns with `ROUND_BREAK` before each: its label (of the kind that was measured), question, answer, the judge's
+    reason, and its sources, each as new or with the turn that had it first.
     """
     import polars as pl
 
@@ -43,6 +43,8 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     placed = order.select(*_KEY, place=pl.int_range(pl.len()))
     known = [name for name in _SHOWN if name in records.columns]
     rows = records.select(known).join(placed, on=_KEY, nulls_equal=True).sort("place", "turn")
+    if analysis.reading["labels"] == "premise":
+        rows = rows.with_columns(stance="premise_stance", premise_stance=pl.lit(None))
     stops = np.cumsum(order["turns"].to_numpy())
     starts = stops - order["turns"].to_numpy()
     scores = order.select(_KEY).join(

@@ -88,9 +88,9 @@ def _split(
 ) -> dict[str, Group]:
     """The groups of one split, by name."""
     cells, every = len(split.names), np.arange(len(split.code))
-    parts = [Values(one, every, split.code, cells) for one in values.values()]
-    parts += [Values(one, every, split.code, cells, share=True) for one in flags.values()]
-    made = dict(zip([*values, *flags], resampling.average(parts), strict=True))
+    measured = resampling.average([Values(one, every, split.code, cells) for one in values.values()])
+    shares = [Values(one, every, split.code, cells, share=True) for one in flags.values()]
+    made = dict(zip([*values, *flags], [*measured, *resampling.average(shares, deviate=False)], strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
         name: _group(size, made, number, tuple(values))

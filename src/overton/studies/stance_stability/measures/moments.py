@@ -51,7 +51,9 @@ class Moments:
 def summed(of: Values, unit: Ints | None, group: Ints, groups: int) -> Moments:
     """The moments of `of`; `unit` and `group` [N] are those of each conversation, None where each is its own unit."""
     use = np.isfinite(of.values) & (of.cell >= 0)
-    kept, cell, conversation = of.values[use], of.cell[use], of.conversation[use]
+    kept, cell, conversation = of.values, of.cell, of.conversation
+    if not use.all():
+        kept, cell, conversation = kept[use], cell[use], conversation[use]
     with np.errstate(invalid="ignore"):
         centre = np.bincount(cell, kept, of.cells) / np.bincount(cell, minlength=of.cells)
     kept = kept - centre[cell]

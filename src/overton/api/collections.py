@@ -1,0 +1,91 @@
+"""Collections of pages for local search: indexed, and searched to try them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, MissingExtra, Problem
+
+if TYPE_CHECKING:
+    from overton.calls import Hit
+    from overton.retrieval.files import FolderOfPages
+
+__all__ = ["Collection", "index", "search"]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """An index in a folder: its digest (SHA-256, hexadecimal), its number of pages, and what was left out.
+
+    `problems` are pages that could not be read, `skipped` counts files of other kinds by their suffix.
+    """
+
+    path: Path
+    digest: str
+    pages: int
+    problems: tuple[Problem, ...]
+    skipped: Mapping[str, int]
+
+
+def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Collection:
+    """Index a folder of text, HTML and JSON lines for `--search index/OUT`; see `overton.retrieval.files`.
+
+    With `lenient`, what cannot be read is left out and told; else nothing is written where anything cannot be.
+
+    Raises:
+        InputError: every page that cannot be read, a folder without pages, or a place that is taken.
+        MissingExtra: the optional part 'retrieval' is not installed.
+    """
+    _require()
+    from overton.retrieval.files import FolderOfPages
+    from overton.retrieval.index import build_index
+
+    target = Path(out)
+    if target.exists():
+        raise InputError([Problem(str(target), "", "exists already: name another --out")])
+    source = FolderOfPages(Path(folder))
+    fresh = target.with_name(f".{target.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        fresh.mkdir(parents=True)
+        made = build_index(source.pages(), fresh)
+        _check(source, made.pages, lenient)
+        fresh.rename(target)
+    except OSError as error:
+        raise InputError([Problem(str(target), "", f"cannot be written: {error.strerror or error}")]) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return Collection(target, made.digest, made.pages, tuple(source.problems), dict(source.skipped))
+
+
+def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, ...]:
+    """The hits of a query in an index, or in the starter pages ('starter'), as a run would get them.
+
+    Raises:
+        InputError: there is no such index.
+        MissingExtra: the optional part 'retrieval' is not installed.
+    """
+    _require()
+    from overton.retrieval.index import open_index
+    from overton.retrieval.starter_pages import starter_index
+
+    opened = starter_index() if str(collection) == "starter" else open_index(Path(collection))
+    return opened.find(query, top)
+
+
+def _require() -> None:
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("tantivy", "trafilatura")):
+        raise MissingExtra("a local collection", "retrieval")
+
+
+def _check(source: FolderOfPages, pages: int, lenient: bool) -> None:
+    if source.problems and not lenient:
+        raise InputError(source.problems)
+    if not pages:
+        raise InputError([Problem(str(source.folder), "", "holds no page that can be read (.txt, .md, .html, .jsonl)")])

@@ -1,0 +1,208 @@
+"""Sheets on which a person checks a judge: drawn from a run, read back as agreement beside the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.api.runs import Run, open_run
+from overton.errors import InputError, Problem, RunError
+from overton.statistics import Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.sheet_agreement import SheetAgreement
+
+__all__ = ["AGREEMENT", "agreements_of", "draw_sheet", "read_agreement"]
+
+AGREEMENT = "agreement.json"
+"""The file of a run folder that holds how well its judge agrees with people."""
+
+_LARGEST = 200_000_000
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What a study's judge labelled: `rows` has `id`, `label`, `group` and the columns `shown` to a person."""
+
+    rows: pl.DataFrame
+    shown: Sequence[str]
+    labels: Sequence[str]
+    role: str
+
+
+def draw_sheet(
+    run: str | Path,
+    sheet: str | Path,
+    *,
+    size: int = 500,
+    seed: int = 0,
+    stratified: bool = False,
+    what: str | None = None,
+) -> tuple[Path, Path]:
+    """Draw `size` of a run's labelled units onto a new sheet for a person; gives the files of the sheet and of its key.
+
+    The sheet is CSV with an empty column `person`; its key, beside it as NAME.key.json, holds the judge's labels and is
+    not for the person. With `stratified` there are as many of each label as can be. `what` names the label where a
+    study has several; for stance stability 'stance' (the default) or 'premise_stance'.
+
+    Raises:
+        InputError: a file is there already, the study has no sheet, or nothing is labelled.
+        RunError: `run` is not a run folder, or has no records.
+    """
+    from overton.judging.sheets import KeyRow, draw, key_of, write_sheet
+
+    opened, path = open_run(run), Path(sheet)
+    files = path, path.with_suffix(".key.json")
+    taken = [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]
+    if taken:
+        raise InputError(taken)
+    judged, chosen = _judged(opened, what)
+    labels = judged.rows["label"].to_list()
+    rows = judged.rows[draw(labels, size=size, seed=seed, stratified=stratified)]
+    key = key_of(
+        [KeyRow(*row) for row in rows.select("id", "label", "group").iter_rows()],
+        study=opened.manifest.study,
+        what=chosen,
+        judge=", ".join(sorted({entry.spec for entry in opened.manifest.models.get(judged.role, ())})),
+        labels=judged.labels,
+        seed=seed,
+        stratified=stratified,
+        population={label: labels.count(label) for label in judged.labels},
+    )
+    shown = rows.select(_shown(name) for name in judged.shown).to_dicts()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(write_sheet(key, shown), encoding="utf-8-sig", newline="")  # spreadsheets need the mark for UTF-8
+    files[1].write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1))
+    return files
+
+
+def _shown(name: str) -> pl.Expr:
+    """A column as text, '' where it is null."""
+    import polars as pl
+
+    return pl.col(name).cast(pl.String).fill_null("")
+
+
+def read_agreement(
+    sheet: str | Path, *, key: str | Path | None = None, run: str | Path | None = None, level: float = 0.95
+) -> SheetAgreement:
+    """How well the judge agrees with the person who filled in `sheet`.
+
+    `key` defaults to the file that was written beside the sheet. With `run` the agreement is kept in that run's folder,
+    in the place of an earlier one from the same sheet, and its report shows it.
+
+    Raises:
+        InputError: a file cannot be read, or by line what is wrong with the sheet; a run that the sheet is not of.
+    """
+    from overton.judging.sheet_agreement import agree
+    from overton.judging.sheets import Key, read_sheet
+
+    path = Path(sheet)
+    keys = Path(key) if key is not None else path.with_suffix(".key.json")
+    try:
+        known = msgspec.json.decode(_bytes(keys), type=Key)
+    except msgspec.DecodeError as error:
+        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error}")]) from error
+    found = agree(known, read_sheet(_text(path), known, str(path)), level=level)
+    if run is not None:
+        _keep(open_run(run), found)
+    return found
+
+
+def agreements_of(run: Run) -> list[SheetAgreement]:
+    """What is known of how well a run's judge agrees with people; empty where nothing is.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    from overton.judging.sheet_agreement import SheetAgreement
+
+    path = run.path / AGREEMENT
+    if not path.is_file():
+        return []
+    try:
+        held = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
+        return [msgspec.convert(_numbers(one), SheetAgreement) for one in held]
+    except (OSError, msgspec.MsgspecError, TypeError) as error:
+        raise RunError(f"{path} cannot be read: {error}; delete it and read the sheet back again") from error
+
+
+def _keep(run: Run, found: SheetAgreement) -> None:
+    if run.manifest.study != found.study:
+        raise InputError([Problem(str(run.path), "", f"is a run of {run.manifest.study}, the sheet of {found.study}")])
+    kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
+    (run.path / AGREEMENT).write_bytes(msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1))
+
+
+def _numbers(value: Any) -> Any:
+    """Estimates as they were: JSON has null for what is not a number."""
+    if isinstance(value, dict):
+        estimate = set(value) == set(Estimate.__struct_fields__)
+        return {key: nan if estimate and inner is None else _numbers(inner) for key, inner in value.items()}
+    return value
+
+
+def _judged(run: Run, what: str | None) -> tuple[_Judged, str]:
+    """What the run's judge labelled, and the name of the label."""
+    source = _SOURCES.get(run.manifest.study)
+    if source is None:
+        raise InputError([Problem("sheet", run.manifest.study, f"has no sheet; known are {', '.join(_SOURCES)}")])
+    return source(run, what)
+
+
+def _stances(run: Run, what: str | None) -> tuple[_Judged, str]:
+    """The turns of a run of stance stability, or of one that labelled transcripts."""
+    import polars as pl
+
+    from overton.studies.stance_stability.record import STANCES
+
+    table = run.records()
+    labels = [name for name in ("stance", "premise_stance") if table[name].null_count() < table.height]
+    chosen = what or next(iter(labels), "stance")
+    if chosen not in ("stance", "premise_stance"):
+        raise InputError([Problem("what", chosen, "must be stance or premise_stance")])
+    if "proposition" not in table.columns:
+        told = {topic.id: topic.proposition for topic in run.items()}
+        table = table.with_columns(proposition=pl.col("topic").replace_strict(told, default=""))
+    group = pl.format("{}/{}", pl.col("model").fill_null(""), "conversation")
+    rows = table.select(
+        pl.format("{}/{}", group, "turn").alias("id"),
+        pl.col(chosen).alias("label"),
+        group.alias("group"),
+        *("proposition", "question", "answer"),
+    )
+    # The premise is in the question: to show a proposition would lead the person away from it.
+    shown = ("proposition", "question", "answer") if chosen == "stance" else ("question", "answer")
+    return _Judged(rows, shown, STANCES, "judge"), chosen
+
+
+_SOURCES: Mapping[str, Callable[[Run, str | None], tuple[_Judged, str]]] = {
+    "stance-stability": _stances,
+    "judge-stance-stability": _stances,
+}
+"""How each study whose judge gives one of a few labels lays them out. A study joins by adding a function here."""
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            [Problem(str(path), f"byte {error.start}", "is not UTF-8; save the sheet as UTF-8")]
+        ) from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError([Problem(str(path), "", f"is larger than {_LARGEST:,} bytes")])
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror or error}")]) from error

@@ -1,0 +1,116 @@
+"""Stance stability: how its outcome tables are read, measured and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overton.api.runs import Run, items_of
+from overton.api.sheets import agreements_of
+from overton.api.studies import Binding, Exhibits
+from overton.api.topics import starter_topics, topics_at
+from overton.studies.numbers import sentence
+from overton.studies.stance_stability import STUDY
+from overton.studies.stance_stability.options import check_options
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.studies.stance_stability.measures import Analysis
+
+__all__ = ["BINDING"]
+
+_MOST_LISTED = 2_000
+"""With more conversations than this a report holds the groups' measures only: the run's records have the rest."""
+
+
+def analyze_file(path: Path, **how: Any) -> Analysis:
+    """Every measure of a table of turns (.parquet, .csv, .jsonl)."""
+    from overton.corpora.stances import read_stances
+    from overton.studies.stance_stability import measures
+
+    return measures.analyze(read_stances(path), **how)
+
+
+def analyze_runs(runs: Sequence[Run], **how: Any) -> Analysis:
+    """Every measure of several runs together."""
+    from overton.studies.stance_stability import measures
+
+    return measures.analyze(records_of(runs), **how)
+
+
+def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
+    """What a report of these runs shows."""
+    from overton.studies.stance_stability import figures, measures
+
+    topics, records = items_of(runs), records_of(runs)
+    analysis = measures.analyze(records, **how)
+    return Exhibits(
+        title="Stance stability",
+        summary=(
+            "Whether models keep their view over a conversation of searching and questioning, how surely they change"
+            " it, and from how few sources."
+        ),
+        items="Topics",
+        models=sorted({entry.spec for run in runs for entry in run.entries}),
+        sections=figures.sections(analysis, "\n".join(_judges(runs))),
+        trials=figures.conversation_table(records, analysis, topics),
+        data=analysis.to_json(conversations=analysis.conversations.height <= _MOST_LISTED),
+        warnings=list(_warnings(runs)),
+    )
+
+
+def records_of(runs: Sequence[Run]) -> pl.DataFrame:
+    """The runs' records under each other; conversations of several runs are told apart by the runs' names."""
+    import polars as pl
+
+    if len(runs) == 1:
+        return runs[0].records()
+    tables = [
+        run.records().with_columns(conversation=pl.lit(f"{run.path.name}/") + pl.col("conversation")) for run in runs
+    ]
+    return pl.concat(tables, how="vertical_relaxed")
+
+
+def _judges(runs: Sequence[Run]) -> Iterator[str]:
+    """Who judged, and how well they agree with people, a line each."""
+    known: dict[str, list[SheetAgreement]] = {}
+    for run in runs:
+        known.setdefault(_names(run, "judge"), []).extend(agreements_of(run))
+    for judge, agreements in known.items():
+        if not agreements:
+            yield f"Judge: {judge}. How well it agrees with people has not been measured."
+        for one in agreements:
+            yield (
+                f"Judge: {judge}. A person gives the same {one.what.replace('_', ' ')} as the judge to"
+                f" {sentence(one.same, 'share')}; Cohen's kappa {sentence(one.kappa, 'value')}."
+            )
+
+
+def _names(run: Run, role: str) -> str:
+    return ", ".join(entry.spec for entry in run.manifest.models.get(role, ())) or "none"
+
+
+def _warnings(runs: Sequence[Run]) -> Iterator[str]:
+    judges = {entry.spec for run in runs for entry in run.manifest.models.get("judge", ())}
+    for judge in sorted(judges):
+        if judge.startswith("embedded/"):
+            yield (
+                f"The judge is {judge}, a model far too small to judge: this report is for trying the tool, and its"
+                " numbers say nothing about any model's stances."
+            )
+        if judge.startswith("simulated/"):
+            yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
+
+
+BINDING = Binding(
+    study=STUDY,
+    read=topics_at,
+    starter=starter_topics,
+    check_options=check_options,
+    analyze_file=analyze_file,
+    analyze_runs=analyze_runs,
+    exhibits=exhibits,
+)

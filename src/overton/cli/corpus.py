@@ -1,0 +1,50 @@
+"""`overton corpus index|search`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Index a collection of pages for local search, and try it.", no_args_is_help=True)
+
+
+@app.command()
+def index(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of .txt, .md, .html and .jsonl files.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to make: the index.")],
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out what cannot be read, and say so.")] = False,
+) -> None:
+    """Index a folder's pages: a text or HTML file is one, and a line of JSON with url and text (title, date)."""
+    from overton.api import collections
+    from overton.cli.output import results, say
+
+    made = collections.index(folder, out, lenient=lenient)
+    for problem in made.problems:
+        say(f"left out: {problem}")
+    for suffix, count in sorted(made.skipped.items()):
+        say(f"skipped: {count:,} files of another kind ({suffix})")
+    say(f"{made.pages:,} pages; use them with --search index/{made.path}")
+    results().print(str(made.path), markup=False, soft_wrap=True)
+
+
+@app.command()
+def search(
+    collection: Annotated[str, typer.Argument(metavar="INDEX", help="An index's folder, or 'starter'.")],
+    query: Annotated[str, typer.Argument(help="Words to look for.")],
+    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many hits.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a query's hits, best first, as a run would get them."""
+    from overton.api import collections
+    from overton.cli.output import print_json, results
+
+    hits = collections.search(collection, query, top=top)
+    if json:
+        print_json(hits)
+        return
+    for number, hit in enumerate(hits, 1):
+        results().print(f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}", markup=False, soft_wrap=True)

@@ -1,0 +1,216 @@
+"""Sheets for people: a judge's labels drawn, hidden, and read back beside a person's.
+
+A sheet is CSV: what the judge saw, and an empty column for the person. The judge's labels stand in a key apart, so
+that the person cannot see them. No files here: text in, text out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from overton.calls import Draw
+from overton.errors import InputError, Problem
+
+__all__ = ["PERSON", "Answers", "Key", "KeyRow", "draw", "key_of", "read_sheet", "write_sheet"]
+
+PERSON = "person"
+"""The column that a person fills in."""
+
+_ROW, _SHEET = "row", "sheet"
+_OWN = (_ROW, _SHEET, PERSON)
+_DELIMITERS = (",", ";", "\t")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_LARGEST_CELL = 10_000_000
+
+
+class KeyRow(msgspec.Struct, frozen=True):
+    """What a row of the sheet is: the unit's id, the judge's label, and the group (a conversation) it belongs to."""
+
+    id: str
+    label: str
+    group: str
+
+
+class Key(msgspec.Struct, frozen=True):
+    """What the person is not shown.
+
+    `sheet` names the sheet; `what` is the label that was judged ('stance'), `labels` those that it can be, `judge` who
+    gave them. `population` counts, by label, what the rows were drawn from; `stratified` says that they were drawn
+    label by label. `rows` are in the order of the sheet.
+    """
+
+    sheet: str
+    study: str
+    what: str
+    judge: str
+    labels: tuple[str, ...]
+    seed: int
+    stratified: bool
+    population: dict[str, int]
+    rows: tuple[KeyRow, ...]
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """A sheet as a person filled it in: their label of each of the key's rows, None where they left it empty."""
+
+    labels: tuple[str | None, ...]
+
+    @property
+    def blank(self) -> int:
+        """How many rows were left empty."""
+        return self.labels.count(None)
+
+
+def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, stratified: bool = False) -> list[int]:
+    """The places of `size` labelled units, in random order; all of them where there are fewer.
+
+    Those without a label (None) are never drawn. Each is as likely as any other, or with `stratified` there are as many
+    of each label as can be, so that rare labels are checked as well as common ones.
+
+    Raises:
+        InputError: `size` is less than one, or there is nothing to draw.
+    """
+    if size < 1:
+        raise InputError([Problem("--size", str(size), "must be 1 or more")])
+    places: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        if label is not None:
+            places.setdefault(label, []).append(place)
+    if not places:
+        raise InputError([Problem("sheet", "", "there is no labelled unit to draw")])
+    if not stratified:
+        return Draw(f"{seed}/sheet").sample(sorted(place for some in places.values() for place in some), size)
+    shares = _shares({label: len(some) for label, some in places.items()}, size)
+    chosen = [
+        place
+        for label in sorted(places)
+        for place in Draw(f"{seed}/sheet/{label}").sample(places[label], shares[label])
+    ]
+    return Draw(f"{seed}/sheet").shuffle(chosen)
+
+
+def _shares(available: Mapping[str, int], size: int) -> dict[str, int]:
+    """How many of each label: as equal as their numbers allow, the rarest first."""
+    shares: dict[str, int] = {}
+    left = size
+    for done, label in enumerate(sorted(available, key=lambda name: (available[name], name))):
+        shares[label] = min(available[label], left // (len(available) - done))
+        left -= shares[label]
+    return shares
+
+
+def key_of(
+    rows: Sequence[KeyRow],
+    *,
+    study: str,
+    what: str,
+    judge: str,
+    labels: Sequence[str],
+    seed: int,
+    stratified: bool,
+    population: Mapping[str, int],
+) -> Key:
+    """The key of a sheet; its name follows from everything in it."""
+    key = Key("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
+    return msgspec.structs.replace(key, sheet=sha256(msgspec.json.encode(key, order="sorted")).hexdigest()[:12])
+
+
+def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
+    """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, by which its key is known again.
+
+    `texts` are what a person sees of each of the key's rows. A cell that a spreadsheet would take for a formula begins
+    with an apostrophe.
+
+    Raises:
+        ValueError: not as many texts as rows, or a text under a name of ours.
+    """
+    columns = list(texts[0]) if texts else []
+    if len(texts) != len(key.rows) or set(columns) & set(_OWN):
+        raise ValueError("one set of texts a row is needed, under names of their own")
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\r\n")
+    writer.writerow([_ROW, *columns, PERSON, _SHEET])
+    for number, shown in enumerate(texts, 1):
+        writer.writerow([number, *(_harmless(shown[column]) for column in columns), "", key.sheet])
+    return made.getvalue()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
+    """A filled sheet. A label is read in any case, and by any beginning that only one label has ('sup', 's').
+
+    Rows may be in any order, other columns may be changed or gone, and rows left empty are counted.
+
+    Raises:
+        InputError: by line, every label that is none, row that is not of this sheet or stands twice, and rows that are
+            gone.
+    """
+    found: dict[int, str | None] = {}
+    lines: dict[int, int] = {}
+    problems: list[Problem] = []
+    for line, cells in _rows(text, place):
+        reason = _wrong_row(cells, key, lines)
+        if reason:
+            problems.append(Problem(place, f"line {line}", reason))
+            continue
+        row = int(cells[_ROW])
+        lines[row] = line
+        said = cells[PERSON].strip()
+        found[row] = _label(said, key.labels) if said else None
+        if said and found[row] is None:
+            wanted = ", ".join(key.labels)
+            problems.append(Problem(place, f"line {line}, {PERSON}", f"is {said[:60]!r}; it must be one of {wanted}"))
+    missing = len(key.rows) - len(found)
+    if missing and not problems:
+        problems.append(Problem(place, "", f"{missing} of {len(key.rows)} rows are gone; leave a row empty instead"))
+    if problems:
+        raise InputError(problems)
+    return Answers(tuple(found[row] for row in range(1, len(key.rows) + 1)))
+
+
+def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The line and the cells of each row; spreadsheets in some countries write ';' between cells."""
+    body = text.removeprefix("\ufeff")
+    head = body.split("\n", 1)[0]
+    delimiter = max(_DELIMITERS, key=head.count)
+    before = csv.field_size_limit(_LARGEST_CELL)
+    try:
+        reader = csv.DictReader(io.StringIO(body, newline=""), delimiter=delimiter)
+        gone = [name for name in _OWN if name not in (reader.fieldnames or ())]
+        if gone:
+            raise InputError([Problem(place, "line 1", f"has no column {', '.join(gone)}; keep those of the sheet")])
+        line = reader.line_num + 1
+        for cells in reader:
+            if any(cells.values()):
+                yield line, {name: cells[name] or "" for name in _OWN}
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError([Problem(place, f"line {reader.line_num}", f"cannot be read as CSV: {error}")]) from error
+    finally:
+        csv.field_size_limit(before)
+
+
+def _wrong_row(cells: Mapping[str, str], key: Key, lines: Mapping[int, int]) -> str:
+    """Why a row cannot be used, or ''."""
+    number = cells[_ROW].strip()
+    if cells[_SHEET].strip() != key.sheet:
+        return f"is not of this key's sheet, {key.sheet}"
+    if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(key.rows)):
+        return f"row {number[:20]!r} is not one of 1 to {len(key.rows)}"
+    return f"row {number} stands in line {lines[int(number)]} already" if int(number) in lines else ""
+
+
+def _label(said: str, labels: Sequence[str]) -> str | None:
+    """The label that was meant."""
+    text = said.casefold()
+    whole = [label for label in labels if label.casefold() == text]
+    begun = [label for label in labels if label.casefold().startswith(text)]
+    return (whole or begun)[0] if len(whole) == 1 or (not whole and len(begun) == 1) else None

@@ -1,0 +1,152 @@
+"""Searches and pages as answerers: a query or an address in, JSON out, and everything into the run's archive."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from overton.calls import Hit, Hits, Page, Reply, Request
+from overton.errors import RejectedError
+from overton.retrieval.archive import Archive, Ranked
+
+__all__ = ["PageAnswerer", "PageSource", "SearchAnswerer", "Searcher"]
+
+_LONGEST_QUERY = 2_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Searcher(Protocol):
+    """Finds pages."""
+
+    @property
+    def identity(self) -> str:
+        """What is searched: a provider, or a collection's digest; never an address or a key."""
+        ...
+
+    async def find(self, query: str) -> tuple[Hit, ...]:
+        """The hits of a query, best first.
+
+        Raises:
+            UnavailableError, RejectedError, AccessError: see `overton.calls.Answerer`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back what is held."""
+        ...
+
+
+class PageSource(Protocol):
+    """Reads pages."""
+
+    @property
+    def identity(self) -> str:
+        """Where pages come from; never an address."""
+        ...
+
+    async def read(self, url: str, archive: Archive | None) -> Page:
+        """The page at an address, or why it cannot be read; whatever came over a wire goes to the archive.
+
+        Raises:
+            UnavailableError: nothing can be read at the moment, whatever the address.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back what is held."""
+        ...
+
+
+class _Answering:
+    """What the two have in common: a name, an identity, and the archive of the run they answer in."""
+
+    holds_form = False
+
+    def __init__(self, name: str, identity: str) -> None:
+        self.name = name
+        self.identity = identity
+        self._folder: Path | None = None
+        self._archive: Archive | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def keep_in(self, folder: Path) -> None:
+        """Keep all that is found and read in the archive in this folder, from the next call on.
+
+        Raises:
+            RunError: it cannot be written to.
+        """
+        self._folder = folder
+        self._archive = Archive(folder)
+
+    def _keeper(self) -> Archive | None:
+        """The archive, opened again where an earlier session of this answerer closed it."""
+        if self._archive is None and self._folder is not None:
+            self._archive = Archive(self._folder)
+        return self._archive
+
+    def _close_archive(self) -> None:
+        archive, self._archive = self._archive, None
+        if archive is not None:
+            archive.close()
+
+
+class SearchAnswerer(_Answering):
+    """A search engine as an answerer; its replies hold `overton.calls.Hits`."""
+
+    def __init__(self, searcher: Searcher, *, name: str) -> None:
+        super().__init__(name, searcher.identity)
+        self._searcher = searcher
+
+    async def answer(self, request: Request) -> Reply:
+        """Search once; raises as `overton.calls.Answerer` says."""
+        query = " ".join(_asked(request, "query").split())
+        if len(query) > _LONGEST_QUERY:
+            raise RejectedError("too long", f"{self.name}: a query of {len(query):,} characters; 2,000 are the most")
+        hits = await self._searcher.find(query) if query else ()
+        archive = self._keeper()
+        if archive is not None:
+            archive.hits(Ranked(query, self.identity, hits))
+        return Reply(_encode(Hits(hits)).decode())
+
+    async def close(self) -> None:
+        """Close connections and archive."""
+        self._close_archive()
+        await self._searcher.close()
+
+
+class PageAnswerer(_Answering):
+    """A reader of pages as an answerer; its replies hold `overton.calls.Page`."""
+
+    def __init__(self, source: PageSource, *, name: str) -> None:
+        super().__init__(name, source.identity)
+        self._source = source
+
+    async def answer(self, request: Request) -> Reply:
+        """Read one page; a page that cannot be read is an answer too.
+
+        Raises:
+            UnavailableError: nothing can be read at the moment.
+            RejectedError: the request is not one address.
+        """
+        archive = self._keeper()
+        page = await self._source.read(_asked(request, "address").strip(), archive)
+        if archive is not None:
+            await asyncio.to_thread(archive.page, page)
+        return Reply(_encode(page).decode())
+
+    async def close(self) -> None:
+        """Close connections and archive."""
+        self._close_archive()
+        await self._source.close()
+
+
+def _asked(request: Request, what: str) -> str:
+    if len(request.messages) != 1 or request.messages[0].role != "user":
+        raise RejectedError("malformed", f"one user message is expected: the {what}")
+    return request.messages[0].content

@@ -1,0 +1,211 @@
+"""Another run's archive as a search engine and as a source of pages: the same queries find and read the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from yarl import URL
+
+from overton.calls import Hit, Page
+from overton.errors import InputError, Problem, RejectedError
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked, parsed, query_urn
+from overton.retrieval.limits import Limits, Unread
+from overton.retrieval.locating import joined
+from overton.retrieval.members import member_at, members
+from overton.retrieval.reading import Readers
+from overton.retrieval.web import read_exchange
+from overton.retrieval.wire import Exchange
+
+if TYPE_CHECKING:
+    from warcio.recordloader import ArcWarcRecord
+
+__all__ = ["ArchivedPages", "ArchivedSearch", "Contents", "archive_file", "contents_of"]
+
+_REDIRECTS = {"301", "302", "303", "307", "308"}
+_SEARCH = query_urn("")
+
+
+class Place(NamedTuple):
+    """Where a record begins in the file, and the digest of what it holds as the record states it."""
+
+    start: int
+    digest: str
+
+
+class Contents(NamedTuple):
+    """What an archive holds, by query name or address; of several records for one the last counts.
+
+    `pages` are as a model was given them; `responses` came over the web.
+    """
+
+    path: Path
+    hits: dict[str, Place]
+    pages: dict[str, Place]
+    responses: dict[str, Place]
+
+    @property
+    def hits_digest(self) -> str:
+        """The SHA-256 of all that a search can give, in hexadecimal."""
+        return _digest(self.hits)
+
+    @property
+    def pages_digest(self) -> str:
+        """The SHA-256 of all pages that can be read, in hexadecimal."""
+        return _digest(self.responses | self.pages)
+
+
+def archive_file(run: Path) -> Path:
+    """The archive of a run folder, or the WARC file itself.
+
+    Raises:
+        InputError: there is none.
+    """
+    path = run / ARCHIVE if run.is_dir() else run
+    if not path.is_file():
+        raise InputError([Problem("archive", str(run), f"there is no {ARCHIVE}: name a run that searched or read")])
+    return path
+
+
+def contents_of(path: Path) -> Contents:
+    """Read through an archive once, up to its end or to what a killed session left torn.
+
+    Raises:
+        InputError: it holds no records.
+    """
+    contents = Contents(path, {}, {}, {})
+    found = 0
+    for member in members(path):
+        record = parsed(member.content)
+        if record is not None:
+            found += 1
+            _note(contents, record, member.start)
+    if not found:
+        reason = "holds no WARC records, each compressed by itself (as in .warc.gz files)"
+        raise InputError([Problem("archive", str(path), reason)])
+    return contents
+
+
+def _note(contents: Contents, record: ArcWarcRecord, start: int) -> None:
+    header = record.rec_headers.get_header
+    uri, digest = header("WARC-Target-URI") or "", header("WARC-Payload-Digest") or ""
+    if record.rec_type == "resource" and uri.startswith(_SEARCH):
+        contents.hits[uri] = Place(start, digest)
+    elif record.rec_type == "metadata" and record.content_type == "application/json":
+        contents.pages[uri] = Place(start, digest)
+    elif record.rec_type == "response":
+        contents.responses[uri] = Place(start, digest)
+
+
+def _digest(places: dict[str, Place]) -> str:
+    whole = sha256()
+    for uri, place in sorted(places.items()):
+        whole.update(f"{place.digest} {uri}\n".encode("utf-8", "replace"))
+    return whole.hexdigest()
+
+
+class ArchivedSearch:
+    """Answers the queries that the archived run asked, with the hits that it got."""
+
+    def __init__(self, load: Callable[[], Contents], identity: str, top: int) -> None:
+        self.identity = f"{identity}+top{top}"
+        self._load = load
+        self._top = top
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return self._load()
+
+    async def find(self, query: str) -> tuple[Hit, ...]:
+        """The hits that the archived run got for this very query.
+
+        Raises:
+            RejectedError: it did not ask it.
+        """
+        place = self._contents.hits.get(query_urn(query))
+        if place is None:
+            raise RejectedError(
+                "not archived", f"the archive {self._contents.path} holds no hits for the query {query[:200]!r}"
+            )
+        record = parsed(member_at(self._contents.path, place.start))
+        ranked = msgspec.json.decode(record.raw_stream.read() if record else b"", type=Ranked)
+        return ranked.hits[: self._top]
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+class ArchivedPages:
+    """Reads pages as the archived run read them; where it kept only what came over the web, from that."""
+
+    def __init__(self, load: Callable[[], Contents], identity: str, limits: Limits) -> None:
+        self.identity = identity
+        self._load = load
+        self._limits = limits
+        self._readers = Readers()
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return self._load()
+
+    async def read(self, url: str, archive: Archive | None) -> Page:
+        """The page at `url`; what the archive does not hold is a page that was skipped."""
+        record = self._record(self._contents.pages, url)
+        try:
+            return await self._read_again(url) if record is None else _page(record)
+        except Unread as unread:
+            return Page(url, skipped=unread.reason)
+
+    async def _read_again(self, url: str) -> Page:
+        address = url
+        for _ in range(self._limits.redirects + 1):
+            record = self._record(self._contents.responses, address)
+            if record is None or record.http_headers is None:
+                raise Unread("not in the archive")
+            target = record.http_headers.get_header("Location")
+            if record.http_headers.get_statuscode() not in _REDIRECTS or not target:
+                return await read_exchange(self._readers, url, _exchange(address, record), self._limits)
+            address = joined(URL(address), target)
+        raise Unread("too many redirects")
+
+    def _record(self, places: dict[str, Place], uri: str) -> ArcWarcRecord | None:
+        place = places.get(uri)
+        return None if place is None else parsed(member_at(self._contents.path, place.start))
+
+    async def close(self) -> None:
+        """End the readers."""
+        await self._readers.close()
+
+
+def _page(record: ArcWarcRecord) -> Page:
+    try:
+        return msgspec.json.decode(record.raw_stream.read(), type=Page)
+    except msgspec.DecodeError:
+        raise Unread("not in the archive") from None  # another tool's notes on the page
+
+
+def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
+    """The exchange that a response record holds.
+
+    Raises:
+        Unread: it was no success, or is not whole.
+    """
+    status = record.http_headers.get_statuscode()
+    if status != "200":
+        raise Unread(f"HTTP {status}")
+    if record.rec_headers.get_header("WARC-Truncated"):
+        raise Unread("not whole in the archive")
+    return Exchange(URL(address), (), "HTTP/1.1", 200, "", tuple(record.http_headers.headers), _body(record))
+
+
+def _body(record: ArcWarcRecord) -> bytes:
+    """The body as it came, without the framing of chunks that other tools keep."""
+    from warcio.bufferedreaders import ChunkedDataReader
+
+    framed = "chunked" in (record.http_headers.get_header("Transfer-Encoding") or "").lower()
+    content: bytes = ChunkedDataReader(record.raw_stream).read() if framed else record.raw_stream.read()
+    return content

@@ -1,0 +1,74 @@
+"""SearXNG's JSON API (https://docs.searxng.org/dev/search_api.html)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from overton.calls import Hit
+from overton.errors import AnswerError
+from overton.retrieval.engines.service import Answer, Service, retry_after
+from overton.retrieval.plaintext import one_line
+
+__all__ = ["SearXNG"]
+
+_PAGES = 10
+
+
+class SearXNG:
+    """Searches with one instance of SearXNG; `host` is its name."""
+
+    def __init__(self, service: Service, host: str, top: int) -> None:
+        self.identity = f"searxng/{host}+top{top}"
+        self._service = service
+        self._top = top
+
+    async def find(self, query: str) -> tuple[Hit, ...]:
+        """The hits of a query, best first; see `overton.calls.Answerer` for what it raises.
+
+        An instance decides how many results a page has; pages are asked for until there are enough or nothing is new.
+        """
+        hits: dict[str, Hit] = {}
+        for page in range(1, _PAGES + 1):
+            known = len(hits)
+            for hit in await self._page(query, page):
+                hits.setdefault(hit.url, hit)
+            if len(hits) >= self._top or len(hits) == known:
+                break
+        return tuple(hits.values())[: self._top]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._service.close()
+
+    async def _page(self, query: str, page: int) -> list[Hit]:
+        answer = await self._service.get({"q": query, "format": "json", "pageno": str(page)})
+        if answer.status != 200:
+            raise self._error(answer)
+        content = answer.content if isinstance(answer.content, dict) else {}
+        results = content.get("results")
+        if not isinstance(results, list):
+            raise self._service.malformed("it is no list of results; is this a SearXNG instance?")
+        silent = content.get("unresponsive_engines")
+        if not results and silent and page == 1:
+            raise self._service.unavailable("server error", f"none of its engines answered: {_engines(silent)}")
+        return [hit for result in results if (hit := _hit(result)) is not None]
+
+    def _error(self, answer: Answer) -> AnswerError:
+        if answer.status == 403:
+            advice = "it does not give JSON: add 'json' to search.formats in the instance's settings.yml"
+            return self._service.refused("no permission", advice)
+        if answer.status == 429:
+            advice = "too many requests; the instance's limiter may have to know this address"
+            return self._service.unavailable("rate limit", advice, retry_after(answer.headers))
+        return self._service.other(answer, "")
+
+
+def _engines(silent: Any) -> str:
+    """What the instance says of engines without an answer, as in [["brave", "timeout"], ...]."""
+    entries = silent if isinstance(silent, list) else []
+    return ", ".join(" ".join(map(one_line, entry)) for entry in entries if isinstance(entry, list))
+
+
+def _hit(result: Any) -> Hit | None:
+    url = one_line(result.get("url")) if isinstance(result, dict) else ""
+    return Hit(url, one_line(result.get("title")), one_line(result.get("content"))) if url else None

@@ -1,0 +1,173 @@
+"""The way to a search service: one GET, a body of bounded size, and every fault under its name."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from overton import __version__
+from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
+from overton.retrieval.keys import Key
+from overton.retrieval.plaintext import one_line
+
+__all__ = ["Answer", "Service", "retry_after"]
+
+_BODY_LIMIT = 8 * 2**20
+_MESSAGE_LIMIT = 300
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a service answered: its status, headers, and its JSON (None where it is none)."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: Any
+
+
+class Service:
+    """One search service. `name` is its spec for errors; no error, log or repr holds a key.
+
+    Redirects are not followed, cookies not kept, and no proxy or credentials are taken from the environment.
+    """
+
+    def __init__(self, name: str, url: str, *, keys: Sequence[Key] = (), timeout: float = 30.0) -> None:
+        self.name = name
+        self._url = URL(url)
+        self._keys = tuple(keys)
+        self._timeout = timeout
+        self._session: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"Service({self.name!r})"
+
+    async def get(self, query: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
+        """Ask once.
+
+        Raises:
+            UnavailableError: no whole answer came.
+        """
+        outcome = await self._exchange(query, headers or {})
+        if isinstance(outcome, Answer):
+            return outcome
+        # Raised here, where no client error is being handled: those hold the request's address and headers.
+        raise outcome
+
+    async def _exchange(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer | AnswerError:
+        session = self._session or self._open()
+        try:
+            async with session.get(self._url, params=query, headers=headers, allow_redirects=False) as response:
+                body = await _read(response)
+                if body is None:
+                    return self.unavailable("malformed", "answered with more than 8 MiB")
+                return Answer(response.status, response.headers, _json(body))
+        except (aiohttp.ClientError, OSError) as error:  # time-outs are OSErrors
+            return self._fault(error)
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            headers={"User-Agent": f"overton/{__version__}", "Accept": "application/json"},
+            timeout=aiohttp.ClientTimeout(total=self._timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+        )
+        return self._session
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def unavailable(self, kind: str, reason: str, wait: float | None = None) -> UnavailableError:
+        """Worth asking again."""
+        return UnavailableError(kind, f"{self.name}: {self.hidden(reason)}", retry_after=wait)
+
+    def refused(self, kind: str, reason: str) -> AccessError:
+        """No query can succeed."""
+        return AccessError(kind, f"{self.name}: {self.hidden(reason)}")
+
+    def rejected(self, kind: str, reason: str) -> RejectedError:
+        """This query never will."""
+        return RejectedError(kind, f"{self.name}: {self.hidden(reason)}")
+
+    def other(self, answer: Answer, said: str) -> AnswerError:
+        """The error for a status that means the same with every service."""
+        suffix = f" ({answer.status}{': ' + said if said else ''})"
+        if answer.status == 429:
+            return self.unavailable("rate limit", f"too many requests{suffix}", retry_after(answer.headers))
+        if answer.status >= 500 or answer.status == 408:
+            return self.unavailable("server error", f"the service failed{suffix}", retry_after(answer.headers))
+        if 300 <= answer.status < 400:
+            return self.refused("redirect", f"it redirects elsewhere: give the final address with base_url{suffix}")
+        if answer.status in {401, 403, 404, 405}:
+            return self.refused("no permission", f"it does not permit this{suffix}")
+        return self.rejected("rejected", f"the query was rejected{suffix}")
+
+    def malformed(self, reason: str) -> UnavailableError:
+        """An answer that cannot be read, although its status was 200."""
+        return self.unavailable("malformed", f"the answer cannot be read: {reason}")
+
+    def hidden(self, text: str) -> str:
+        """Text of the service's for a message: without keys or control characters, and short."""
+        for key in self._keys:
+            text = key.hide(text)
+        shown = one_line(text)
+        return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
+
+    def _fault(self, error: aiohttp.ClientError | OSError) -> AnswerError:
+        """Client errors' own texts hold the address, which may hold a key, and are left out."""
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return self.refused("certificate", "no secure connection: check its certificate and base_url")
+        if isinstance(error, asyncio.TimeoutError):
+            return self.unavailable("timeout", f"no answer in {self._timeout:g} seconds (timeout=SECONDS allows more)")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            reason = error.os_error.strerror or type(error.os_error).__name__
+            return self.unavailable("connection", f"cannot connect: {reason}")
+        if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ClientResponseError):
+            return self.malformed("it ended early or is not HTTP")
+        return self.unavailable("connection", f"the connection was dropped ({type(error).__name__})")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds in a Retry-After header, which holds seconds or a date; None where there is none."""
+    value = headers.get("Retry-After", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        return _until(value)
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _until(date: str) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes | None:
+    content = bytearray()
+    async for chunk in response.content.iter_any():
+        content += chunk
+        if len(content) > _BODY_LIMIT:
+            return None
+    return bytes(content)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return None

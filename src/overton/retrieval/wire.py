@@ -1,0 +1,171 @@
+"""One request, one response: over guarded connections, within limits, as it came."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from overton.retrieval.connecting import GuardedConnector, PrivateAddressError
+from overton.retrieval.kinds import declared_type, is_text
+from overton.retrieval.limits import Limits, Unread
+
+__all__ = ["Exchange", "Wire"]
+
+_ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.1"
+_HEADER_BYTES = 16_384
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request and its response as they went over the wire.
+
+    `body` is as it came (the content encoding not undone), without the framing of chunks; `truncated` is '' or why it
+    is not whole, in WARC's words ('length', 'time', 'disconnect', 'unspecified' where it was not wanted).
+    """
+
+    url: URL
+    request: tuple[tuple[str, str], ...]
+    version: str
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    truncated: str = ""
+
+    def header(self, name: str) -> str:
+        """The first header of this name, '' where there is none."""
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+class Wire:
+    """Asks for one address at a time; follows nothing, keeps no cookie, knows no proxy and no credentials.
+
+    Hosts that the user allowed by name are reached through a connector of their own, all others through the guarded
+    one. Sessions are made at the first request, inside the running loop.
+    """
+
+    def __init__(self, limits: Limits, resolver: AbstractResolver | None = None) -> None:
+        self._limits = limits
+        self._resolver = resolver
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+
+    async def get(self, url: URL, *, seconds: float, most: int, any_type: bool = False) -> Exchange:
+        """Ask once. Bodies are read only of successes, and only of types that hold text unless `any_type`.
+
+        A body of more than `most` bytes is cut there, and says so.
+
+        Raises:
+            Unread: nobody answered, not in time, or not at a public address.
+        """
+        session = self._session(allowed=self._limits.allows(url.host or ""))
+        timeout = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=min(10.0, max(seconds, 0.001)))
+        try:
+            async with session.get(url, timeout=timeout, allow_redirects=False) as response:
+                return await _exchange(response, most, any_type)
+        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
+            # A URL that cannot be sent is a ValueError; uvloop has RuntimeErrors for sockets.
+            raise _unread(error) from None
+
+    def _session(self, *, allowed: bool) -> aiohttp.ClientSession:
+        if allowed not in self._sessions:
+            most = self._limits.connections
+            connector = (
+                aiohttp.TCPConnector(limit=most, resolver=self._resolver, use_dns_cache=False)
+                if allowed
+                else GuardedConnector(connections=most, resolver=self._resolver)
+            )
+            self._sessions[allowed] = aiohttp.ClientSession(
+                connector=connector,
+                headers={"User-Agent": self._limits.agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+                max_line_size=_HEADER_BYTES,
+                max_field_size=_HEADER_BYTES,
+            )
+        return self._sessions[allowed]
+
+    async def close(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
+            await session.close()
+
+
+async def _exchange(response: aiohttp.ClientResponse, most: int, any_type: bool) -> Exchange:
+    headers = tuple((_latin(name), _latin(value)) for name, value in response.raw_headers)
+    wanted = response.status == HTTPStatus.OK and (any_type or is_text(declared_type(response.headers)))
+    body, truncated = await _body(response, most) if wanted else (b"", _left_out(response))
+    version = response.version
+    return Exchange(
+        url=response.url,
+        request=tuple((name, value) for name, value in response.request_info.headers.items()),
+        version=f"HTTP/{version.major}.{version.minor}" if version else "HTTP/1.1",
+        status=response.status,
+        reason=response.reason or "",
+        headers=headers,
+        body=body,
+        truncated=truncated,
+    )
+
+
+async def _body(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, str]:
+    content = bytearray()
+    try:
+        async for chunk in response.content.iter_any():
+            content += chunk
+            if len(content) > most:
+                response.close()
+                return bytes(content[:most]), "length"
+    except TimeoutError:
+        return bytes(content), "time"
+    except aiohttp.ClientError:
+        return bytes(content), "disconnect"
+    return bytes(content), ""
+
+
+def _left_out(response: aiohttp.ClientResponse) -> str:
+    empty = response.headers.get("Content-Length") == "0" or response.status in {204, 304}
+    if not empty:
+        response.close()  # what is not wanted is not waited for
+    return "" if empty else "unspecified"
+
+
+def _latin(raw: bytes) -> str:
+    return raw.decode("latin-1")
+
+
+def _unread(error: BaseException) -> Unread:
+    """The reason for a request that got no response. Errors' own texts may hold addresses and are left out."""
+    if _is_private(error):
+        return Unread("private address")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        again = getattr(error.os_error, "errno", None) == socket.EAI_AGAIN
+        return Unread("no such host", again=again, network=True)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        return Unread("TLS")
+    if isinstance(error, asyncio.TimeoutError):
+        return Unread("timeout", again=True, network=isinstance(error, aiohttp.ConnectionTimeoutError))
+    if isinstance(error, aiohttp.InvalidURL | ValueError):
+        return Unread("invalid address")
+    if isinstance(error, aiohttp.ClientConnectorError | RuntimeError):
+        return Unread("no connection", again=True, network=True)
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError):
+        return Unread("disconnected", again=True)
+    return Unread("not HTTP")
+
+
+def _is_private(error: BaseException | None) -> bool:
+    """Whether the guard stood in the way, of one of a name's addresses at least while no other answered."""
+    while error is not None:
+        inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+        if isinstance(error, PrivateAddressError) or "private address" in str(inner):
+            return True
+        error = inner or error.__cause__
+    return False

@@ -1,0 +1,195 @@
+"""Runs of stance stability: measured, reported, and checked by a person with a sheet."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+from overton.api import studies
+from overton.api.runs import Run, open_run
+from overton.api.sheets import AGREEMENT, agreements_of, draw_sheet, read_agreement
+from overton.api.stance_stability import BINDING
+from overton.calls import Settings
+from overton.errors import InputError, RunError
+from overton.hosts.local import Manifest, ModelEntry, RunFolder
+from overton.reporting import Report, render
+from overton.studies.exhibits import Method
+from overton.studies.stance_stability import ProbingQuestion, Record, Topic
+
+TOPIC = Topic(
+    "buses", "Transport", "Buses", "Buses should be free.", "critical", "weak", (ProbingQuestion("Why?", "support"),)
+)
+LABELS = ("supportive", "critical", "balanced")
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study is known by name, also before it stands among those that can be run."""
+    names = dict.fromkeys((*studies._STUDIES, "stance-stability"))
+    monkeypatch.setattr(studies, "_STUDIES", tuple(names))
+
+
+def entry(spec: str) -> ModelEntry:
+    return ModelEntry(spec, spec, Settings())
+
+
+def row(model: str, repetition: int, turn: int) -> dict[str, Any]:
+    return {
+        "model": model,
+        "conversation": f"buses/t0/fixed/r{repetition}",
+        "topic": "buses",
+        "domain": "Transport",
+        "temperature": 0.0,
+        "ordering": "fixed",
+        "turn": turn,
+        "number": 1,
+        "kind": "support",
+        "question": "Why?",
+        "query": "why buses",
+        "retrieved": ["https://a.example/"],
+        "skipped": [],
+        "shortened": 0,
+        "cited": ["https://a.example/"],
+        "miscited": 0,
+        "stance": LABELS[(turn * repetition) % 3],
+        "confidence": 0.67,
+        "claims": [],
+        "contradictions_acknowledged": False,
+        "rationale": "",
+        "premise_stance": None,
+        "judge_attempts": 1,
+        "failure": None,
+        "answer": f"=They help {turn} [1].",
+        "input_tokens": 1,
+        "output_tokens": 1,
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A finished run of two models, three conversations of four turns each."""
+    return made(tmp_path / "run", "openai/judge")
+
+
+def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
+    models = {"subject": [entry("a/x"), entry("b/y")], "judge": [entry(judge)]}
+    manifest = Manifest(study, 0, {}, models, "", {}, "2026-01-01T00:00:00", "0", status="finished", trials=6)
+    RunFolder.create(path, manifest, [TOPIC])
+    rows = [row(model, again, turn) for model in ("a/x", "b/y") for again in (1, 2, 3) for turn in (1, 2, 3, 4)]
+    table = pl.DataFrame(rows, schema_overrides={"premise_stance": pl.String, "failure": pl.String})
+    assert set(Record.__struct_fields__) <= set(table.columns)
+    table.write_parquet(path / "records.parquet")
+    return open_run(path)
+
+
+def filled(sheet: Path, known: dict[str, Any], wrong: int = 0) -> None:
+    """The sheet as a person who agrees with the judge, but for some rows, sends it back."""
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        for number, (one, judged) in enumerate(zip(rows, known["rows"], strict=True)):
+            writer.writerow({**one, "person": "unclear" if number < wrong else judged["label"]})
+
+
+def key_beside(sheet: Path) -> dict[str, Any]:
+    return dict(msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes()))
+
+
+def test_a_run_and_its_records_as_a_file_give_the_same_measures(run: Run) -> None:
+    by_run = BINDING.analyze_runs([run], resamples=50)
+    by_file = BINDING.analyze_file(run.path, resamples=50)
+    assert by_run.to_json() == by_file.to_json()
+    assert set(by_run.models) == {"a/x", "b/y"}
+
+
+def test_options_of_the_measures_are_passed_on(run: Run) -> None:
+    assert BINDING.analyze_runs([run], resamples=10, no_change="mean").reading["no_change"] == "mean"
+
+
+def test_conversations_of_several_runs_are_told_apart_by_the_runs_names(run: Run, tmp_path: Path) -> None:
+    other = made(tmp_path / "other", "openai/judge")
+    conversations = BINDING.analyze_runs([run, other], resamples=10).conversations
+    assert conversations.height == 12
+    assert {name.split("/")[0] for name in conversations["conversation"]} == {"run", "other"}
+
+
+def test_a_report_says_that_agreement_with_people_is_not_known(run: Run) -> None:
+    shown = BINDING.exhibits([run], resamples=10)
+    assert all("has not been measured" in section.exhibits[-1].text for section in shown.sections)
+    assert shown.models == ["a/x", "b/y"]
+    assert shown.data["conversations"]
+    page = render(Report(shown.title, shown.summary, [], shown.sections, trials=shown.trials, data=shown.data))
+    assert "Chameleon score" in page
+
+
+def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
+    (warning,) = BINDING.exhibits([made(tmp_path / "run", "embedded/smollm2-135m")], resamples=10).warnings
+    assert "trying the tool" in warning
+
+
+def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run: Run, tmp_path: Path) -> None:
+    sheet, key = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4)
+    text = sheet.read_text("utf-8-sig")
+    assert "Buses should be free." in text
+    assert "'=They help" in text
+    assert not any(label in text for label in LABELS)
+    assert key.name == "sheet.key.json"
+    filled(sheet, key_beside(sheet), wrong=2)
+    found = read_agreement(sheet, run=run.path)
+    assert found.judge == "openai/judge"
+    assert (found.same.value, found.same.n) == (pytest.approx(0.9), 20)
+    (kept,) = agreements_of(run)
+    assert kept == found
+    (said,) = {section.exhibits[-1].text for section in BINDING.exhibits([run], resamples=10).sections}
+    assert said.startswith("Judge: openai/judge. A person gives the same stance as the judge to 90.0% [")
+    assert all(isinstance(section.exhibits[-1], Method) for section in BINDING.exhibits([run], resamples=10).sections)
+
+
+def test_an_agreement_without_an_interval_is_kept_as_it_is(run: Run, tmp_path: Path) -> None:
+    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", stratified=True)
+    filled(sheet, key_beside(sheet))
+    found = read_agreement(sheet, run=run.path)
+    read_agreement(sheet, run=run.path)
+    (kept,) = agreements_of(run)
+    assert repr(kept) == repr(found)  # NaN is not equal to itself
+    assert found.stratified
+
+
+def test_what_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
+    draw_sheet(run.path, tmp_path / "sheet.csv")
+    with pytest.raises(InputError, match="exists already"):
+        draw_sheet(run.path, tmp_path / "sheet.csv")
+
+
+def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be stance or premise_stance"):
+        draw_sheet(run.path, tmp_path / "a.csv", what="tone")
+    with pytest.raises(InputError, match="no labelled unit"):
+        draw_sheet(run.path, tmp_path / "a.csv", what="premise_stance")
+    with pytest.raises(InputError, match="has no sheet"):
+        draw_sheet(made(tmp_path / "open", "x/y", "open-mindedness").path, tmp_path / "a.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_agreement(tmp_path / "none.csv")
+    (tmp_path / "none.key.json").write_text("{}")
+    with pytest.raises(InputError, match="not the key of a sheet"):
+        read_agreement(tmp_path / "none.csv")
+
+
+def test_a_sheet_of_another_study_is_not_kept_with_a_run(run: Run, tmp_path: Path) -> None:
+    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=5)
+    filled(sheet, key_beside(sheet))
+    with pytest.raises(InputError, match="the sheet of stance-stability"):
+        read_agreement(sheet, run=made(tmp_path / "open", "x/y", "open-mindedness").path)
+
+
+def test_a_damaged_agreement_is_told_with_what_to_do(run: Run) -> None:
+    (run.path / AGREEMENT).write_text('[{"sheet": 1}]')
+    with pytest.raises(RunError, match="read the sheet back again"):
+        agreements_of(run)

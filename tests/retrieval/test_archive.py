@@ -1,0 +1,281 @@
+"""The archive: standard records, safe to kill, and enough to run another model on the same pages."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from overton.calls import Hit, Page, Reply, hits_of, page_of
+from overton.errors import InputError, RejectedError, RunError
+from overton.retrieval import open_pages, open_search
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked
+from overton.retrieval.members import members
+
+Ask = Callable[[Any, str], Awaitable[Reply]]
+
+
+def records(folder: Path) -> list[tuple[str, str]]:
+    """Type and address of every record, as a standard tool reads them, digests verified."""
+    found = []
+    with (folder / ARCHIVE).open("rb") as file:
+        for record in ArchiveIterator(file, check_digests="raise"):
+            record.content_stream().read()
+            found.append((record.rec_type, record.rec_headers.get_header("WARC-Target-URI") or ""))
+    return found
+
+
+@pytest.fixture
+def web(site: Any) -> Any:
+    args = [("allow", "127.0.0.1"), ("delay", "0"), ("timeout", "5")]
+    return open_pages("web", args)
+
+
+async def test_everything_that_goes_over_the_wire_is_kept(
+    site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
+) -> None:
+    site.paths |= {"/old": pages.answers(status=302, Location="/new")}
+    site.paths |= {"/new": pages.answers(gzip.compress(pages.article().encode()), Content_Encoding="gzip")}
+    web.keep_in(tmp_path)
+    await ask(web.answerer, f"{site.url}/old")
+    await web.answerer.close()
+    assert records(tmp_path) == [
+        ("warcinfo", ""),
+        *[(kind, f"{site.url}/robots.txt") for kind in ("response", "request")],
+        *[(kind, f"{site.url}/old") for kind in ("response", "request")],
+        *[(kind, f"{site.url}/new") for kind in ("response", "request")],
+        ("metadata", f"{site.url}/old"),
+    ]
+
+
+async def test_a_body_is_kept_as_it_came_and_found_by_its_digest(
+    site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
+) -> None:
+    body = gzip.compress(pages.article().encode())
+    site.paths["/"] = pages.answers(body, Content_Encoding="gzip")
+    web.keep_in(tmp_path)
+    page = page_of(await ask(web.answerer, f"{site.url}/"))
+    await web.answerer.close()
+    with (tmp_path / ARCHIVE).open("rb") as file:
+        (kept,) = [
+            (record.rec_headers.get_header("WARC-Payload-Digest"), record.raw_stream.read())
+            for record in ArchiveIterator(file)
+            if record.rec_type == "response" and record.rec_headers.get_header("WARC-Target-URI") == f"{site.url}/"
+        ]
+    assert kept == (f"sha256:{page.digest}", body)
+    assert page.digest == sha256(body).hexdigest()
+
+
+async def test_another_run_reads_the_same_pages_without_the_network(
+    site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
+) -> None:
+    site.paths |= {
+        "/a": pages.answers(pages.article()),
+        "/b.pdf": pages.answers(b"%PDF-", content_type="application/pdf"),
+    }
+    web.keep_in(tmp_path)
+    addresses = [f"{site.url}/a", f"{site.url}/b.pdf", f"{site.url}/gone", "http://10.0.0.1/"]
+    first = [(await ask(web.answerer, address)).text for address in addresses]
+    await web.answerer.close()
+    seen = site.seen.copy()
+    archived = open_pages(f"archive/{tmp_path}").answerer
+    assert [(await ask(archived, address)).text for address in addresses] == first
+    assert page_of(await ask(archived, f"{site.url}/never")).skipped == "not in the archive"
+    await archived.close()
+    assert site.seen == seen
+
+
+async def test_pages_of_other_tools_archives_are_read_anew(
+    site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
+) -> None:
+    """What another crawler wrote has responses, but no pages as a model saw them."""
+    site.paths |= {"/old": pages.answers(status=301, Location="/new"), "/new": pages.answers(pages.article())}
+    web.keep_in(tmp_path)
+    read = page_of(await ask(web.answerer, f"{site.url}/old"))
+    await web.answerer.close()
+    path = tmp_path / "other.warc.gz"
+    kept = [gzip.compress(m.content) for m in members(tmp_path / ARCHIVE) if b"WARC-Type: metadata" not in m.content]
+    path.write_bytes(b"".join(kept))
+    archived = open_pages(f"archive/{path}").answerer
+    assert page_of(await ask(archived, f"{site.url}/old")) == read
+    assert page_of(await ask(archived, f"{site.url}/robots.txt")).skipped == "HTTP 404"
+    await archived.close()
+
+
+async def test_chunks_that_another_tool_kept_are_put_together(ask: Ask, pages: Any, tmp_path: Path) -> None:
+    body = pages.article().encode()
+    chunks = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (100, body[:100], len(body) - 100, body[100:])
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+    head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/\r\nWARC-Date: 2021-03-04T00:00:00Z\r\n"
+    head += "WARC-Record-ID: <urn:uuid:6f9a2f3e-0000-4000-8000-000000000000>\r\n"
+    head += f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(http)}\r\n\r\n"
+    path = tmp_path / "other.warc.gz"
+    path.write_bytes(gzip.compress(head.encode() + http + b"\r\n\r\n"))
+    archived = open_pages(f"archive/{path}").answerer
+    page = page_of(await ask(archived, "http://a.test/"))
+    await archived.close()
+    assert all(paragraph in page.text for paragraph in pages.paragraphs)
+    assert page.digest == sha256(body).hexdigest()
+
+
+async def test_another_run_finds_the_same_hits(ask: Ask, tmp_path: Path) -> None:
+    live = open_search("starter", top=4)
+    live.keep_in(tmp_path)
+    first = await ask(live.answerer, "  mindfulness in\nschools ")
+    await live.answerer.close()
+    archived = open_search(f"archive/{tmp_path}").answerer
+    assert hits_of(await ask(archived, "mindfulness in schools")) == hits_of(first)
+    assert len(hits_of(first)) == 4
+    with pytest.raises(RejectedError, match="holds no hits for the query 'something else'"):
+        await ask(archived, "something else")
+
+
+async def test_a_collections_pages_are_kept_once_and_serve_another_run(ask: Ask, tmp_path: Path) -> None:
+    search, source = open_search("starter"), open_pages("starter")
+    search.keep_in(tmp_path)
+    source.keep_in(tmp_path)
+    hits = hits_of(await ask(search.answerer, "mindfulness"))
+    replies = [await ask(source.answerer, hit.url) for _ in range(2) for hit in hits]
+    await search.answerer.close()
+    await source.answerer.close()
+    kept = records(tmp_path)
+    assert len(kept) == len(set(kept)) == 1 + 1 + 2 * len(hits)
+    archived = open_pages(f"archive/{tmp_path}").answerer
+    assert [await ask(archived, hit.url) for hit in hits] == replies[: len(hits)]
+
+
+async def test_a_session_that_goes_on_keeps_nothing_twice(ask: Ask, tmp_path: Path) -> None:
+    for _ in range(2):
+        search = open_search("starter")
+        search.keep_in(tmp_path)
+        await ask(search.answerer, "mindfulness")
+        await search.answerer.close()
+    assert [kind for kind, _ in records(tmp_path)] == ["warcinfo", "resource"]
+
+
+@pytest.mark.parametrize("left", [1, 5, 20, 60])
+def test_what_a_kill_left_torn_is_cut_off_and_the_rest_stays(left: int, tmp_path: Path) -> None:
+    path = tmp_path / ARCHIVE
+    archive = Archive(tmp_path)
+    for number in range(3):
+        archive.page(Page(f"http://a.test/{number}", text=f"Text {number}"))
+    archive.close()
+    whole = list(members(path))
+    os.truncate(path, whole[-1].start + left)
+    assert list(members(path)) == whole[:-1]
+    again = Archive(tmp_path)
+    again.page(Page("http://a.test/2", text="Text 2"))
+    again.page(Page("http://a.test/0", text="Text 0"))
+    again.close()
+    assert records(tmp_path) == [("warcinfo", ""), *[("metadata", f"http://a.test/{number}") for number in range(3)]]
+
+
+def test_a_killed_process_loses_nothing_that_it_had_added(tmp_path: Path) -> None:
+    adding = (
+        "import itertools, pathlib, sys\n"
+        "from overton.calls import Page\n"
+        "from overton.retrieval.archive import Archive\n"
+        "archive = Archive(pathlib.Path(sys.argv[1]))\n"
+        "for n in itertools.count():\n"
+        "    archive.page(Page(f'http://a.test/{n}', text=str(n) * 1000))\n"
+        "    print(n, flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", adding, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    told = [int(process.stdout.readline()) for _ in range(50)]
+    process.kill()
+    told += [int(line) for line in process.stdout.read().splitlines() if line]
+    process.wait()
+    Archive(tmp_path).close()
+    kept = [uri for kind, uri in records(tmp_path) if kind == "metadata"]
+    assert kept[: len(told)] == [f"http://a.test/{n}" for n in told]
+
+
+async def test_an_archive_that_ends_torn_can_be_read_as_far_as_it_goes(ask: Ask, tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    for number in range(2):
+        archive.page(Page(f"http://a.test/{number}", text=f"Text {number}"))
+    archive.close()
+    os.truncate(tmp_path / ARCHIVE, (tmp_path / ARCHIVE).stat().st_size - 3)
+    archived = open_pages(f"archive/{tmp_path}").answerer
+    assert page_of(await ask(archived, "http://a.test/0")).text == "Text 0"
+    assert page_of(await ask(archived, "http://a.test/1")).skipped == "not in the archive"
+
+
+def test_several_may_append_to_one_archive(tmp_path: Path) -> None:
+    one, other = Archive(tmp_path), Archive(tmp_path)
+    for number in range(3):
+        one.page(Page(f"http://one.test/{number}"))
+        other.hits(Ranked(f"query {number}", "starter", (Hit("http://one.test/"),)))
+    one.close()
+    other.close()
+    assert len(records(tmp_path)) == 7
+
+
+def test_addresses_and_queries_cannot_break_out_of_a_record(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.page(
+        Page("http://a.test/\r\nWARC-Type: response\r\n\r\nfalse", text="ü \ud800".encode("utf-8", "replace").decode())
+    )
+    archive.hits(Ranked("a\r\nb: c ü", "starter", ()))
+    archive.close()
+    assert [kind for kind, _ in records(tmp_path)] == ["warcinfo", "metadata", "resource"]
+
+
+def test_a_closed_archive_and_a_folder_that_is_none_say_so(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.close()
+    with pytest.raises(RunError, match="is closed"):
+        archive.page(Page("http://a.test/"))
+    with pytest.raises(RunError, match="cannot be written to"):
+        Archive(tmp_path / "nowhere")
+
+
+def test_identities_follow_from_what_an_archive_holds(tmp_path: Path) -> None:
+    for name, texts in {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "z"]}.items():
+        (tmp_path / name).mkdir()
+        archive = Archive(tmp_path / name)
+        for text in texts:
+            archive.page(Page(f"http://a.test/{text}", text=text))
+        archive.close()
+    identities = [open_pages(f"archive/{tmp_path / name}").answerer.identity for name in "abc"]
+    assert identities[0] == identities[1] != identities[2]
+    assert str(tmp_path) not in identities[0]
+
+
+def test_what_is_no_archive_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no pages\.warc\.gz"):
+        open_search(f"archive/{tmp_path}")
+    (tmp_path / ARCHIVE).write_bytes(b"not gzip at all")
+    with pytest.raises(InputError, match="holds no WARC records"):
+        open_pages(f"archive/{tmp_path}")
+
+
+async def test_an_archive_that_misleads_is_read_no_further(ask: Ask, tmp_path: Path) -> None:
+    """Another tool's records may hold anything."""
+
+    def record(kind: str, content_type: str, block: bytes) -> bytes:
+        head = (
+            f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.test/\r\nWARC-Date: 2021-03-04T00:00:00Z\r\n"
+        )
+        head += f"WARC-Record-ID: <urn:uuid:1>\r\nContent-Type: {content_type}\r\nContent-Length: {len(block)}\r\n\r\n"
+        return gzip.compress(head.encode() + block + b"\r\n\r\n")
+
+    response = "application/http; msgtype=response"
+    for name, member, reason in (
+        ("notes", record("metadata", "application/json", b'{"seen": "by another tool"}'), "not in the archive"),
+        ("loop", record("response", response, b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n"), "too many redirects"),
+        ("odd", record("response", response, b"HTTP/1.1 302 Found\r\nLocation: http://[x\r\n\r\n"), "invalid address"),
+    ):
+        path = tmp_path / f"{name}.warc.gz"
+        path.write_bytes(member)
+        archived = open_pages(f"archive/{path}").answerer
+        assert page_of(await ask(archived, "http://a.test/")).skipped == reason

@@ -1,0 +1,195 @@
+"""No way leads to an address that is not public: none of these tests lets the local site see a request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from yarl import URL
+
+from overton.calls import Page
+from overton.retrieval.connecting import GuardedConnector
+from overton.retrieval.limits import Limits, Unread
+from overton.retrieval.web import WebPages
+from overton.retrieval.wire import Wire
+
+Read = Callable[..., Awaitable[Page]]
+
+QUICK = Limits(delay=0, timeout=5)
+
+
+async def skipped(url: str, limits: Limits = QUICK, resolver: Any = None) -> str:
+    source = WebPages(limits, resolver)
+    try:
+        return (await source.read(url, None)).skipped
+    finally:
+        await source.close()
+
+
+LITERALS = ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "169.254.169.254"]
+EMBEDDED = ["[64:ff9b::7f00:1]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[fe80::1%25lo]", "[2001::7f00:1]"]
+ODD = ["0x7f.1", "2130706433", "017700000001", "127.1", "0177.0.0.1", "0x7f000001", "127.0.0.1."]
+
+
+@pytest.mark.parametrize("host", [*LITERALS, *EMBEDDED])
+@pytest.mark.usefixtures("any_port")
+async def test_a_literal_private_address_is_not_connected_to(host: str, site: Any) -> None:
+    assert await skipped(f"http://{host}:{site.port}/") == "private address"
+    assert not site.seen
+
+
+@pytest.mark.parametrize("host", ODD)
+@pytest.mark.usefixtures("any_port")
+async def test_numbers_that_a_system_reads_as_an_address_are_not_looked_up(host: str, site: Any) -> None:
+    assert await skipped(f"http://{host}:{site.port}/") in {"invalid address", "private address"}
+    assert not site.seen
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost.", "LOCALHOST"])
+@pytest.mark.usefixtures("any_port")
+async def test_a_name_of_this_machine_is_not_connected_to(host: str, site: Any) -> None:
+    unknown = {"no such host"} if host.endswith(".") else set()  # not every system knows it with a dot
+    assert await skipped(f"http://{host}:{site.port}/") in {"private address"} | unknown
+    assert not site.seen
+
+
+@pytest.mark.usefixtures("any_port")
+async def test_a_trailing_dot_hides_nothing(site: Any, names: Any) -> None:
+    resolver = names(**{"localhost_": ["127.0.0.1"]})
+    assert await skipped(f"http://localhost.:{site.port}/", resolver=resolver) == "private address"
+    assert not site.seen
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.1.2.3", "169.254.169.254", "64:ff9b::7f00:1", "fd00::1"])
+@pytest.mark.usefixtures("any_port")
+async def test_a_name_that_resolves_to_a_private_address_is_not_connected_to(
+    address: str, site: Any, names: Any
+) -> None:
+    assert await skipped(f"http://inner.test:{site.port}/", resolver=names(inner_test=[address])) == "private address"
+    assert not site.seen
+
+
+async def test_a_redirect_to_a_private_address_is_not_followed(site: Any, other_site: Any, pages: Any) -> None:
+    other_site.paths["/"] = pages.answers(status=302, Location=f"http://127.0.0.1:{site.port}/secret")
+    allowed = Limits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("overton.retrieval.locating._PORTS", {80, 443, site.port})
+        assert await skipped(f"{other_site.url}/", allowed) == "private address"
+    assert other_site.seen["/"] == 1
+    assert not site.seen
+
+
+@pytest.mark.usefixtures("any_port")
+async def test_a_robots_file_that_redirects_to_a_private_address_is_not_followed(
+    site: Any, other_site: Any, pages: Any
+) -> None:
+    other_site.paths["/robots.txt"] = pages.answers(status=301, Location=f"http://127.0.0.1:{site.port}/secret")
+    other_site.paths["/"] = pages.answers(pages.article())
+    allowed = Limits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
+    assert await skipped(f"{other_site.url}/", allowed) == "private address"
+    assert other_site.seen == {"/robots.txt": 1}
+    assert not site.seen
+
+
+@pytest.mark.usefixtures("any_port")
+async def test_a_name_that_changes_its_answer_gains_nothing(
+    site: Any, other_site: Any, names: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """127.0.0.2 stands for a public address here. The name leads there first, and to 127.0.0.1 from then on."""
+    from overton.retrieval.addresses import refusal
+
+    monkeypatch.setattr(
+        "overton.retrieval.connecting.refusal", lambda address: None if address == "127.0.0.2" else refusal(address)
+    )
+    resolver = names(rebinding_test=["127.0.0.2", "127.0.0.1"])
+    wire = Wire(QUICK, resolver)
+    url = URL(f"http://rebinding.test:{site.port}/page")
+    assert (await wire.get(url, seconds=5, most=100)).status == 404
+    await wire.close()  # the kept connection would be used again; a new one is what the attacker waits for
+    with pytest.raises(Unread, match="private address"):
+        await wire.get(url, seconds=5, most=100)
+    await wire.close()
+    assert resolver.asked["rebinding.test"] == 2
+    assert other_site.seen == {"/page": 1}
+    assert not site.seen
+
+
+async def test_the_other_end_is_looked_at_even_if_the_socket_was_not_checked(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    monkeypatch.setattr(
+        "overton.retrieval.connecting._guarded_socket", lambda info: socket.socket(info[0], info[1], info[2])
+    )
+    wire = Wire(QUICK)
+    with pytest.raises(Unread, match="private address"):
+        await wire.get(URL(f"{site.url}/page"), seconds=5, most=100)
+    await wire.close()
+    assert not site.seen
+
+
+async def test_the_guard_itself_lets_a_connection_through_where_the_address_is_public(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overton.retrieval.connecting.refusal", lambda address: None)
+    wire = Wire(QUICK)
+    assert (await wire.get(URL(f"{site.url}/page"), seconds=5, most=100)).status == 404
+    await wire.close()
+    assert site.seen == {"/page": 1}
+
+
+async def test_a_host_allowed_by_name_is_reached(site: Any, read: Read, pages: Any) -> None:
+    site.paths["/"] = pages.answers(pages.article())
+    assert (await read(f"{site.url}/")).skipped == ""
+    assert (await read(f"http://localhost:{site.port}/", ("allow", "localhost"))).skipped == ""
+
+
+async def test_allowing_one_host_allows_no_other(site: Any, read: Read) -> None:
+    assert (await read(f"http://localhost:{site.port}/")).skipped == f"port {site.port}"
+    assert (await read("http://localhost/")).skipped == "private address"
+    assert not site.seen
+
+
+@pytest.mark.usefixtures("any_port")
+async def test_proxies_of_the_environment_are_not_used(site: Any, monkeypatch: pytest.MonkeyPatch, names: Any) -> None:
+    monkeypatch.setenv("http_proxy", site.url)
+    monkeypatch.setenv("HTTP_PROXY", site.url)
+    assert await skipped("http://inner.test/", resolver=names(inner_test=["10.0.0.1"])) == "private address"
+    assert not site.seen
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("ftp://example.org/", "not http"),
+        ("file:///etc/passwd", "not http"),
+        ("javascript:alert(1)", "not http"),
+        ("example.org", "not http"),
+        ("http://user:secret@example.org/", "credentials in the address"),
+        ("http://user@example.org/", "credentials in the address"),
+        ("http://example.org:22/", "port 22"),
+        ("https://example.org:8443/", "port 8443"),
+        ("http://", "invalid address"),
+        ("http://[::1", "invalid address"),
+        ("http://example.org:99999/", "invalid address"),
+        ("http://example.org/" + "a" * 5000, "address too long"),
+    ],
+)
+async def test_addresses_that_are_not_asked_at_all(address: str, reason: str, read: Read) -> None:
+    assert (await read(address)).skipped == reason
+
+
+def test_the_connector_keeps_no_names() -> None:
+    """A cached answer would be one more thing to check."""
+
+    async def made() -> bool:
+        connector = GuardedConnector(connections=1)
+        cached = connector.use_dns_cache
+        await connector.close()
+        return cached
+
+    import asyncio
+
+    assert asyncio.run(made()) is False

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from overton.errors import InputError
+from overton.retrieval.collection import StoredPage
+from overton.retrieval.index import build_index, index_in_memory, open_index
+
+PAGES = [
+    StoredPage("https://a.test/buses", "Night buses ran late. The buses were full.", "Night buses", "2020-01-02"),
+    StoredPage("https://b.test/trains", "Trains run at night as well, and a bus meets them.", "Trains"),
+    StoredPage("https://c.test/cats", "Cats sleep by day.", "Cats"),
+]
+TWINS = [StoredPage(f"https://t.test/{n:02}", "The very same words.", "Same") for n in range(40)]
+
+
+def urls(pages: list[StoredPage], query: str, top: int = 10) -> list[str]:
+    return [hit.url for hit in index_in_memory(pages).find(query, top)]
+
+
+def test_the_best_match_is_first_and_word_forms_are_one() -> None:
+    assert urls(PAGES, "a train at night") == ["https://b.test/trains", "https://a.test/buses"]
+    assert urls(PAGES, "sleeping cat") == ["https://c.test/cats"]
+
+
+def test_a_title_is_searched_too() -> None:
+    assert urls([StoredPage("https://d.test/", "Words.", "Zebra crossings"), *PAGES], "zebras") == ["https://d.test/"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_equal_scores_stand_in_the_order_of_their_addresses(order: int) -> None:
+    assert urls(TWINS[::order], "same words", top=5) == [page.url for page in TWINS[:5]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ['"night', "title:night", "night AND", "+night -buses", "night*~^2", "[a TO z] night", "night\\", "(((night"],
+)
+def test_signs_of_a_query_language_mean_nothing(query: str) -> None:
+    assert "https://a.test/buses" in urls(PAGES, query)
+
+
+@pytest.mark.parametrize("query", ["", "  ", "?!", "zzzz", "'"])
+def test_a_query_that_finds_nothing_gives_nothing(query: str) -> None:
+    assert urls(PAGES, query) == []
+
+
+def test_a_hit_has_title_and_the_part_that_matches() -> None:
+    long = StoredPage(
+        "https://l.test/", "Nothing here. " * 200 + "The owl sings at dusk. " + "Nothing. " * 200, "Birds"
+    )
+    (hit,) = index_in_memory([long]).find("owls", 3)
+    assert (hit.url, hit.title) == ("https://l.test/", "Birds")
+    assert "owl sings" in hit.snippet
+    assert len(hit.snippet) <= 240
+
+
+def test_a_page_is_found_by_its_very_address() -> None:
+    index = index_in_memory(PAGES)
+    assert index.page("https://a.test/buses") == PAGES[0]
+    assert index.page("https://a.test/buse") is None
+    assert index.page("https://a.test/Buses") is None
+
+
+def test_a_digest_is_of_the_pages_whatever_their_order() -> None:
+    digest = index_in_memory(PAGES).digest
+    assert index_in_memory(PAGES[::-1]).digest == digest
+    changed = [*PAGES[:2], StoredPage("https://c.test/cats", "Cats sleep by day!", "Cats")]
+    assert index_in_memory(changed).digest != digest
+
+
+def test_an_index_on_disk_is_the_one_in_memory(tmp_path: Path) -> None:
+    built, memory = build_index(PAGES, tmp_path), index_in_memory(PAGES)
+    opened = open_index(tmp_path)
+    assert (opened.digest, opened.pages) == (built.digest, built.pages) == (memory.digest, 3)
+    assert opened.find("buses at night", 3) == built.find("buses at night", 3) == memory.find("buses at night", 3)
+
+
+def test_what_is_no_index_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="make one with 'overton corpus index"):
+        open_index(tmp_path)
+    (tmp_path / "collection.json").write_text('{"format": 99, "digest": "", "pages": 1}')
+    with pytest.raises(InputError, match="format is 99"):
+        open_index(tmp_path)
+    (tmp_path / "collection.json").write_text('{"format": 1, "digest": "", "pages": 1}')
+    with pytest.raises(InputError, match="damaged"):
+        open_index(tmp_path)
+
+
+def test_rankings_do_not_depend_on_the_hash_seed() -> None:
+    asked = (
+        "from overton.retrieval.starter_pages import starter_index as s, starter_digest as d\n"
+        "print(d(), [h.url for q in ('schools', 'diet and health', 'is the evidence sound') for h in s().find(q, 9)])"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", asked],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1] != ""

@@ -1,0 +1,86 @@
+"""Pages are taken apart by processes that may be lost."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overton.retrieval.extraction import Extract, Job
+from overton.retrieval.limits import Unread
+from overton.retrieval.reading import Readers
+
+SMALL = Job(b"Some text.", kind="text")
+
+
+def environment_of(process: int) -> bytes:
+    return Path(f"/proc/{process}/environ").read_bytes()
+
+
+@pytest.fixture
+async def readers() -> AsyncIterator[Readers]:
+    made = Readers()
+    yield made
+    await made.close()
+
+
+async def test_a_process_that_dies_costs_one_page(readers: Readers) -> None:
+    assert await readers.read(SMALL) == Extract("Some text.")
+    (process,) = readers._all
+    process.kill()
+    await process.wait()
+    with pytest.raises(Unread, match="unreadable"):
+        await readers.read(SMALL)
+    assert await readers.read(SMALL) == Extract("Some text.")
+
+
+async def test_a_page_that_takes_too_long_is_given_up(pages: Any) -> None:
+    hasty = Readers(seconds=0.001)
+    long = Job(pages.article(*(f"<b>{number}</b> and so on." for number in range(20_000))).encode())
+    with pytest.raises(Unread, match="too long"):
+        await hasty.read(long)
+    assert not hasty._all
+    await hasty.close()
+
+
+async def test_no_process_is_left_after_the_end() -> None:
+    made = Readers()
+    await made.read(SMALL)
+    processes = list(made._all)
+    await made.close()
+    assert processes
+    assert all(process.returncode is not None for process in processes)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this system does not show environments")
+async def test_the_processes_know_no_key(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-do-not-pass-on")
+    await readers.read(SMALL)
+    (process,) = readers._all
+    environment = environment_of(process.pid)
+    assert b"PYTHONPATH" in environment
+    assert b"sk-do-not-pass-on" not in environment
+
+
+def test_what_a_library_prints_disturbs_nothing() -> None:
+    import subprocess
+
+    from overton.retrieval.reading import _encode
+
+    job = _encode(SMALL)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os, overton.retrieval.extraction as e, overton.retrieval.reader as r\n"
+         "def loud(job):\n print('noise', flush=True); return e.extract(job)\n"
+         "r.extract = loud\nr.main()"],
+        input=len(job).to_bytes(4, "little") + job,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        timeout=60,
+    )  # fmt: skip
+    assert done.stdout == len(done.stdout[4:]).to_bytes(4, "little") + done.stdout[4:]
+    assert b"noise" in done.stderr
