@@ -44,7 +44,8 @@ def test_commands_of_the_page_run_and_succeed(page: Path, desk: Path, environmen
         assert command[0] == "overton", f"{page.name} shows {command}"
         slow = command[1] == "run" and any(word.startswith("embedded/") for word in command)
         done = run([*command, "--max-calls", "2"] if slow else command, desk, environment)
-        assert done.returncode == (STOPPED if slow else 0), f"{shlex.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        said = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert done.returncode == (STOPPED if slow else 0), f"{shlex.join(command)}\n{said}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
