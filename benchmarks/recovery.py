@@ -14,7 +14,7 @@ about 15 decisions. In a third, models have tastes of spread 0.5 for each dilemm
 
 Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, beside AdamW in PyTorch on the model
 and penalty of `paper`, full batch, until its named parameters have settled there. Only that line needs PyTorch
-(`pip install torch`), and says so where it is missing.
+(`pip install torch==2.13.0`), and says so where it is missing.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ def main() -> None:
     options.add_argument("--datasets", type=int, default=1000)
     options.add_argument("--dilemmas", type=int, default=200)
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    options.add_argument(
-        "--taste-datasets", type=int, default=100, help="for `taste`, which is slower; 0 leaves it out"
-    )
+    options.add_argument("--taste-datasets", type=int, default=100, help="for `taste`; 0 leaves it out")
     options.add_argument("--sparse-datasets", type=int, default=200, help="of the sparse design; 0 leaves it out")
     options.add_argument("--repeats", type=int, default=5, help="fits whose median time is shown")
     options.add_argument("--no-times", action="store_true")
@@ -144,9 +142,10 @@ def show_recovery(estimator: str, fits: Sequence[Summary], taste: float) -> None
         estimates, errors, low, high = np.array([fitted[name] for fitted in fits]).T
         told = np.isfinite(estimates)
         covered = ((low <= truths[name]) & (truths[name] <= high))[told].mean()
+        shown = f"{covered:17.1%}" if truths[name] else f"{'-':>17}"  # a spread's interval is that of its logarithm
         print(
             f"  {name:<22} {truths[name]:6.2f} {np.mean(estimates[told]) - truths[name]:+8.4f} "
-            f"{np.std(estimates[told]):7.4f} {np.mean(errors[told]):8.4f} {covered:17.1%}"
+            f"{np.std(estimates[told]):7.4f} {np.mean(errors[told]):8.4f} {shown}"
             + (f"  ({(~told).sum()} not told)" if not told.all() else "")
         )
     if missed := sum(not fitted[MAXIMUM][0] for fitted in fits):
@@ -209,12 +208,11 @@ def show_times(repeats: int) -> None:
     estimators: tuple[Estimator, ...] = ("paper", "random", "taste")
     times = {}
     for estimator in estimators:
-        fits = 1 if estimator == "taste" else repeats
-        times[estimator] = median(timed(lambda name=estimator: fit(decisions, estimator=name)) for _ in range(fits))
+        times[estimator] = median(timed(lambda name=estimator: fit(decisions, estimator=name)) for _ in range(repeats))
         print(f"  {estimator:<16} {times[estimator]:7.2f} s", flush=True)
     taken = adamw_seconds(decisions, summary(fit(decisions, estimator="paper")))
     if taken is None:
-        print("  PyTorch is not installed here: no time of AdamW to set beside these")
+        print("  AdamW (PyTorch)  left out: it is not installed here; `pip install torch==2.13.0` gets it")
         return
     seconds, steps = taken
     print(f"  AdamW (PyTorch)  {seconds:7.2f} s in {steps} steps, no standard errors: ", end="")

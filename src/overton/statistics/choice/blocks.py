@@ -36,19 +36,26 @@ class Block:
         """How many dilemmas there are."""
         return len(self.counts)
 
-    @property
-    def pairs(self) -> Block:
-        """The same rows, with every group of a dilemma by itself: B `models` rows of R / `models`, one group each."""
+    def groups(self) -> list[tuple[Block, Indices]]:
+        """Each group's rows by themselves, with only the columns of the design that count in them, and which these are.
+
+        A column counts where it is not zero in all of them.
+        """
         rows = len(self.counts[0]) // self.models
-        verdicts, width = self.features.shape[2:]
-        return replace(
+        return [self._group(slice(group * rows, (group + 1) * rows)) for group in range(self.models)]
+
+    def _group(self, mine: slice) -> tuple[Block, Indices]:
+        features, trials = self.features[:, mine], self.trials[:, mine]
+        columns = np.flatnonzero(features[trials > 0].any(axis=(0, 1)))
+        alone = replace(
             self,
-            features=self.features.reshape(-1, rows, verdicts, width),
-            allowed=self.allowed.reshape(-1, rows, verdicts),
-            counts=self.counts.reshape(-1, rows, verdicts),
-            trials=self.trials.reshape(-1, rows),
+            features=features[..., columns],
+            allowed=self.allowed[:, mine],
+            counts=self.counts[:, mine],
+            trials=trials,
             models=1,
         )
+        return alone, columns
 
 
 def blocks(situations: Situations, features: Array, basis: Array, size: int, *, models: int = 1) -> list[Block]:

@@ -8,39 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Peak", "Point", "Roles", "Start", "climb", "polish"]
+__all__ = ["Peak", "Point", "Start", "Until", "climb"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_STEPS = 60
-_HALVINGS = 12
-_LARGEST_STEP = 2.0
+_HALVINGS, _FEW_HALVINGS = 12, 5
+_LARGEST_STEP, _FLATTER = 1.0, 0.9
 _CLOSE = 1.0
-_CONVERGED = 1e-3
-"""Newton's decrement: the square of the distance still to go in standard errors. That step is still taken."""
-
-_NEAR = 9.0
-"""A decrement. Sums over more points should not move the estimates by more than three standard errors."""
-
-_OF_COEFFICIENTS = 0.05
-"""The part that coefficients may have in a direction in which the likelihood is level."""
-
 _SHRINK = 3.0
 _SMALL = 0.03
 """Logits. A size shrinks to a third at most in one step, since a step too far would land at zero, which is level and
 not left again. Once it is as small as this and would get smaller, it is held: as good as zero."""
 
+_NOISE, _SURE = 0.02, 0.1
+"""Curvature for each dilemma. Where it is less, sums over so few points are not exact enough to find a maximum, and it
+is enough to be near, if the decrement in all other directions is this small."""
+
 Start = list[Array]
 """For each block of dilemmas, latent effects [B, n] to start the search for their modes from."""
-
-
-@dataclass(frozen=True)
-class Roles:
-    """The first `coefficients` parameters are those of the regression; `sizes` [P] says which measure a spread."""
-
-    coefficients: int
-    sizes: Flags
 
 
 @dataclass(frozen=True)
@@ -53,6 +39,11 @@ class Point:
     information: Array
     latent: Start
 
+    @property
+    def dilemmas(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.latent))
+
     def free(self, sizes: Flags) -> Flags:
         """Which parameters [P] may move: not the `sizes` that are held."""
         held = sizes & (np.abs(self.parameters) < _SMALL) & (self.slope * np.sign(self.parameters) <= 0)
@@ -63,66 +54,102 @@ class Point:
 class Peak:
     """Where the likelihood is largest, and the inverse of the observed information there, zero for what is held.
 
-    `told` is False where the likelihood is level in some direction of the spreads, or cannot be told from level by
-    sums over so few points; the coefficients may be told all the same, and `converged` is about them.
+    `level` [P, L] are directions of length 1 in which the likelihood is level, or is not told from level by sums over
+    so few points; `converged` is about those in which it is clearly curved.
     """
 
     parameters: Array
     covariance: Array
     loglik: float
     converged: bool
-    told: bool
+    level: Array
     latent: Start
 
 
-def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, roles: Roles) -> Peak:
-    """Maximise the likelihood that `at` evaluates, from `parameters` [P]."""
-    point, sizes = at(parameters, latent), roles.sizes
+@dataclass(frozen=True)
+class Until:
+    """When to stop: `close` is Newton's decrement, the square of the distance still to go in standard errors. That step
+    is still taken, and leaves much less."""
+
+    close: float
+    steps: int = 60
+
+
+def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start, sizes: Flags, until: Until) -> Peak:
+    """Maximise the likelihood that `at` evaluates, from `parameters` [P]; `sizes` [P] says which measure a spread."""
+    point = at(parameters, latent)
     correction = np.zeros_like(point.information)
-    for _ in range(_STEPS):
-        step, gain = _ascent(point, point.free(sizes), correction)
-        if converged := gain < _CONVERGED:
+    for _ in range(until.steps):
+        ascent = _Ascent.from_point(point, sizes, correction)
+        if ascent.gain < until.close:
             break
-        scale = min(1.0, _LARGEST_STEP / float(np.abs(step).max()), _shrinking(point.parameters[sizes], step[sizes]))
-        for _ in range(_HALVINGS):
-            reached = at(point.parameters + scale * step, point.latent)
+        for scale in ascent.scales():
+            reached = at(point.parameters + scale * ascent.step, point.latent)
             # Close to the maximum the sums' own error hides what is gained, but not that the slope gets flatter.
-            if reached.loglik >= point.loglik or _ascent(reached, reached.free(sizes), correction)[1] < gain:
+            if (
+                reached.loglik >= point.loglik
+                or _Ascent.from_point(reached, sizes, correction).gain < _FLATTER * ascent.gain
+            ):
                 break
-            scale /= 2
         else:
             break
-        if gain < _CLOSE:
+        if ascent.gain < _CLOSE:
             correction = correction + _secant(point, reached, correction)
         point = reached
-    return _peak(point, point.parameters + step if converged else point.parameters, roles, converged)
+    last = _Ascent.from_point(point, sizes, correction)
+    if converged := last.gain < until.close:
+        return _peak(point, last, sizes, converged)
+    near = last.gain < _CLOSE
+    last = _Ascent.from_point(point, sizes, np.zeros_like(correction), above=_NOISE * point.dilemmas)
+    return _peak(point, last, sizes, near and last.gain < _SURE)
 
 
-def polish(at: Callable[[Array, Start], Point], peak: Peak, latent: Start, roles: Roles) -> Peak:
-    """One step more with sums over more points, which `at` evaluates; their curvature and log-likelihood are kept."""
-    point, sizes = at(peak.parameters, latent), roles.sizes
-    step, gain = _ascent(point, point.free(sizes), np.zeros_like(point.information))
-    scale = _shrinking(point.parameters[sizes], step[sizes]) if gain < _NEAR else 0.0
-    return _peak(point, point.parameters + scale * step, roles, peak.converged)
+@dataclass(frozen=True)
+class _Ascent:
+    """Newton's `step` [P], made to go upwards where the curvature does not let it.
+
+    `gain` is its decrement; `reach` the part of it that changes no size that is not small by too much.
+    """
+
+    step: Array
+    gain: float
+    reach: float
+
+    @classmethod
+    def from_point(cls, point: Point, sizes: Flags, correction: Array, *, above: float = -np.inf) -> _Ascent:
+        """Only in directions in which the curvature is `above` this."""
+        free = point.free(sizes)
+        values, vectors = np.linalg.eigh((point.information + correction)[np.ix_(free, free)])
+        floor = 1e-8 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
+        along = np.where(values > above, vectors.T @ point.slope[free], 0.0)
+        step = np.zeros_like(point.slope)
+        step[free] = vectors @ (along / np.maximum(np.abs(values), floor))
+        reach = _reach(point.parameters[sizes], step[sizes])
+        return cls(step, float(point.slope @ step), reach)
+
+    def scales(self) -> Array:
+        """Parts of the step to try, one after the other."""
+        first = min(1.0, self.reach, _LARGEST_STEP / float(np.abs(self.step).max(initial=1e-300)))
+        return np.asarray(first / 2.0 ** np.arange(_HALVINGS if self.gain > _CLOSE else _FEW_HALVINGS))
 
 
-def _peak(point: Point, parameters: Array, roles: Roles, converged: bool) -> Peak:
-    free = np.flatnonzero(point.free(roles.sizes))
+def _peak(point: Point, last: _Ascent, sizes: Flags, converged: bool) -> Peak:
+    """Where the last step leads; that it goes upwards is not checked any more, being as good as certain."""
+    free = np.flatnonzero(point.free(sizes))
     values, vectors = np.linalg.eigh(point.information[np.ix_(free, free)])
-    level = values <= 0
-    covariance = np.zeros_like(point.information)
+    covariance, level = np.zeros_like(point.information), np.zeros((len(sizes), int(np.sum(values <= 0))))
     covariance[np.ix_(free, free)] = vectors / np.maximum(np.abs(values), 1e-12) @ vectors.T
-    of_coefficients = np.sum(vectors[free < roles.coefficients][:, level] ** 2)
-    clear = converged and bool(of_coefficients < _OF_COEFFICIENTS)
-    return Peak(parameters, covariance, point.loglik, clear, not level.any(), point.latent)
+    level[free] = vectors[:, values <= 0]
+    parameters = point.parameters + (last.scales()[0] * last.step if converged else 0.0)
+    return Peak(parameters, covariance, point.loglik, converged, level, point.latent)
 
 
-def _shrinking(sizes: Array, step: Array) -> float:
-    """The part of a step that leaves every size that is not small at a third of itself or more."""
-    most = (1 - 1 / _SHRINK) * np.abs(sizes)
-    towards = -step * np.sign(sizes)
-    hit = (towards > most) & (np.abs(sizes) > _SMALL)
-    return float(np.min(most[hit] / towards[hit], initial=1.0))
+def _reach(sizes: Array, step: Array) -> float:
+    """The part of a step that leaves every size that is not small between a third and twice of itself."""
+    outwards = step * np.sign(sizes)
+    most = np.abs(sizes) * np.where(outwards > 0, 1.0, 1 - 1 / _SHRINK)
+    hit = (np.abs(outwards) > most) & (np.abs(sizes) > _SMALL)
+    return float(np.min(most[hit] / np.abs(outwards[hit]), initial=1.0))
 
 
 def _secant(point: Point, reached: Point, correction: Array) -> Array:
@@ -137,13 +164,3 @@ def _secant(point: Point, reached: Point, correction: Array) -> Array:
     if along < 1e-3 * float(moved @ reached.information @ moved):
         return np.zeros_like(correction)
     return np.outer(left, left) / along
-
-
-def _ascent(point: Point, free: Flags, correction: Array) -> tuple[Array, float]:
-    """Newton's step, made to go upwards where the curvature does not let it; and its decrement."""
-    values, vectors = np.linalg.eigh((point.information + correction)[np.ix_(free, free)])
-    floor = 1e-8 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
-    along = vectors.T @ point.slope[free]
-    step = np.zeros_like(point.slope)
-    step[free] = vectors @ (along / np.maximum(np.abs(values), floor))
-    return step, float(point.slope @ step)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.choice.blocks import Block, blocks
-from overton.statistics.choice.climbing import Peak, Roles, Start, climb, polish
+from overton.statistics.choice.climbing import Peak, Start, Until, climb
 from overton.statistics.choice.design import Conformity, Design, design
 from overton.statistics.choice.identification import Told, fit_patterns
 from overton.statistics.choice.joint import JointFit, fit_jointly
 from overton.statistics.choice.marginal import marginal_likelihood
-from overton.statistics.choice.quadrature import Rule, fifth_degree, gauss_hermite
+from overton.statistics.choice.quadrature import coarse, fine, finest
 from overton.statistics.choice.situations import Situations
 from overton.statistics.choice.spreads import Spread, any_covariance, one_size
-from overton.statistics.choice.taste import Spreads, taste_likelihood, taste_loadings
+from overton.statistics.choice.taste import Spreads, taste_likelihood
 
 __all__ = ["Fitted", "fit_alike", "fit_paper", "fit_random", "fit_taste"]
 
 Array = NDArray[np.float64]
 
-_CELLS = 100_000
+_CELLS = 400_000
 """Rows times points of a block, at most: its largest arrays then hold a few megabytes, and stay in a core's cache."""
 
 _ROWS = 2_000
@@ -33,12 +33,14 @@ _FEW = 30
 
 _EM_STEPS = 3
 
-_MANY = 40
-"""Decisions a dilemma, on average. With fewer, the likelihood is further from normal and needs more points."""
+_ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
+"""Few points need not be used to the end; with tastes, where every step is dear, what the last one leaves is little."""
 
-_POINTS = 700
-_AFFORDABLE = 3_000_000
-"""Points of a rule, and rows times points: a second or so a step."""
+_TASTE = np.array([0.5])
+"""Logits, to start from."""
+
+_SOME = 150
+"""Dilemmas on which tastes' spread is first looked for, where there are twice as many or more."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Fitted:
     """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
 
     `spread` says what the dilemmas' factors mean; it is None, and there are none, where effects are not random.
-    `told` is False where the factors are hardly told, see `Peak`.
+    `level` are the directions that are hardly told, see `Peak`.
     """
 
     kept: list[int]
@@ -57,7 +59,7 @@ class Fitted:
     covariance: Array
     loglik: float
     converged: bool
-    told: bool
+    level: Array
 
 
 def fit_paper(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
@@ -83,15 +85,14 @@ def fit_random(told: Told) -> Fitted:
     """Marginal maximum likelihood with normal effects of dilemmas, their covariance estimated."""
     width, count = told.design.basis.shape[1], len(told.kept)
     spread = any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
-    few, many = _rules(told.situations, width)
     fit, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
-    start = np.concatenate([fit.coefficients, factors])
-    roles = Roles(count, np.concatenate([np.zeros(count, bool), spread.sizes]))
-    rows = _rows(told, len(few[1]))
-    peak = climb(marginal_likelihood(rows, spread, few, count), start, _laid_out(fit.latent, rows), roles)
-    if many is not few:
-        rows = _rows(told, len(many[1]))
-        peak = polish(marginal_likelihood(rows, spread, many, count), peak, _laid_out(peak.latent, rows), roles)
+    sizes = np.concatenate([np.zeros(count, bool), spread.sizes])
+    parameters, latent = np.concatenate([fit.coefficients, factors]), fit.latent
+    for rule, until in ((coarse(width), _ROUGHLY), (finest(width), _CLOSELY)):
+        rows = _rows(told, len(rule[1]))
+        at = marginal_likelihood(rows, spread, rule, count)
+        peak = climb(at, parameters, _laid_out(latent, rows), sizes, until)
+        parameters, latent = peak.parameters, peak.latent
     return _spread(told, peak, spread)
 
 
@@ -99,47 +100,29 @@ def fit_taste(told: Told, models: int, near: Fitted) -> Fitted:
     """The same with normal effects of each model in each dilemma besides, of one size; from the fit without them."""
     assert near.spread is not None
     width, count = told.design.basis.shape[1], len(told.kept)
-    spreads, own = Spreads(near.spread, one_size(width)), np.array([0.5])
-    few, many = fifth_degree(width), _product(width, 4)
-    outer = _outer(told.situations, width)
-    rows = _rows(told, 1, models=models)
-    loadings = taste_loadings(near.spread.loading(near.dilemma), spreads.taste.loading(own), models)
-    fit = fit_jointly(rows, loadings, 0.0, near.coefficients, precision=1.0)
-    start = np.concatenate([fit.coefficients, near.dilemma, own])
-    roles = Roles(count, np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes]))
-    rows = _rows(told, len(outer[1]) * len(few[1]), models=models)
-    at = taste_likelihood(rows, spreads, (outer, few), count)
-    peak = climb(at, start, _laid_out(fit.latent, rows), roles)
-    rows = _rows(told, len(outer[1]) * len(many[1]), models=models)
-    at = taste_likelihood(rows, spreads, (outer, many), count)
-    peak = polish(at, peak, _laid_out(peak.latent, rows), roles)
+    spreads = Spreads(near.spread, one_size(width))
+    sizes = np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes])
+    parameters = np.concatenate([near.coefficients, near.dilemma, _TASTE])
+    stages = [(told, coarse(width), _ROUGHLY), (told, fine(width), _FAIRLY)]
+    if (step := told.situations.dilemmas // _SOME) > 1:
+        stages.insert(0, (replace(told, situations=told.situations.every(step)), coarse(width), _ROUGHLY))
+    for part, rule, until in stages:
+        rows = _rows(part, len(coarse(width)[1]) * len(rule[1]), models=models)
+        at = taste_likelihood(rows, spreads, (coarse(width), rule), count)
+        peak = climb(at, parameters, _nowhere(rows, width * (1 + models)), sizes, until)
+        parameters = peak.parameters
     return _spread(told, peak, near.spread)
-
-
-def _rules(situations: Situations, width: int) -> tuple[Rule, Rule]:
-    """Points to climb with and to polish with: enough for the spreads, which need more of them than coefficients."""
-    rows = len(situations.pattern)
-    fine = _product(width, 5 if rows * 5**width <= _AFFORDABLE else 4)
-    many = situations.counts.sum() >= _MANY * situations.dilemmas
-    return (fifth_degree(width) if many else fine), fine
-
-
-def _outer(situations: Situations, width: int) -> Rule:
-    """Points for the dilemmas' effects where models have tastes, which leave them further from normal."""
-    few = fifth_degree(width)
-    more = _product(width, 3)
-    return more if len(situations.pattern) * len(more[1]) * len(few[1]) <= 2 * _AFFORDABLE else few
-
-
-def _product(width: int, points: int) -> Rule:
-    """The product rule, or where that has too many points the one of degree 5."""
-    return gauss_hermite(width, points) if points**width <= _POINTS else fifth_degree(width)
 
 
 def _rows(told: Told, nodes: int, *, models: int = 1) -> list[Block]:
     features = told.design.take(told.kept)
     size = min(max(_CELLS // nodes, 1), _ROWS)
     return blocks(told.situations, features, told.design.basis, size, models=models)
+
+
+def _nowhere(rows: list[Block], latent: int) -> Start:
+    """Latent effects of nothing."""
+    return [np.zeros((block.size, latent)) for block in rows]
 
 
 def _laid_out(latent: Start, rows: list[Block]) -> Start:
@@ -150,12 +133,22 @@ def _laid_out(latent: Start, rows: list[Block]) -> Start:
 def _spread(told: Told, peak: Peak, spread: Spread) -> Fitted:
     count = len(told.kept)
     beta, shared, own = np.split(peak.parameters, [count, count + len(spread)])
-    return Fitted(told.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.told)
+    return Fitted(told.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.level)
 
 
 def _unspread(kept: list[int], fit: JointFit) -> Fitted:
     nothing = np.zeros(0)
-    return Fitted(kept, fit.coefficients, None, nothing, nothing, fit.covariance, fit.loglik, fit.converged, True)
+    return Fitted(
+        kept,
+        fit.coefficients,
+        None,
+        nothing,
+        nothing,
+        fit.covariance,
+        fit.loglik,
+        fit.converged,
+        np.zeros((len(fit.coefficients), 0)),
+    )
 
 
 def _approximately(rows: list[Block], spread: Spread, start: Array) -> tuple[JointFit, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.errors import InputError
+from overton.statistics.choice.cores import one_thread_each
 from overton.statistics.choice.decisions import NONE, Decisions
 from overton.statistics.choice.design import Column, Conformity, Design
 from overton.statistics.choice.estimators import Fitted, fit_alike, fit_paper, fit_random, fit_taste
@@ -24,7 +26,10 @@ Estimator = Literal["random", "paper", "taste"]
 
 _ONCE = "each model decided afresh at most once on every dilemma, so that its lasting taste looks like inertia"
 _ALONE = "there is one model, and its tastes are the effects of the dilemmas"
-_LEVEL = "the likelihood is about level in some of them, as it is with few dilemmas or rare verdicts"
+_LEVEL = "the likelihood is about level in it, as it is with few dilemmas or rare verdicts: no interval"
+
+_OF_LEVEL = 0.05
+"""The part that level directions may have in a number that is told."""
 
 
 def fit(
@@ -53,24 +58,13 @@ def fit(
     """
     if not len(decisions):
         raise InputError("there are no decisions to explain: no deliberation holds a valid verdict")
-    told = what_is_told(decisions, conformity)
-    warnings: list[str] = []
     untold_taste = _no_tastes(decisions) if estimator == "taste" else None
-    if estimator == "paper":
-        made, fitted = fit_paper(count_situations(decisions), len(decisions.models), conformity, penalty)
-    else:
-        made = told.design
-        fitted = fit_alike(told) if (why := _alike(told.situations)) else fit_random(told)
-        if why:
-            warnings.append(f"effects of dilemmas are left out: {why}")
-        elif estimator == "taste" and not untold_taste:
-            fitted = fit_taste(told, len(decisions.models), fitted)
-    if untold_taste:
-        warnings.append(f"tastes for dilemmas are left out: {untold_taste}")
-    if not fitted.told:
-        warnings.append(f"spreads of effects have no intervals: {_LEVEL}")
-    if not fitted.converged:
-        warnings.append("the likelihood's maximum was not reached: do not trust these numbers")
+    with one_thread_each():
+        told = what_is_told(decisions, conformity)
+        if estimator == "paper":
+            made, fitted = fit_paper(count_situations(decisions), len(decisions.models), conformity, penalty)
+        else:
+            made, fitted = told.design, _with_effects(told, tastes=estimator == "taste" and not untold_taste)
     view = _View(decisions, told, made, fitted, level, untold_taste)
     return ChoiceFit(
         estimator=estimator,
@@ -89,8 +83,25 @@ def fit(
         converged=fitted.converged,
         n=len(decisions),
         dilemmas=decisions.dilemmas,
-        warnings=warnings,
+        warnings=list(_warnings(told, fitted, estimator, untold_taste)),
     )
+
+
+def _with_effects(told: Told, *, tastes: bool) -> Fitted:
+    """With random effects of dilemmas, and models' tastes for them, as far as anything tells how dilemmas differ."""
+    if _alike(told.situations):
+        return fit_alike(told)
+    fitted = fit_random(told)
+    return fit_taste(told, len(told.used), fitted) if tastes else fitted
+
+
+def _warnings(told: Told, fitted: Fitted, estimator: Estimator, untold_taste: str | None) -> Iterator[str]:
+    if estimator != "paper" and (why := _alike(told.situations)):
+        yield f"effects of dilemmas are left out: {why}"
+    if untold_taste:
+        yield f"tastes for dilemmas are left out: {untold_taste}"
+    if not fitted.converged:
+        yield "the likelihood's maximum was not reached: do not trust these numbers"
 
 
 def _no_tastes(decisions: Decisions) -> str | None:
@@ -168,22 +179,31 @@ class _View:
         if not len(self.fitted.taste):
             reason = self.untold_taste or "the effects of dilemmas are not told either"
             return Size(np.nan, np.nan, (np.nan, np.nan), reason)
-        return self._sized(abs(float(self.fitted.taste[0])), _root(self.fitted.covariance[-1, -1]))
+        slopes = np.zeros(len(self.fitted.covariance))
+        slopes[-1] = 1.0
+        return self._sized(abs(float(self.fitted.taste[0])), slopes)
 
     def _size(self, form: Array, root: Array) -> Size:
         """Root of trace(form L L'), with its error from those of the factors (delta method)."""
         assert self.fitted.spread is not None
         variance = float(np.trace(form @ root @ root.T))
-        slopes = 2 * np.tensordot(self.fitted.spread.generators, form @ root, axes=2)
         start = len(self.fitted.coefficients)
-        part = slice(start, start + len(self.fitted.dilemma))
-        error = _root(float(slopes @ self.fitted.covariance[part, part] @ slopes))
-        return self._sized(sqrt(variance), error / (2 * sqrt(variance)))
+        slopes = np.zeros(len(self.fitted.covariance))
+        slopes[start : start + len(self.fitted.dilemma)] = np.tensordot(
+            self.fitted.spread.generators, form @ root, axes=2
+        ) / sqrt(variance)
+        return self._sized(sqrt(variance), slopes)
 
-    def _sized(self, estimate: float, error: float) -> Size:
-        if not self.fitted.told:
+    def _sized(self, estimate: float, slopes: Array) -> Size:
+        """A spread with these slopes in the parameters."""
+        if self._level(slopes):
             return Size(estimate, np.nan, (np.nan, np.nan), _LEVEL)
-        return size(estimate, error, self.level)
+        return size(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.level)
+
+    def _level(self, slopes: Array) -> bool:
+        """Whether what has these slopes in the parameters lies in directions in which the likelihood is level."""
+        shared = slopes @ self.fitted.level[: len(slopes)]
+        return bool(shared @ shared > _OF_LEVEL * (slopes @ slopes))
 
     def _estimated(self) -> list[Column]:
         return [c for c in self.design.columns if c.kind != "preference" and self._reason(c) is None]
@@ -201,7 +221,9 @@ class _View:
         if self.untold_taste == _ONCE and column.kind == "inertia":
             return _ONCE
         (at,) = self.told.design.of(*column)
-        return None if self.told.known[at] else why_not(self.decisions, column)
+        if not self.told.known[at]:
+            return why_not(self.decisions, column)
+        return _LEVEL if self._level(np.eye(len(self.fitted.coefficients))[self._place(column)]) else None
 
     def _one(self, column: Column) -> Parameter:
         if reason := self._reason(column):
@@ -219,6 +241,8 @@ class _View:
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
+        if self._level(weights):
+            return untold(_LEVEL)
         error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
         return parameter(float(weights @ self.fitted.coefficients), error, self.level)
 

@@ -1,10 +1,10 @@
 """The likelihood with the dilemmas' effects integrated out.
 
-Each dilemma's integral is taken at points placed around the mode of its latent effects and stretched by the curvature
-there (adaptive quadrature, Pinheiro and Bates 1995, J. Comput. Graph. Stat. 4:12). With the points held, slope and
-curvature of the log of such a sum are exact: posterior means and covariances of those of the likelihood given the
-effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the maximum is the observed information, that of the
-spreads included, from which the standard errors follow.
+Each dilemma's integral is taken at points placed around the mean of its latent effects given the decisions and
+stretched by their covariance (Naylor and Smith 1982, Appl. Stat. 31:214), which a few points around the mode give
+first. Slope and curvature of the log of the integral are posterior means and covariances of those of the likelihood
+given the effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the maximum is the observed information,
+that of the spreads included, from which the standard errors follow.
 
 That deliberations stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
 the likelihood already, which is a product over decisions, each given everything said before. How many decisions there
@@ -23,7 +23,7 @@ from overton.statistics.choice.climbing import Point, Start
 from overton.statistics.choice.cores import each
 from overton.statistics.choice.modes import modes
 from overton.statistics.choice.nodes import evaluate
-from overton.statistics.choice.quadrature import Rule, normalised, placed, principal_roots
+from overton.statistics.choice.quadrature import Rule, coarse, moments, normalised, placed, principal_roots
 from overton.statistics.choice.spreads import Spread
 
 __all__ = ["Sums", "added_up", "marginal_likelihood"]
@@ -38,6 +38,7 @@ def marginal_likelihood(
     blocks: Sequence[Block], spread: Spread, rule: Rule, coefficients: int
 ) -> Callable[[Array, Start], Point]:
     """The function of `coefficients` coefficients and the spread's factors, in this order, that `climb` climbs."""
+    rough = coarse(len(rule[0]))
 
     def at(parameters: Array, latent: Start) -> Point:
         beta, factors = parameters[:coefficients], parameters[coefficients:]
@@ -45,7 +46,11 @@ def marginal_likelihood(
 
         def part(block: Block, near: Array) -> tuple[Sums, Array]:
             mode, hessian = modes(block, loadings, beta, near)
-            placement = placed(mode, principal_roots(np.linalg.inv(hessian)), rule)
+            covariance = np.asarray(np.linalg.inv(hessian), np.float64)
+            points, heights = placed(mode, principal_roots(covariance), rough)
+            posterior, _ = normalised(heights + evaluate(block, beta, loadings, points).loglik)
+            mean, covariance = moments(points, posterior, covariance)
+            placement = placed(mean, principal_roots(covariance), rule)
             return _sums(block, spread, (beta, factors), *placement), mode
 
         return added_up(parameters, each(part, blocks, latent))

@@ -38,7 +38,7 @@ class AtPoint:
     def at(cls, block: Block, loadings: Array, coefficients: Array, latent: Array) -> AtPoint:
         """The likelihood at `latent` [B, n], which count through `loadings` [G, J, n]."""
         nodes = evaluate(block, coefficients, loadings, latent[..., None])
-        return cls(block, loadings, latent, nodes.chances[..., 0], nodes.loglik[:, 0])
+        return cls(block, loadings, latent, nodes.chances()[..., 0], nodes.loglik[:, 0])
 
     @cached_property
     def expected(self) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,58 @@ __all__ = ["Nodes", "evaluate"]
 
 Array = NDArray[np.float64]
 
+_LEAST = 1e-150
+"""Of a row's sum. Where it is that small the decision was as good as impossible, and its square is still a number."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and what the chances behind it are made of.
+
+    That of a verdict in a row is the product of `plain` [B, R, K], what it would be worth without latent effects,
+    `tilts` [B, G, K, Q], what the effects make of it, and the row's `scale` [B, R, Q]. Kept as factors, since an array
+    of all chances would be K times as large, and sums over rows and over nodes are products of matrices.
+    """
+
+    block: Block
+    plain: Array
+    tilts: Array
+    scale: Array
+    loglik: Array
+
+    def chances(self) -> Array:
+        """Of every verdict in every row, [B, R, K, Q]."""
+        by_group = _grouped(self.plain, self.block)[..., None] * self.tilts[:, :, None]
+        return np.asarray(by_group.reshape(*self.plain.shape, -1) * self.scale[:, :, None])
+
+    def score(self) -> Array:
+        """Slope of the log-likelihood in the coefficients, [B, P, Q]. For blocks of one group."""
+        features = self.block.features
+        size, rows, verdicts, width = features.shape
+        met = (features * (self.plain * self.block.trials[..., None])[..., None]).reshape(size, rows, verdicts * width)
+        by_verdict = (met.swapaxes(1, 2) @ self.scale).reshape(size, verdicts, width, self.loglik.shape[1])
+        expected = np.einsum("bkq,bkpq->bpq", self.tilts[:, 0], by_verdict)
+        given = features.reshape(size, rows * verdicts, width).swapaxes(1, 2) @ self.block.counts.reshape(size, -1, 1)
+        return np.asarray(given - expected)
+
+    def information(self, weights: Array) -> Array:
+        """(Minus) the curvature in the coefficients, nodes weighted by `weights` [B, Q], everything summed: [P, P].
+
+        For blocks of one group.
+        """
+        tilts = self.tilts[:, 0]
+        size, rows, verdicts = self.plain.shape
+        weighted = tilts * weights[:, None]
+        pairs = (weighted[:, :, None] * tilts[:, None]).reshape(size, verdicts**2, -1)
+        products = (self.scale**2 @ pairs.swapaxes(1, 2)).reshape(size, rows, verdicts, verdicts)
+        curvature = -products * self.plain[..., None] * self.plain[:, :, None]
+        places = np.arange(verdicts)
+        curvature[:, :, places, places] += self.plain * (self.scale @ weighted.swapaxes(1, 2))
+        curvature *= self.block.trials[..., None, None]
+        features = self.block.features
+        every = (size * rows * verdicts, features.shape[3])
+        return np.asarray(features.reshape(every).T @ (curvature @ features).reshape(every))
+
 
 def evaluate(block: Block, coefficients: Array, loadings: Array, latent: Array) -> Nodes:
     """The likelihood at Q values of each dilemma's latent effects, `latent` [B, n, Q], through `loadings` [G, J, n]."""
@@ -21,51 +72,15 @@ def evaluate(block: Block, coefficients: Array, loadings: Array, latent: Array) 
     logits -= logits.max(2, keepdims=True)
     shift = (block.basis @ loadings) @ latent[:, None]  # [B, G, K, Q]
     shift -= shift.max(2, keepdims=True)
-    chances = np.exp(logits)[..., None] * _by_row(np.exp(shift), block)
-    total = np.maximum(chances.sum(2), 1e-300)
-    chances *= (1 / total)[:, :, None]
-    counted = block.counts.reshape(block.size, block.models, -1, block.counts.shape[2]).sum(2)  # [B, G, K]
+    plain, tilts = np.exp(logits), np.exp(shift)
+    total = np.maximum((_grouped(plain, block) @ tilts).reshape(*block.trials.shape, -1), _LEAST)
+    counted = _grouped(block.counts, block).sum(2)  # [B, G, K]
     seen = np.sum(block.counts * np.where(block.counts > 0, logits, 0.0), axis=(1, 2))
     loglik = seen[:, None] + np.sum(counted[..., None] * shift, axis=(1, 2))
     loglik -= (block.trials[:, None] @ np.log(total))[:, 0]
-    return Nodes(block, chances, loglik)
+    return Nodes(block, plain, tilts, 1 / total, loglik)
 
 
-@dataclass(frozen=True)
-class Nodes:
-    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and the `chances` [B, R, K, Q] behind it."""
-
-    block: Block
-    chances: Array
-    loglik: Array
-
-    @cached_property
-    def _expected(self) -> Array:
-        """Expected counts of verdicts in each row, [B, R, K, Q]."""
-        return self.chances * self.block.trials[:, :, None, None]
-
-    def score(self) -> Array:
-        """Slope of the log-likelihood in the coefficients, [B, P, Q]."""
-        rows = _flat(self.block.features).swapaxes(1, 2)
-        return np.asarray(rows @ self.block.counts.reshape(self.block.size, -1, 1) - rows @ _flat(self._expected))
-
-    def information(self, weights: Array) -> Array:
-        """(Minus) the curvature in the coefficients, nodes weighted by `weights` [B, Q], everything summed: [P, P]."""
-        weighted = self._expected * weights[:, None, None, :]
-        curvature = -(weighted @ self.chances.swapaxes(2, 3))
-        places = np.arange(curvature.shape[2])
-        curvature[:, :, places, places] += weighted.sum(3)
-        features = _flat(self.block.features)
-        return np.asarray((features.swapaxes(1, 2) @ _flat(curvature @ self.block.features)).sum(0))
-
-
-def _flat(by_row: Array) -> Array:
-    size, rows, verdicts, last = by_row.shape
-    return by_row.reshape(size, rows * verdicts, last)
-
-
-def _by_row(by_group: Array, block: Block) -> Array:
-    """A group's values for each of its rows; left alone where there is one group, to be broadcast."""
-    if block.models == 1:
-        return by_group
-    return np.repeat(by_group, block.counts.shape[1] // block.models, axis=1)
+def _grouped(by_row: Array, block: Block) -> Array:
+    """[B, R, ...] to [B, G, R / G, ...]."""
+    return by_row.reshape(block.size, block.models, -1, *by_row.shape[2:])

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import roots_genlaguerre
 
-__all__ = ["Rule", "fifth_degree", "gauss_hermite", "normalised", "placed", "principal_roots"]
+__all__ = [
+    "ROUGH",
+    "Rule",
+    "coarse",
+    "fifth_degree",
+    "fine",
+    "finest",
+    "gauss_hermite",
+    "moments",
+    "normalised",
+    "placed",
+    "principal_roots",
+    "shells",
+]
 
 Array = NDArray[np.float64]
 Rule = tuple[Array, Array]
 """Points [n, Q] and positive weights [Q] that sum to 1."""
+
+ROUGH = 0.02
+"""The part of a rough covariance that is added to one found from few points, so that this is never degenerate."""
 
 
 def gauss_hermite(dimensions: int, points: int) -> Rule:
@@ -46,6 +63,62 @@ def fifth_degree(dimensions: int) -> Rule:
     return points[:, kept], np.array(weights)[kept]
 
 
+def shells(*directions: Array) -> Rule:
+    """Points in four dimensions on a sphere for each of `directions` [4, n], with positive weights.
+
+    Exact for powers of the distance from the centre to 4 m - 2 with m spheres, and otherwise to the degree to which the
+    directions are (spherical-radial rules: Monahan and Genz 1997, J. Am. Stat. Assoc. 92:664).
+    """
+    squares, weights = roots_genlaguerre(len(directions), 1)  # of half the squared distance: density x exp(-x)
+    counts = [chosen.shape[1] for chosen in directions]
+    points = [np.sqrt(2 * square) * chosen for square, chosen in zip(squares, directions, strict=True)]
+    return np.concatenate(points, axis=1), np.repeat(weights / weights.sum() / counts, counts)
+
+
+def _corners_24() -> tuple[Array, Array]:
+    """Of the 24-cell and of its dual, [4, 24] both: exact to degree 5, and what they miss in degree 6 is opposite."""
+    signs = np.array(list(product((1, -1), repeat=4))).T / 2
+    pairs = fifth_degree(4)[0]
+    return np.concatenate([np.eye(4), -np.eye(4), signs], axis=1), pairs[:, np.any(pairs != 0, axis=0)] / np.sqrt(6)
+
+
+def _corners_600() -> Array:
+    """Of the 600-cell, [4, 120]: exact to degree 11 (Delsarte, Goethals and Seidel 1977, Geom. Dedicata 6:363)."""
+    golden = (1 + np.sqrt(5)) / 2
+    even = [order for order in permutations(range(4)) if np.linalg.det(np.eye(4)[list(order)]) > 0]
+    signs = product((1, -1), repeat=3)
+    around = [np.array([a * golden, b, c / golden, 0]) / 2 for a, b, c in signs]
+    return np.concatenate(
+        [_corners_24()[0], np.array([one[list(order)] for one in around for order in even]).T], axis=1
+    )
+
+
+def coarse(dimensions: int) -> Rule:
+    """Few points: enough to get near a maximum, and to find the means and covariances of latent effects."""
+    return gauss_hermite(dimensions, 5) if dimensions < 3 else fifth_degree(dimensions)
+
+
+def fine(dimensions: int) -> Rule:
+    """Points for effects of one size in all directions, multiplied with others: 72 in four dimensions.
+
+    They do then what a product rule does with five in each dimension, which are nine times as many.
+    """
+    cell, dual = _corners_24()
+    return shells(dual, cell, dual) if dimensions == 4 else _product(dimensions)
+
+
+def finest(dimensions: int) -> Rule:
+    """Points for effects with any covariance, which differ in how much the decisions tell of them: 360 in four
+    dimensions, where a product rule that does as well needs six in each, 1,296."""
+    return shells(*[_corners_600()] * 3) if dimensions == 4 else _product(dimensions)
+
+
+def _product(dimensions: int) -> Rule:
+    """Beyond four dimensions, as many points as one can afford."""
+    points = {1: 9, 2: 7, 3: 5}
+    return gauss_hermite(dimensions, points[dimensions]) if dimensions in points else fifth_degree(dimensions)
+
+
 def principal_roots(covariances: NDArray[np.floating[Any]]) -> Array:
     """Matrices R with R R' the covariances [..., n, n], along their principal axes.
 
@@ -65,6 +138,13 @@ def placed(modes: Array, roots: Array, rule: Rule) -> tuple[Array, Array]:
     latent = modes[..., None] + roots @ points
     volume = np.linalg.slogdet(roots)[1]
     return latent, volume[..., None] + np.log(weights) + ((points**2).sum(0) - (latent**2).sum(-2)) / 2
+
+
+def moments(latent: Array, probabilities: Array, rough: Array) -> tuple[Array, Array]:
+    """Means [B, n] and covariances [B, n, n] of points [B, n, Q], which were placed with covariances `rough`."""
+    mean = (latent @ probabilities[..., None])[..., 0]
+    away = latent - mean[..., None]
+    return mean, (away * probabilities[:, None]) @ away.swapaxes(1, 2) + ROUGH * rough
 
 
 def normalised(heights: Array) -> tuple[Array, Array]:

@@ -49,7 +49,8 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     `taste_spread` is that of each model's own effects. `names` and `covariance` belong together: the estimates of
     inertia and conformity that there are, as `inertia.MODEL`, `previous.MODEL` and `within.MODEL`.
 
-    `loglik` is marginal where effects are random, and excludes the penalty of `paper`. `converged` is False where the
+    `loglik` is marginal where effects are random, and excludes the penalty of `paper`; by `taste`, which can afford
+    fewer points for the dilemmas' effects, it is off by some hundredths a dilemma. `converged` is False where the
     maximum was not reached: `warnings` then says so, and the numbers are not to be trusted.
     """
 

@@ -46,6 +46,12 @@ class Situations:
         sums = [np.bincount(self.pattern, self.counts[:, v], minlength=len(self.model)) for v in columns]
         return np.stack(sums, axis=1)
 
+    def every(self, step: int) -> Situations:
+        """Those of every `step`-th dilemma."""
+        chosen = self.dilemma % step == 0
+        dilemma = self.dilemma[chosen] // step
+        return replace(self, pattern=self.pattern[chosen], dilemma=dilemma, counts=self.counts[chosen])
+
     def allow(self, allowed: Flags) -> Situations:
         """With smaller choice sets; where one verdict is left nothing was chosen, and the counts say so."""
         chosen = np.where(allowed.sum(1)[self.pattern] > 1, 1.0, 0.0)

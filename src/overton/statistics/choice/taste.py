@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 from overton.statistics.choice.blocks import Block
 from overton.statistics.choice.climbing import Point, Start
 from overton.statistics.choice.cores import each
+from overton.statistics.choice.grids import Grid, around_means, around_modes
 from overton.statistics.choice.marginal import Sums, added_up
 from overton.statistics.choice.modes import modes
-from overton.statistics.choice.nodes import evaluate
-from overton.statistics.choice.quadrature import Rule, normalised, placed, principal_roots
+from overton.statistics.choice.nodes import Nodes, evaluate
+from overton.statistics.choice.quadrature import Rule, coarse
 from overton.statistics.choice.spreads import Spread
 
 __all__ = ["Spreads", "taste_likelihood", "taste_loadings"]
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ def taste_likelihood(
     ordered by model, as `blocks(..., models=...)` makes them.
     """
     ends = [coefficients, coefficients + len(spreads.dilemma)]
+    width = len(rules[0][0])
+    rough = coarse(width), coarse(width)
+    by_model = {id(block): block.groups() for block in blocks}
 
     def at(parameters: Array, latent: Start) -> Point:
         beta, shared, own = np.split(parameters, ends)
@@ -63,72 +68,56 @@ def taste_likelihood(
 
         def part(block: Block, near: Array) -> tuple[Sums, Array]:
             mode, hessian = modes(block, taste_loadings(*roots, block.models), beta, near)
-            return _sums(block, spreads, (beta, shared, own), _Grid.around(mode, hessian, rules)), mode
+            groups = by_model[id(block)]
+            first = around_modes(mode, hessian, rough)
+            grid = around_means(first, *first.masses(_logliks(_nodes(groups, beta, roots, first)))[:2], rules)
+            return _sums(groups, spreads, (beta, shared, own), grid), mode
 
         return added_up(parameters, each(part, blocks, latent))
 
     return at
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """Q points for each dilemma's latent effects, and at each of them S points for each model's.
-
-    `outer` [B, J, Q], `inner` [B, M, J, Q, S], and the heights of both, [B, Q] and [B, M, Q, S].
-    """
-
-    outer: Array
-    outer_heights: Array
-    inner: Array
-    inner_heights: Array
-
-    @classmethod
-    def around(cls, mode: Array, hessian: Array, rules: tuple[Rule, Rule]) -> _Grid:
-        """Around the mode [B, J + M J] of all latent effects; a model's shifts with the dilemma's points."""
-        width = len(rules[0][0])
-        size, models = len(mode), mode.shape[1] // width - 1
-        roots = principal_roots(np.linalg.inv(hessian)[:, :width, :width])
-        outer, outer_heights = placed(mode[:, :width], roots, rules[0])
-        curvature = hessian.reshape(size, 1 + models, width, 1 + models, width)
-        each_model = np.arange(1, 1 + models)
-        own = np.linalg.inv(curvature[:, each_model, :, each_model]).swapaxes(0, 1)  # given the dilemma's effect
-        shift = own @ curvature[:, 1:, :, 0] @ (outer - mode[:, :width, None])[:, None]  # [B, M, J, Q]
-        centre = (mode[:, width:].reshape(size, models, width, 1) - shift).swapaxes(2, 3)
-        inner, inner_heights = placed(centre, principal_roots(own)[:, :, None], rules[1])
-        return cls(outer, outer_heights, inner.swapaxes(2, 3), inner_heights)
-
-    def effects(self, dilemma: Array, taste: Array) -> Array:
-        """What is added to the coefficients in the basis, for loadings [J, J] of both: [B M, J, Q S]."""
-        size, models, width, first, second = self.inner.shape
-        tastes = (taste @ self.inner.reshape(size, models, width, -1)).reshape(self.inner.shape)
-        return (tastes + (dilemma @ self.outer)[:, None, ..., None]).reshape(size * models, width, first * second)
+Group = tuple[Block, Indices]
+"""One model's rows in some dilemmas, and which columns of the design count in them."""
 
 
-def _sums(block: Block, spreads: Spreads, parameters: tuple[Array, Array, Array], grid: _Grid) -> Sums:
+def _nodes(groups: Sequence[Group], beta: Array, roots: tuple[Array, Array], grid: Grid) -> list[Nodes]:
+    """The likelihood of each model's decisions at the points for its taste, at all points for the dilemma's effect."""
+    identity = np.eye(len(roots[0]))[None]
+    effects = grid.effects(*roots)
+    return [evaluate(block, beta[own], identity, effects[:, m]) for m, (block, own) in enumerate(groups)]
+
+
+def _logliks(nodes: Sequence[Nodes]) -> Array:
+    """[B, M, Q S]."""
+    return np.stack([one.loglik for one in nodes], axis=1)
+
+
+def _sums(groups: Sequence[Group], spreads: Spreads, parameters: tuple[Array, Array, Array], grid: Grid) -> Sums:
     beta, shared, own = parameters
-    pairs = block.pairs
-    effects = grid.effects(spreads.dilemma.loading(shared), spreads.taste.loading(own))
-    nodes = evaluate(pairs, beta, np.eye(effects.shape[1])[None], effects)
-    within, by_point = normalised(grid.inner_heights + nodes.loglik.reshape(grid.inner_heights.shape))
-    between, loglik = normalised(grid.outer_heights + by_point.sum(1))
-    mass = (within * between[:, None, :, None]).reshape(pairs.size, -1)
-
-    # The slopes in coefficients and the tastes' factors vary within a point of the dilemma's effect, and between them.
-    latent = grid.inner.reshape(*effects.shape)
-    scores = np.concatenate([nodes.score(), spreads.taste.slopes(own, latent)], axis=1)
-    means, inside = _within(scores, within.reshape(pairs.size, *within.shape[2:]), mass)
-    means = means.reshape(block.size, block.models, *means.shape[1:]).sum(1)
-    first, second = len(beta), len(beta) + len(shared)
-    slopes = np.concatenate([means[:, :first], spreads.dilemma.slopes(shared, grid.outer), means[:, first:]], axis=1)
+    nodes = _nodes(groups, beta, (spreads.dilemma.loading(shared), spreads.taste.loading(own)), grid)
+    between, within, loglik = grid.masses(_logliks(nodes))
+    first, second, total = len(beta), len(beta) + len(shared), len(beta) + len(shared) + len(own)
+    slopes = np.zeros((len(between), total, between.shape[1]))
+    slopes[:, first:second] = spreads.dilemma.slopes(shared, grid.outer)
+    information = np.zeros((total, total))
+    information[first:second, first:second] = spreads.dilemma.information(
+        shared, _products(grid.outer, between), len(between)
+    )
+    for model, (found, (_, columns)) in enumerate(zip(nodes, groups, strict=True)):
+        # The slopes in coefficients and the tastes' factors vary within a point of the dilemma's effect, and between.
+        latent = grid.tastes(model)
+        mass = (within[:, model] * between[..., None]).reshape(len(between), -1)
+        scores = np.concatenate([found.score(), spreads.taste.slopes(own, latent)], axis=1)
+        means, inside = _within(scores, within[:, model], mass)
+        places = np.concatenate([columns, np.arange(second, total)])
+        slopes[:, places] += means
+        information[np.ix_(places, places)] -= inside
+        information[np.ix_(columns, columns)] += found.information(mass)
+        information[second:, second:] += spreads.taste.information(own, _products(latent, mass), len(between))
     mean = slopes @ between[..., None]
-
-    information = -_products(slopes - mean, between)
-    places = np.r_[:first, second : len(information)]
-    information[np.ix_(places, places)] -= inside
-    information[:first, :first] += nodes.information(mass)
-    of_dilemmas, of_tastes = _products(grid.outer, between), _products(latent, mass)
-    information[first:second, first:second] += spreads.dilemma.information(shared, of_dilemmas, block.size)
-    information[second:, second:] += spreads.taste.information(own, of_tastes, pairs.size)
+    information -= _products(slopes - mean, between)
     return float(loglik.sum()), mean.sum((0, 2)), information
 
 

@@ -29,12 +29,12 @@ ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
 
 
 class Fitting(NamedTuple):
-    """How the choice model is fitted; with `others`, by the other estimators too."""
+    """How the choice model is fitted; with `others`, by the other estimators too, which takes several times as long."""
 
     estimator: Estimator = "random"
     conformity: Conformity = "shared"
     goals: Literal["apart", "together"] = "apart"
-    others: bool = True
+    others: bool = False
 
 
 def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:

@@ -1,0 +1,82 @@
+"""The decisions that the choice model is fitted to, and by whom."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.statistics.choice import NONE, fit
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices
+from overton.studies.deliberation.measures.coding import talks_from
+from overton.studies.deliberation.measures.parts import Parts
+
+
+@pytest.fixture
+def parts(talk):
+    """Two dilemmas with one goal and one with another, a verdict unread in between."""
+    return Parts(
+        talks_from(
+            pl.concat(
+                [
+                    talk({"a": ["YTA", "NTA", "NTA"], "b": ["NTA", None, "NTA"]}, dilemma="d1"),
+                    talk({"b": ["YTA", "ESH"], "a": ["NTA", "NTA"]}, dilemma="d2", format="round-robin"),
+                    talk({"a": ["NTA"], "b": ["NTA"]}, dilemma="d3", goal="balanced"),
+                ]
+            )
+        )
+    )
+
+
+def counted(said: list[str]) -> list[int]:
+    return [said.count(verdict) for verdict in VERDICTS]
+
+
+def test_decisions_are_the_valid_verdicts_with_what_the_others_had_said(parts):
+    found = decisions_of(parts.everything)
+    assert (found.models, found.verdicts, len(found)) == (("a", "b"), VERDICTS, 11)
+    heard = {
+        (found.models[m], VERDICTS[c], VERDICTS[own] if own != NONE else None, *map(tuple, (previous, within)))
+        for m, c, own, previous, within in zip(
+            found.model, found.choice, found.own_previous, found.n_prev, found.n_within, strict=True
+        )
+    }
+    nothing = tuple(counted([]))
+    assert ("a", "NTA", "NTA", tuple(counted(["NTA"])), nothing) in heard  # d1, round 3: b's second was not read
+    assert ("b", "NTA", None, tuple(counted(["YTA", "NTA"])), nothing) in heard  # and so it holds on to nothing
+    assert ("a", "NTA", "NTA", tuple(counted(["YTA"])), tuple(counted(["ESH"]))) in heard  # d2, round 2, after b
+
+
+def test_unless_more_is_asked_for_each_goal_is_fitted_once(parts, monkeypatch):
+    asked = []
+
+    def noted(decisions, **how):
+        asked.append((how["estimator"], len(decisions)))
+        return fit(decisions, **how)
+
+    monkeypatch.setattr("overton.studies.deliberation.measures.choice.fit", noted)
+    chosen, others = fit_choices(parts, Fitting(), 0.95)
+    assert asked == [("random", 9), ("random", 2)]
+    assert [one.estimator for one in chosen] == ["random", "random"]
+    assert others == ()
+
+
+def test_the_others_are_fitted_where_they_are_asked_for(parts):
+    chosen, others = fit_choices(parts, Fitting("paper", others=True), 0.95)
+    assert [(one.goal, one.estimator) for one in chosen] == [("correctness", "paper"), ("balanced", "paper")]
+    assert [one.estimator for one in others] == ["random", "random", "taste", "taste"]
+
+
+def test_goals_are_fitted_apart_or_together(parts):
+    apart, _ = fit_choices(parts, Fitting("paper"), 0.95)
+    assert [(one.goal, one.decisions, one.dilemmas) for one in apart] == [("correctness", 9, 2), ("balanced", 2, 1)]
+    together, _ = fit_choices(parts, Fitting("paper", goals="together"), 0.95)
+    assert [(one.goal, one.decisions, one.dilemmas) for one in together] == [(None, 11, 3)]
+
+
+def test_conformity_is_one_number_or_one_for_each_model(parts):
+    (shared, _), (apart, _) = (
+        fit_choices(parts, Fitting("paper", conformity), 0.95)[0] for conformity in ("shared", "by model")
+    )
+    assert shared.previous.reason is None
+    assert list(apart.previous) == ["a", "b"]
+    assert not np.isclose(apart.previous["a"].estimate, apart.previous["b"].estimate)
