@@ -41,7 +41,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
     from overton.studies.deliberation import figures
 
     dilemmas = items_of(runs)
-    analysis = analyze_runs(runs, **how)
+    analysis = analyze_runs(runs, **{"others": True, **how})
     return Exhibits(
         title="Deliberation",
         summary=(

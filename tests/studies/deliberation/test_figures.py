@@ -70,7 +70,7 @@ def records() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def analysis(records: pl.DataFrame) -> Analysis:
-    return analyze(records, resamples=50)
+    return analyze(records, resamples=50, others=True)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def least() -> Analysis:
     """A table with nothing but what it must have, in which all agree at once."""
     columns = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
     rows = [(f"t{k}", f"d{k}", "synchronous", 1, None, model, "NTA") for k in range(3) for model in ("a", "b")]
-    return analyze(pl.DataFrame(rows, schema=columns, orient="row"), resamples=20)
+    return analyze(pl.DataFrame(rows, schema=columns, orient="row"), resamples=20, others=True)
 
 
 def exhibits(made: list[Section], kind: type) -> Iterator[Any]:
@@ -125,7 +125,7 @@ def test_inertia_is_shown_by_every_estimator_side_by_side(analysis):
 
 def test_goals_are_named_where_there_are_several_and_left_out_where_not(analysis, records):
     assert "correctness" in str(table(sections(analysis), "Consensus by models").rows[0][1])
-    one = analyze(records.filter(pl.col("goal") == "balanced"), resamples=20, others=False)
+    one = analyze(records.filter(pl.col("goal") == "balanced"), resamples=20)
     assert table(sections(one), "Consensus by models").rows[0][1] == "synchronous"
 
 

@@ -42,7 +42,7 @@ def simulated() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def analysis(simulated):
-    return analyze(simulated, resamples=50, others=False)
+    return analyze(simulated, resamples=50)
 
 
 def test_the_json_has_what_is_promised(analysis):
@@ -63,7 +63,7 @@ def test_goals_are_fitted_apart_and_correctness_comes_first(analysis, simulated)
     made = analysis.to_json()
     assert list(made["choice_models"]) == ["correctness", "balanced"]
     assert made["choice_model"] == made["choice_models"]["correctness"]
-    together = analyze(simulated, resamples=20, others=False, goals="together")
+    together = analyze(simulated, resamples=20, goals="together")
     assert [one.goal for one in together.choice] == [None]
     assert together.choice[0].decisions == sum(one.decisions for one in analysis.choice) == simulated.height
 
@@ -78,7 +78,7 @@ def test_the_choice_model_is_fitted_to_these_decisions(analysis, simulated):
 
 
 def test_conformity_can_be_estimated_by_model(simulated):
-    made = analyze(simulated, resamples=20, others=False, conformity="by model").to_json()
+    made = analyze(simulated, resamples=20, conformity="by model").to_json()
     assert list(made["choice_model"]["conformity"]["within"]) == ["claude", "gpt"]
 
 
@@ -91,32 +91,32 @@ def test_the_other_estimators_stand_beside(talk):
 
 def test_where_all_agree_in_round_1_the_fit_says_that_inertia_cannot_be_told(talk):
     tables = [talk({"a": [v], "b": [v]}, dilemma=f"{v}{k}") for v in ("NTA", "YTA", "ESH") for k in range(4)]
-    made = analyze(pl.concat(tables), resamples=20, others=False)
+    made = analyze(pl.concat(tables), resamples=20)
     assert made.choice[0].inertia["a"].reason == "every deliberation ends in its first round"
     assert made.to_json()["choice_model"]["inertia"]["a"]["estimate"] is None
 
 
 def test_without_a_valid_verdict_there_is_no_fit_but_all_else(talk):
-    made = analyze(talk({"a": [None, None], "b": [None, None]}), resamples=20, others=False)
+    made = analyze(talk({"a": [None, None], "b": [None, None]}), resamples=20)
     assert "no decisions" in made.choice[0].not_computed
     assert made.consensus.overall.without.value == 1
     json.dumps(made.to_json(), allow_nan=False)
 
 
 def test_the_order_of_rows_changes_nothing(analysis, simulated):
-    shuffled = analyze(simulated.sample(fraction=1, shuffle=True, seed=1), resamples=50, others=False)
+    shuffled = analyze(simulated.sample(fraction=1, shuffle=True, seed=1), resamples=50)
     assert shuffled.to_json() == analysis.to_json()
 
 
 def test_agent_and_goal_may_be_missing(simulated):
-    made = analyze(simulated.filter(pl.col("goal") == "correctness").select(COLUMNS), resamples=20, others=False)
+    made = analyze(simulated.filter(pl.col("goal") == "correctness").select(COLUMNS), resamples=20)
     assert made.choice[0].goal is None
     assert list(made.to_json()["choice_models"]) == ["all"]
 
 
 def problem(table: pl.DataFrame) -> str:
     with pytest.raises(InputError) as raised:
-        analyze(table, resamples=20, others=False)
+        analyze(table, resamples=20)
     return str(raised.value)
 
 

@@ -10,7 +10,7 @@ PAIR = Setting("synchronous", "correctness", ("claude", "gpt"))
 
 
 def measured(*tables, **how):
-    return analyze(pl.concat(tables), resamples=20, others=False, **how)
+    return analyze(pl.concat(tables), resamples=20, **how)
 
 
 @pytest.fixture

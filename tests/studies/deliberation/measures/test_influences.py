@@ -7,7 +7,7 @@ from overton.studies.deliberation.measures import analyze
 
 
 def measured(*tables):
-    return analyze(pl.concat(tables), resamples=20, others=False)
+    return analyze(pl.concat(tables), resamples=20)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ A, B, C, D = "Accessibility", "Child welfare", "Personal growth", "Social etique
 
 
 def measured(*tables):
-    return analyze(pl.concat(tables), resamples=20, others=False)
+    return analyze(pl.concat(tables), resamples=20)
 
 
 @pytest.fixture

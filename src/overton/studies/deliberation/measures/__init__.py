@@ -24,7 +24,7 @@ def analyze(
     estimator: Literal["random", "taste", "paper"] = "random",
     conformity: Literal["shared", "by model"] = "shared",
     goals: Literal["apart", "together"] = "apart",
-    others: bool = True,
+    others: bool = False,
 ) -> Analysis:
     """Every measure of deliberation from decisions, one row for each agent in each round.
 
@@ -35,7 +35,7 @@ def analyze(
 
     `level` is the intervals' nominal coverage, `resamples` how often dilemmas are resampled, `seed` makes them
     repeatable. `estimator` fits the choice model, `conformity` says whether models share it, `goals` whether goals are
-    fitted apart or together; with `others` the other estimators fit it too, to be shown beside.
+    fitted apart or together; with `others` the other estimators fit it too, to be shown beside, which takes longer.
 
     Raises:
         InputError: a column is missing, holds a value that is not allowed, an agent speaks twice in a round, or a
