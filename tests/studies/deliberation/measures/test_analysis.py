@@ -82,9 +82,9 @@ def test_conformity_can_be_estimated_by_model(simulated):
     assert list(made["choice_model"]["conformity"]["within"]) == ["claude", "gpt"]
 
 
-def test_the_other_estimators_stand_beside(talk):
+def test_the_other_estimators_stand_beside_where_they_are_asked_for(talk):
     said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
-    made = analyze(pl.concat([talk(said, dilemma=name) for name in "xyz"]), resamples=20)
+    made = analyze(pl.concat([talk(said, dilemma=name) for name in "xyz"]), resamples=20, others=True)
     assert [one.estimator for one in made.others] == ["taste", "paper"]
     assert made.others[0].inertia["a"].reason
 
