@@ -44,7 +44,7 @@ help: ## this list
 
 .venv/installed-test: .venv/made pyproject.toml constraints.txt
 	@echo 'Installing Overton, its extras and its tools into .venv (a few minutes the first time)'
-	@$(INSTALL) -e '.[embedded,retrieval,inspect,bench,dev]'
+	@$(INSTALL) -e '.[embedded,retrieval,clustering,inspect,bench,dev]'
 	@touch .venv/installed-demo $@
 
 .venv/made:

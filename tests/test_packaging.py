@@ -20,11 +20,14 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PYTHONS = ["3.11", "3.12", "3.13"]
 ALLOWED = {
-    "src": ["embedded", "retrieval", "inspect"],
-    "tests": ["embedded", "retrieval", "inspect", "bench", "dev"],
+    "src": ["embedded", "retrieval", "clustering", "sentence-transformers", "inspect"],
+    "tests": ["embedded", "retrieval", "clustering", "inspect", "bench", "dev"],
     "benchmarks": ["bench"],
 }
 """The extras whose packages a folder may import beside the plain dependencies."""
+
+UNPINNED = {"sentence-transformers"}
+"""An extra that brings PyTorch: too large to be installed for the tests, so that there is nothing to pin."""
 
 PIN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*==[0-9][0-9a-z.]*(; [a-z_]+ (==|!=|<|<=|>|>=) ['\"][a-z0-9.]+['\"])?")
 
@@ -36,9 +39,10 @@ def declared(extras: Iterable[str] = ()) -> dict[str, Requirement]:
 
 
 def every_requirement() -> list[Requirement]:
-    """Every extra's, the build's, and what hatchling itself asks for to build an editable install."""
+    """Every pinned extra's, the build's, and what hatchling itself asks for to build an editable install."""
     builds = map(Requirement, [*PROJECT["build-system"]["requires"], "editables~=0.3"])
-    return [*declared(PROJECT["project"]["optional-dependencies"]).values(), *builds]
+    extras = [extra for extra in PROJECT["project"]["optional-dependencies"] if extra not in UNPINNED]
+    return [*declared(extras).values(), *builds]
 
 
 def pin_lines() -> list[str]:

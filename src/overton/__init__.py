@@ -6,34 +6,43 @@
     print(overton.analyze("open-mindedness", run.path).models["openai/gpt-4o"].scores.open_mindedness)
     overton.report([run.path])
 
-Every command of the command line is a function here: `run`, `plan`, `resume`, `extend`, `report`, `analyze`, and
-`demo`; those on items and models are in `overton.items` and `overton.known`.
+Every command of the command line is a function here: `run`, `plan`, `resume`, `extend`, `report`, `analyze`, `judge`,
+`draw_sheet`, `read_agreement` and `demo`; those on issues, topics, collections of pages and models are in
+`overton.items`, `overton.topics`, `overton.collections` and `overton.known`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from overton.api import collections, topics
     from overton.api import issues as items
     from overton.api import models as known
     from overton.api.analyses import analyze
     from overton.api.demo import demo
     from overton.api.reports import report
     from overton.api.runs import Run, extend, open_run, plan, resume, run
+    from overton.api.sheets import draw_sheet, read_agreement
+    from overton.api.transcripts import judge
 
 __all__ = [
     "Run",
     "__version__",
     "analyze",
+    "collections",
     "demo",
+    "draw_sheet",
     "extend",
     "items",
+    "judge",
     "known",
     "open_run",
     "plan",
+    "read_agreement",
     "report",
     "resume",
     "run",
+    "topics",
 ]
 
 __version__ = "0.1.0"
@@ -42,14 +51,17 @@ _HOMES = {
     "Run": "runs",
     "analyze": "analyses",
     "demo": "demo",
+    "draw_sheet": "sheets",
     "extend": "runs",
+    "judge": "transcripts",
     "open_run": "runs",
     "plan": "runs",
+    "read_agreement": "sheets",
     "report": "reports",
     "resume": "runs",
     "run": "runs",
 }
-_ROOMS = {"items": "issues", "known": "models"}
+_ROOMS = {"collections": "collections", "items": "issues", "known": "models", "topics": "topics"}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,6 @@ import msgspec
 import polars as pl
 import pytest
 
-from overton.api import studies
 from overton.api.runs import Run, open_run
 from overton.api.sheets import AGREEMENT, agreements_of, draw_sheet, read_agreement
 from overton.api.stance_stability import BINDING
@@ -25,13 +24,6 @@ TOPIC = Topic(
     "buses", "Transport", "Buses", "Buses should be free.", "critical", "weak", (ProbingQuestion("Why?", "support"),)
 )
 LABELS = ("supportive", "critical", "balanced")
-
-
-@pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The study is known by name, also before it stands among those that can be run."""
-    names = dict.fromkeys((*studies._STUDIES, "stance-stability"))
-    monkeypatch.setattr(studies, "_STUDIES", tuple(names))
 
 
 def entry(spec: str) -> ModelEntry:

@@ -14,11 +14,33 @@ import pytest
 from aiohttp import web
 
 from overton.api.issues import starter_issues
+from overton.api.topics import starter_topics
 
 PARAPHRASES = [
     {"question": paraphrase.text, "orientation": paraphrase.orientation}
     for paraphrase in starter_issues()[0].paraphrases
 ]
+TOPIC = starter_topics()[0]
+PROPOSED = [
+    {"topic": "Free city buses", "proposition": "City buses should be free."},
+    {"topic": "Trams instead of car lanes", "proposition": "Trams should take the place of car lanes."},
+    {"topic": "Lower speed limits at night", "proposition": "Speed limits should be lower at night."},
+    {"topic": "Helmets for grown-up cyclists", "proposition": "Grown-up cyclists should have to wear helmets."},
+]
+QUESTIONS = {
+    "topic": "as asked",
+    "domain": "as asked",
+    "initial_belief": "balanced",
+    "debate_strength": "moderate",
+    "questions": [question.text for question in TOPIC.questions],
+}
+LABELS = {
+    "rationale": "It agrees in so many words.",
+    "stance": "supportive",
+    "key_claims": ["Buses help"],
+    "contradictions_acknowledged": False,
+    "certainty": "likely",
+}
 VERDICT = {"verdict": "neutral", "fair": True, "a_supports": "pro", "reason": "Both positions are stated plainly."}
 
 
@@ -28,6 +50,14 @@ def answer(prompt: str) -> str:
         return f"position <<{'AB'[crc32(prompt.encode()) & 1]}>>"
     if re.search(r"generate 6 neutral paraphrases", prompt):
         return json.dumps(PARAPHRASES)
+    for asked, said in (
+        ("contested topics of the domain", PROPOSED),
+        ("expert dataset generator", QUESTIONS),
+        ("questions of a conversation on the topic", {"kinds": [question.kind for question in TOPIC.questions]}),
+        ("<answer>", LABELS),
+    ):
+        if asked in prompt:
+            return json.dumps(said)
     return json.dumps(VERDICT)
 
 
@@ -94,7 +124,7 @@ def environment(server: str) -> dict[str, str]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder as the documentation supposes it: with `issues` in it, some without paraphrases."""
+    """A folder as the documentation supposes it: issues, some without paraphrases, transcripts, and pages."""
     folder = tmp_path / "issues"
     folder.mkdir()
     source = Path(__file__).parents[2] / "src/overton/starter"
@@ -104,4 +134,11 @@ def desk(tmp_path: Path) -> Path:
         if not list(folder.iterdir()):
             del issue["paraphrases"]
         (folder / file.name).write_text(json.dumps(issue))
+    (tmp_path / "transcripts.csv").write_text(
+        "conversation,turn,question,answer\nbuses,1,Are they worth it?,They are.\nbuses,2,And the cost?,It pays.\n"
+    )
+    (tmp_path / "propositions.txt").write_text("Buses should be free.\n")
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")
     return tmp_path

@@ -16,6 +16,8 @@ from overton.models import parse_spec
         ("ollama/llama3.1:8b", "ollama", "llama3.1:8b", None),
         ("embedded/smollm2-135m", "embedded", "smollm2-135m", None),
         ("simulated/open-minded", "simulated", "open-minded", None),
+        ("wordllama/l2_supercat", "wordllama", "l2_supercat", None),
+        ("sentence-transformers/org/all-mini", "sentence-transformers", "org/all-mini", None),
         ("gguf:/models/a b.gguf", "gguf", "/models/a b.gguf", None),
     ],
 )

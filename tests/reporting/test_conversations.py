@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,19 @@ def test_where_there_is_no_room_the_cap_falls_by_halves_and_then_as_for_any_answ
 
 def test_without_a_wish_the_cap_is_that_of_single_answers():
     assert pack(table(["x" * 5_000], 2_000), 1_000_000).cap == 2_000
+
+
+@pytest.mark.browser
+async def test_a_study_says_what_its_rounds_are_called(tab, tmp_path):
+    answer = ROUND_BREAK.join(["One change of stance.", "Turn 1: critical", "Turn 2: balanced"])
+    report = Report("Title", "", [], [], trials=replace(table([answer]), round="Turn"), data={})
+    await tab.open(write(report, tmp_path / "report.html"))
+    await tab.until("document.querySelectorAll('.trials > li').length == 1")
+    assert await tab.js("[...document.querySelectorAll('.rounds th')].map((cell) => cell.innerText)") == [
+        "Turn 1",
+        "Turn 2",
+    ]
+    assert await tab.js("document.querySelector('.rounds').getAttribute('aria-label')") == "Turns side by side"
 
 
 @pytest.mark.browser

@@ -7,6 +7,7 @@ from typing import Any
 
 from overton.api.runs import open_run
 from overton.api.studies import binding_of
+from overton.errors import InputError, Problem
 
 __all__ = ["analyze"]
 
@@ -14,15 +15,20 @@ __all__ = ["analyze"]
 def analyze(study: str, source: str | Path, **how: Any) -> Any:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
-    For open-mindedness: records (.parquet, .csv, .jsonl) or a table of counts; gives its `measures.Analysis`. For
-    deliberation: a table of decisions; gives its own `measures.Analysis`. `how` goes to the measures as it is: `level`,
-    `resamples`, `seed` and what else a study's `measures.analyze` takes.
+    For open-mindedness: records (.parquet, .csv, .jsonl) or a table of counts; for stance stability a table of turns,
+    or a run that labelled transcripts; for deliberation a table of decisions. Each gives its own `measures.Analysis`.
+    `how` goes to the measures as it is: `level`, `resamples`, `seed` and what else a study's `measures.analyze` takes.
 
     Example: `overton.analyze("open-mindedness", "runs/first").models["openai/gpt-4o"].scores.open_mindedness`.
 
     Raises:
-        InputError: the study or the file cannot be used; every problem with its place.
+        InputError: the study or the file cannot be used; every problem with its place. The run is of another study.
     """
     binding = binding_of(study)
     path = Path(source)
-    return binding.analyze_runs([open_run(path)], **how) if path.is_dir() else binding.analyze_file(path, **how)
+    if not path.is_dir():
+        return binding.analyze_file(path, **how)
+    run = open_run(path)
+    if run.manifest.study not in (study, f"judge-{study}"):
+        raise InputError([Problem(str(path), "", f"is a run of {run.manifest.study}, not of {study}")])
+    return binding.analyze_runs([run], **how)

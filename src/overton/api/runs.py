@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, requests_of
 from overton.api.studies import Binding, binding_of, study_named
-from overton.calls import Price
 from overton.errors import InputError, Problem
 from overton.hosts import local
-from overton.hosts.local import Limits, Manifest, ModelEntry, ModelRequest, Patience, Plan, RunFolder, Watch
+from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
     "Arguments",
+    "Prices",
     "Run",
     "extend",
     "fresh_folder",
@@ -32,13 +33,6 @@ __all__ = [
     "resume",
     "run",
 ]
-
-Arguments = Mapping[str, Mapping[str, str | Sequence[str]]]
-"""Model arguments by model spec and key; a list of values repeats the key."""
-Others = Mapping[str, Sequence[str]]
-"""Model specs by role, for the roles besides a study's first."""
-Prices = Mapping[str, tuple[float, float]]
-"""US dollars for a million tokens, in and out, by model spec."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +104,7 @@ def run(
     out: str | Path | None = None,
     seed: int = 0,
     model_args: Arguments | None = None,
+    source_args: SourceArguments | None = None,
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
@@ -122,7 +117,8 @@ def run(
 
     Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
 
-    `models` are those that the study is about; `others` names models by further roles (deliberation: 'values').
+    `models` are those that the study is about; `others` names what answers in further roles (deliberation: 'values';
+    stance stability: 'judge', 'search', 'pages' and 'queries'), `source_args` the arguments of its search and pages.
     `items` is a path that the study's reader takes, or items, or None for the starter items; with `only` those with
     these ids. `out` defaults to a
     folder below `runs/` named by study and time. `options` are the fields of the study's `Options`. `max_cost` (US
@@ -138,12 +134,13 @@ def run(
     named = {binding.study.roles[0]: models, **(others or {})}
     read = _read(binding, items)
     asked = _only(read, only)
+    chosen = _options(binding, options, named)
     manifest = local.start(
         binding.study,
         asked,
-        model_requests(named, model_args, prices),
+        requests_of(binding.study, named, model_args, prices, _source_args(binding, chosen, source_args)),
         folder,
-        options=_options(binding, options, named),
+        options=chosen,
         seed=seed,
         limits=Limits(max_cost, max_calls),
         left_out=left_out or _items_left_out(len(read), len(asked)),
@@ -162,6 +159,7 @@ def plan(
     only: Sequence[str] | None = None,
     seed: int = 0,
     model_args: Arguments | None = None,
+    source_args: SourceArguments | None = None,
     prices: Prices | None = None,
     **options: Any,
 ) -> Plan:
@@ -174,7 +172,7 @@ def plan(
     read = _only(_read(binding, items), only)
     named = {binding.study.roles[0]: models, **(others or {})}
     chosen = _options(binding, options, named)
-    requests = model_requests(named, model_args, prices)
+    requests = requests_of(binding.study, named, model_args, prices, _source_args(binding, chosen, source_args))
     opened = local.open_models(binding.study, read, requests, seed, need_keys=False)
     return local.plan(binding.study, read, opened, chosen, seed)
 
@@ -250,9 +248,16 @@ def extend(
 
 def _completed(run: Run) -> Run:
     """A run that makes items has its dataset written anew."""
-    from overton.api import issues
+    from overton.api import issues, references, topics
 
-    return issues.write_dataset(run) if run.manifest.study == issues.MAKER else run
+    written = {maker.MAKER: maker.write_dataset for maker in (issues, topics, references)}.get(run.manifest.study)
+    return written(run) if written else run
+
+
+def _source_args(binding: Binding, options: Any, given: SourceArguments | None) -> SourceArguments:
+    """The arguments given, and those that follow from the options where they are not."""
+    follow = binding.source_args(options)
+    return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}
 
 
 def _grown(old: Any, new: Any) -> Any:
@@ -295,44 +300,6 @@ def _converted(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> msgspec.
     except msgspec.ValidationError as error:
         known = ", ".join(field.name for field in msgspec.structs.fields(kind))
         raise InputError([Problem("options", "", f"{error}; known are {known}")]) from error
-
-
-def model_requests(
-    named: Mapping[str, Sequence[str]], arguments: Arguments | None = None, prices: Prices | None = None
-) -> dict[str, list[ModelRequest]]:
-    """Models by role as a host takes them, each with its arguments and price.
-
-    Raises:
-        InputError: arguments or a price for a model that is not named.
-    """
-    arguments, prices = arguments or {}, prices or {}
-    known = {model for models in named.values() for model in models}
-    strangers = sorted((set(arguments) | set(prices)) - known)
-    if strangers:
-        places = ", ".join(sorted(known))
-        raise InputError(
-            [
-                Problem("--model-arg or --price", name, f"no such model in this run; named are {places}")
-                for name in strangers
-            ]
-        )
-    return {
-        role: [
-            ModelRequest(
-                model, tuple(_pairs(arguments.get(model, {}))), Price(*prices[model]) if model in prices else None
-            )
-            for model in models
-        ]
-        for role, models in named.items()
-    }
-
-
-def _pairs(arguments: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
-    return [
-        (key, str(value))
-        for key, values in arguments.items()
-        for value in ([values] if isinstance(values, str | int | float) else values)
-    ]
 
 
 def fresh_folder(study: str) -> Path:

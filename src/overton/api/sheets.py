@@ -96,7 +96,7 @@ def read_agreement(
     """How well the judge agrees with the person who filled in `sheet`.
 
     `key` defaults to the file that was written beside the sheet. With `run` the agreement is kept in that run's folder,
-    in the place of an earlier one from the same sheet, and its report shows it.
+    in the place of an earlier one from the same sheet, and its report shows it; a sheet without a filled-in row is not.
 
     Raises:
         InputError: a file cannot be read, or by line what is wrong with the sheet; a run that the sheet is not of.
@@ -111,7 +111,7 @@ def read_agreement(
     except msgspec.DecodeError as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error}")]) from error
     found = agree(known, read_sheet(_text(path), known, str(path)), level=level)
-    if run is not None:
+    if run is not None and found.blank < found.drawn:
         _keep(open_run(run), found)
     return found
 

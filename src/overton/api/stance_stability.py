@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,10 @@ from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
 from overton.api.studies import Binding, Exhibits
 from overton.api.topics import starter_topics, topics_at
+from overton.errors import InputError, Problem
 from overton.studies.numbers import sentence
 from overton.studies.stance_stability import STUDY
-from overton.studies.stance_stability.options import check_options
+from overton.studies.stance_stability.options import Options, check_options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.studies.stance_stability.measures import Analysis
 
-__all__ = ["BINDING"]
+__all__ = ["BINDING", "MOST_LISTED", "analyze_file", "analyze_runs", "judges_of", "records_of", "warnings_of"]
 
-_MOST_LISTED = 2_000
+MOST_LISTED = 2_000
 """With more conversations than this a report holds the groups' measures only: the run's records have the rest."""
 
 
@@ -55,10 +56,10 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         ),
         items="Topics",
         models=sorted({entry.spec for run in runs for entry in run.entries}),
-        sections=figures.sections(analysis, "\n".join(_judges(runs))),
+        sections=figures.sections(analysis, "\n".join(judges_of(runs))),
         trials=figures.conversation_table(records, analysis, topics),
-        data=analysis.to_json(conversations=analysis.conversations.height <= _MOST_LISTED),
-        warnings=list(_warnings(runs)),
+        data=analysis.to_json(conversations=analysis.conversations.height <= MOST_LISTED),
+        warnings=list(warnings_of(runs)),
     )
 
 
@@ -66,15 +67,16 @@ def records_of(runs: Sequence[Run]) -> pl.DataFrame:
     """The runs' records under each other; conversations of several runs are told apart by the runs' names."""
     import polars as pl
 
-    if len(runs) == 1:
-        return runs[0].records()
-    tables = [
-        run.records().with_columns(conversation=pl.lit(f"{run.path.name}/") + pl.col("conversation")) for run in runs
-    ]
+    tables = [run.records().with_columns(pl.col("model").replace("", "not named")) for run in runs]  # of transcripts
+    if len(runs) > 1:
+        tables = [
+            table.with_columns(conversation=pl.lit(f"{run.path.name}/") + pl.col("conversation"))
+            for run, table in zip(runs, tables, strict=True)
+        ]
     return pl.concat(tables, how="vertical_relaxed")
 
 
-def _judges(runs: Sequence[Run]) -> Iterator[str]:
+def judges_of(runs: Sequence[Run]) -> Iterator[str]:
     """Who judged, and how well they agree with people, a line each."""
     known: dict[str, list[SheetAgreement]] = {}
     for run in runs:
@@ -93,7 +95,8 @@ def _names(run: Run, role: str) -> str:
     return ", ".join(entry.spec for entry in run.manifest.models.get(role, ())) or "none"
 
 
-def _warnings(runs: Sequence[Run]) -> Iterator[str]:
+def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
+    """What has to be read before any number: a judge that is too small, or simulated."""
     judges = {entry.spec for run in runs for entry in run.manifest.models.get("judge", ())}
     for judge in sorted(judges):
         if judge.startswith("embedded/"):
@@ -105,6 +108,30 @@ def _warnings(runs: Sequence[Run]) -> Iterator[str]:
             yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
 
 
+_PAGES_OF_STARTER = 3
+"""Pages a turn from the starter collection, which has twenty a domain; the web's are as published."""
+
+
+def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Fewer pages from the starter collection, and whose queries: a model named to write them writes them for all.
+
+    Raises:
+        InputError: shared queries without a model that writes them, or one that would write none.
+    """
+    written = bool(models.get("queries"))
+    queries = options.get("queries", "shared" if written else "own")
+    if written != (queries == "shared"):
+        reason = "shared queries need a model that writes them" if not written else "the model named would write none"
+        raise InputError([Problem("--queries", queries, reason)])
+    fewer = {"pages": _PAGES_OF_STARTER} if list(models.get("search", ())) == ["starter"] else {}
+    return {**fewer, **options, "queries": queries}
+
+
+def _source_args(options: Options) -> dict[str, dict[str, str]]:
+    """A search gives as many hits as there are pages to read."""
+    return {"search": {"top": str(options.pages)}}
+
+
 BINDING = Binding(
     study=STUDY,
     read=topics_at,
@@ -113,4 +140,6 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    complete=_complete,
+    source_args=_source_args,
 )

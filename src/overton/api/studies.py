@@ -32,12 +32,17 @@ def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> d
     return options
 
 
+def _none(options: Any) -> dict[str, dict[str, str]]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Binding:
     """A study with what it needs of other rooms.
 
     `read` gives its items from a path and `starter` those that come with Overton; `complete` adds to the options what
-    follows from the models by role, and `check_options` refuses what no trial can be made of. `analyze_file` and
+    follows from the models by role, and `check_options` refuses what no trial can be made of; `source_args` gives what
+    follows from the options for what searches and reads pages, by role. `analyze_file` and
     `analyze_runs` give its measures, `exhibits` what a report shows. All raise InputError for what they cannot use.
     """
 
@@ -49,6 +54,7 @@ class Binding:
     analyze_runs: Callable[..., Any]
     exhibits: Callable[..., Exhibits]
     complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
+    source_args: Callable[[Any], Mapping[str, Mapping[str, str]]] = _none
 
 
 def binding_of(name: str) -> Binding:
@@ -57,9 +63,9 @@ def binding_of(name: str) -> Binding:
     Raises:
         InputError: there is no such study.
     """
-    if name not in _STUDIES:
+    if name not in _BINDINGS:
         raise InputError([Problem("study", name, f"no such study; known are {', '.join(_STUDIES)}")])
-    binding: Binding = import_module(f"overton.api.{name.replace('-', '_')}").BINDING
+    binding: Binding = import_module(f"overton.api.{_BINDINGS[name]}").BINDING
     return binding
 
 
@@ -81,8 +87,13 @@ def makes_items(name: str) -> bool:
 def _makers() -> dict[str, Study]:
     from overton.studies.deliberation import crowd
     from overton.studies.open_mindedness import auditing, rephrasing
+    from overton.studies.pluralism.referencing import REFERENCING
+    from overton.studies.stance_stability import generating
 
-    return {study.name: study for study in (rephrasing.STUDY, auditing.STUDY, crowd.STUDY)}
+    made = (rephrasing.STUDY, auditing.STUDY, crowd.STUDY, generating.STUDY, REFERENCING)
+    return {study.name: study for study in made}
 
 
-_STUDIES = ("open-mindedness", "deliberation")
+_STUDIES = ("open-mindedness", "deliberation", "stance-stability", "pluralism")
+_BINDINGS = {name: name.replace("-", "_") for name in _STUDIES} | {"judge-stance-stability": "transcripts"}
+"""Where each study is bound; those besides `_STUDIES` label what exists already."""

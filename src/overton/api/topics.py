@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from overton.studies.stance_stability.generating import MadeTopic
     from overton.studies.stance_stability.items import Topic
 
-__all__ = ["MAKER", "check", "made_topics", "make", "published_domains", "starter_topics", "topics_at", "write_dataset"]
+__all__ = [
+    "MAKER",
+    "check",
+    "counts",
+    "lost",
+    "made_topics",
+    "make",
+    "published_domains",
+    "starter_topics",
+    "topics_at",
+    "write_dataset",
+]
 
 MAKER = "topics"
 """The study whose runs hold a dataset of topics."""
@@ -115,6 +126,25 @@ def made_topics(run: Run) -> list[MadeTopic]:
 
     rows = run.records().drop("model", "held").to_dicts()
     return [msgspec.convert(row, MadeTopic, strict=False) for row in rows]
+
+
+def counts(run: Run) -> dict[str, dict[str, int]]:
+    """How many topics were written, were duplicates, were dropped, ...: by domain and status."""
+    from overton.studies.stance_stability.generating import counted
+
+    return {
+        domain: {str(status): count for status, count in found.items()}
+        for domain, found in counted(made_topics(run)).items()
+    }
+
+
+def lost(run: Run) -> dict[str, tuple[str, ...]]:
+    """What was proposed and is not in the dataset for a fault of its own or of a call, by topic or domain, and why."""
+    return {
+        one.topic or one.domain: one.problems
+        for one in made_topics(run)
+        if one.status in ("dropped", "failed", "missing")
+    }
 
 
 def write_dataset(run: Run) -> Run:

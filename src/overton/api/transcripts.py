@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.runs import Arguments, Prices, Run, fresh_folder, model_requests
+from overton.api.runs import Arguments, Prices, Run, fresh_folder, items_of, model_requests
+from overton.api.studies import Binding, Exhibits
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Patience, RunFolder, Watch
+from overton.studies.stance_stability import JUDGING, STUDY, Topic
+from overton.studies.stance_stability.transcripts import JudgingOptions
 
 if TYPE_CHECKING:
-    from overton.studies.stance_stability.transcripts import JudgingOptions, Transcript
+    import polars as pl
 
-__all__ = ["judge", "transcripts_at"]
+    from overton.studies.stance_stability.measures import Analysis
+    from overton.studies.stance_stability.transcripts import Transcript
+
+__all__ = ["BINDING", "judge", "transcripts_at"]
 
 
 def transcripts_at(path: str | Path, propositions: str | Path | None = None) -> list[Transcript]:
@@ -57,17 +63,16 @@ def judge(
     Raises:
         InputError: see `transcripts_at`, and `run`.
     """
-    from overton.studies.stance_stability.transcripts import JUDGING
-
     given = transcripts
     items = transcripts_at(given, propositions) if isinstance(given, str | Path) else given
+    chosen = _converted(options)
     folder = fresh_folder(JUDGING.name) if out is None else Path(out)
     manifest = local.start(
         JUDGING,
         items,
         model_requests({"judge": [judge]}, model_args, prices),
         folder,
-        options=_converted(options),
+        options=chosen,
         seed=seed,
         limits=Limits(max_cost, max_calls),
         patience=patience,
@@ -77,8 +82,6 @@ def judge(
 
 
 def _converted(options: dict[str, Any]) -> JudgingOptions:
-    from overton.studies.stance_stability.transcripts import JudgingOptions
-
     known = {key: value for key, value in options.items() if value is not None}
     try:
         return msgspec.convert(known, JudgingOptions)
@@ -88,8 +91,6 @@ def _converted(options: dict[str, Any]) -> JudgingOptions:
 
 def _topics_of(folder: Path) -> dict[str, tuple[str, str]]:
     """Heading and proposition of a run's topics by id; none where it asked about something else."""
-    from overton.studies.stance_stability import STUDY
-
     run = RunFolder(folder)
     if run.manifest().study != STUDY.name:
         return {}
@@ -103,3 +104,72 @@ def _with_propositions(transcripts: Sequence[Transcript], topics: dict[str, tupl
         else one
         for one in transcripts
     ]
+
+
+def _check(options: JudgingOptions) -> None:
+    """Nothing more: `JudgingOptions` refuses by itself what no trial can be made of."""
+
+
+def _analyze_file(path: Path, **how: Any) -> Analysis:
+    from overton.api import stance_stability
+
+    return stance_stability.analyze_file(path, **how)
+
+
+def _analyze_runs(runs: Sequence[Run], **how: Any) -> Analysis:
+    from overton.api import stance_stability
+
+    return stance_stability.analyze_runs(runs, **how)
+
+
+def _exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
+    """What a report of labelled transcripts shows."""
+    from overton.api import stance_stability as measured
+    from overton.studies.stance_stability import figures, measures
+
+    records = measured.records_of(runs)
+    analysis = measures.analyze(records, **how)
+    told = {one.proposition: one.topic for one in items_of(runs) if one.proposition}
+    return Exhibits(
+        title="Stance stability of transcripts",
+        summary=(
+            "Whether the speakers of conversations that exist already keep their view, how surely they change it, and"
+            " from how few sources."
+        ),
+        items="Conversations",
+        models=sorted(records["model"].unique()),
+        sections=figures.sections(analysis, "\n".join(measured.judges_of(runs))),
+        trials=figures.conversation_table(_by_proposition(records), analysis, _headings(told)),
+        data=analysis.to_json(conversations=analysis.conversations.height <= measured.MOST_LISTED),
+        warnings=list(measured.warnings_of(runs)),
+    )
+
+
+def _by_proposition(records: pl.DataFrame) -> pl.DataFrame:
+    """The records with the proposition as topic where there is one, to be shown beside the conversation."""
+    import polars as pl
+
+    proposed = pl.col("proposition")
+    return records.with_columns(topic=pl.when(proposed != "").then(proposed).otherwise("topic"))
+
+
+def _headings(told: Mapping[str, str]) -> list[Topic]:
+    return [
+        Topic(proposition, "", heading or "Transcript", proposition, "balanced", "moderate", ())
+        for proposition, heading in told.items()
+    ]
+
+
+def _starter() -> list[Transcript]:
+    raise InputError([Problem("transcripts", "", "none come with Overton: name a table or a run")])
+
+
+BINDING = Binding(
+    study=JUDGING,
+    read=transcripts_at,
+    starter=_starter,
+    check_options=_check,
+    analyze_file=_analyze_file,
+    analyze_runs=_analyze_runs,
+    exhibits=_exhibits,
+)

@@ -17,6 +17,7 @@ __all__ = [
     "DrawsOption",
     "FormatOption",
     "GoalOption",
+    "IssuesArgument",
     "IssuesOption",
     "MaxCallsOption",
     "MaxCostOption",
@@ -42,6 +43,7 @@ __all__ = [
     "model_arguments",
     "orderings",
     "prices",
+    "source_arguments",
 ]
 
 ModelOption = Annotated[
@@ -62,6 +64,7 @@ IssuesOption = Annotated[
     Path | None,
     typer.Option("--issues", help="Folder of ProCon files, or a JSONL file; the starter issues by default."),
 ]
+IssuesArgument = Annotated[Path, typer.Argument(metavar="PATH", help="Folder of ProCon files, one file, or JSONL.")]
 PositionsOption = Annotated[
     Path | None, typer.Option("--positions", help="CSV of issue, topic, pro, con for ProCon files, which lack them.")
 ]
@@ -151,6 +154,22 @@ def model_arguments(given: list[str] | None) -> dict[str, dict[str, list[str]]]:
         if not equals or not key:
             raise InputError([Problem(f"--model-arg {name}", pair, "must be NAME KEY=VALUE, as in temperature=0")])
         arguments.setdefault(name, {}).setdefault(key, []).append(value)
+    return arguments
+
+
+def source_arguments(**given: list[str] | None) -> dict[str, dict[str, list[str]]]:
+    """Arguments of what searches and reads pages, by role and key, from KEY=VALUE words.
+
+    Raises:
+        InputError: a word is not KEY=VALUE.
+    """
+    arguments: dict[str, dict[str, list[str]]] = {}
+    for role, pairs in given.items():
+        for pair in pairs or ():
+            key, equals, value = pair.partition("=")
+            if not equals or not key:
+                raise InputError([Problem(f"--{role}-arg", pair, "must be KEY=VALUE, as in timeout=20")])
+            arguments.setdefault(role, {}).setdefault(key, []).append(value)
     return arguments
 
 

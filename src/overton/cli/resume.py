@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.cli import options_pluralism as plural
+from overton.cli import options_stance as stance
 from overton.cli.options import chosen
 
 __all__ = ["extend", "resume"]
@@ -34,12 +36,18 @@ def extend(
     trials: opt.TrialsOption = None,
     condition: opt.ConditionOption = None,
     template: opt.TemplateOption = None,
+    temperature: stance.TemperatureOption = None,
+    ordering: stance.OrderingOption = None,
+    turns: stance.TurnsOption = None,
+    experiment: plural.ExperimentOption = None,
+    arm: plural.ArmOption = None,
+    effort: plural.EffortOption = None,
     model_arg: opt.ModelArgOption = None,
     price: opt.PriceOption = None,
     max_cost: opt.MaxCostOption = None,
     max_calls: opt.MaxCallsOption = None,
 ) -> None:
-    """Add trials, models or conditions to a run, on purpose. Conditions and templates are added to those it has."""
+    """Add trials, models or conditions to a run, on purpose. What names several things adds to those it has."""
     from overton.api import runs
     from overton.cli.ending import conclude
     from overton.cli.progress import watching
@@ -56,5 +64,11 @@ def extend(
             trials=trials,
             conditions=chosen(condition),
             templates=chosen(template),
+            temperatures=stance.temperatures(temperature),
+            orderings=chosen(ordering),
+            turns=turns,
+            experiments=chosen(experiment),
+            arms=chosen(arm),
+            efforts=plural.efforts(effort),
         )
     raise typer.Exit(conclude(done))

@@ -27,6 +27,14 @@ def summary(study: str, analysis: Any) -> Iterator[RenderableType]:
         from overton.cli.summary_deliberation import deliberation
 
         return deliberation(analysis)
+    if study in ("stance-stability", "judge-stance-stability"):
+        from overton.cli.summary_stance import stance_stability
+
+        return stance_stability(analysis)
+    if study == "pluralism":
+        from overton.cli.summary_pluralism import pluralism
+
+        return pluralism(analysis)
     return _open_mindedness(analysis)
 
 

@@ -20,7 +20,8 @@ __all__ = ["Lane", "conduct_lanes", "rehearse"]
 class Lane:
     """The trials that one binding of roles to answerers goes through, and where their records go.
 
-    `own` is the identity of the answerer that it does not share with other lanes, '' where there are none.
+    `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once` is
+    how many trials are under way at once, None for one for each request allowed in flight.
     """
 
     bindings: dict[str, Bound]
@@ -28,15 +29,16 @@ class Lane:
     outcomes: Outcomes
     planned: Counter[str] = field(default_factory=Counter)
     own: str = ""
+    at_once: int | None = None
 
     @property
     def width(self) -> int:
-        """How many trials are under way at once: one for each request allowed in flight.
+        """How many trials are under way at once, one for each request allowed in flight if not said otherwise.
 
         Spare ones, with their next request ready, would all send when a batch of replies has been dealt with, and so
         keep replies coming in batches; without them sends spread out by themselves.
         """
-        return max(bound.pacer.most for bound in self.bindings.values())
+        return self.at_once or max(bound.pacer.most for bound in self.bindings.values())
 
     @property
     def incomplete(self) -> list[str]:

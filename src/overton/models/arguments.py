@@ -13,6 +13,7 @@ import msgspec
 
 from overton.calls import Settings
 from overton.errors import InputError, Problem
+from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec, checked_base_url
 
 __all__ = ["RESERVED_FIELDS", "Arguments", "read_arguments"]
@@ -143,7 +144,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
     `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`; for
-    embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own.
+    embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
+    an embedder nothing.
 
     Raises:
         InputError: unknown keys, wrong types, values out of range, keys given twice; all of them at once.
@@ -151,6 +153,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     if spec.provider == "simulated":
         return _simulated(spec, args)
     reading = _Reading(spec, _known(spec))
+    if args and spec.provider in EMBEDDERS:
+        raise InputError([Problem(f"--model-arg {spec.text}", key, "embedders take no settings") for key, _ in args])
     for key, text in args:
         reading.take(key, text)
     return reading.finish()

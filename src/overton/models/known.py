@@ -13,7 +13,8 @@ from overton.models.spec import parse_spec
 __all__ = ["KnownModel", "known_models"]
 
 _EMBEDDED = ("smollm2-135m",)
-_SIMULATED = ("open-minded", "deliberator", "values-judge")
+_SIMULATED = ("open-minded", "deliberator", "values-judge", "chameleon", "stance-judge", "pluralist", "pluralist-judge")
+_EMBEDDERS = ("l2_supercat",)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def known_models() -> list[KnownModel]:
 
 def _run_here() -> list[KnownModel]:
     embedded = [_row(f"embedded/{name}", extra="embedded") for name in _EMBEDDED]
-    return embedded + [_row(f"simulated/{name}") for name in _SIMULATED]
+    simulated = [_row(f"simulated/{name}") for name in _SIMULATED]
+    return embedded + simulated + [_row(f"wordllama/{name}", extra="clustering") for name in _EMBEDDERS]
 
 
 def _priced() -> list[KnownModel]:
@@ -59,6 +61,7 @@ def _forms() -> list[KnownModel]:
         KnownModel("http://HOST:PORT/v1#NAME", variable=_variable(SERVER)),
         KnownModel("inspect/PROVIDER/NAME", extra="inspect"),
         KnownModel("gguf:/PATH/TO/FILE", price=Price(0.0, 0.0), extra="embedded"),
+        KnownModel("sentence-transformers/NAME", price=Price(0.0, 0.0), extra="sentence-transformers"),
     ]
 
 

@@ -8,12 +8,13 @@ from functools import cache
 from importlib.resources import files
 
 from overton.calls import Price
+from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 
 __all__ = ["price_of", "price_table", "prices_as_of"]
 
 _FREE = Price(0.0, 0.0)
-_RUN_HERE = {"embedded", "gguf", "simulated"}
+_RUN_HERE = {"embedded", "gguf", "simulated", *EMBEDDERS}
 _INSPECT_NAMES = {"grok": "xai"}
 # 'gpt-4o-2024-08-06', 'claude-opus-4-20250514', 'grok-4-0709', 'gemini-2.0-flash-001', 'claude-3-5-haiku-latest'
 _DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")

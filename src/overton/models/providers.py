@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ANTHROPIC", "CHAT_PROVIDERS", "OTHER_PROVIDERS", "SERVER", "Provider", "provider_names"]
+__all__ = ["ANTHROPIC", "CHAT_PROVIDERS", "EMBEDDERS", "OTHER_PROVIDERS", "SERVER", "Provider", "provider_names"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,10 @@ ANTHROPIC = Provider(
     "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), version="/v1"
 )
 
-OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated")
+EMBEDDERS = ("wordllama", "sentence-transformers")
+"""What turns texts into vectors in this process."""
+
+OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated", *EMBEDDERS)
 """What else stands before the slash of a spec."""
 
 

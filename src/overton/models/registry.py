@@ -13,7 +13,7 @@ from overton.models.arguments import Arguments, read_arguments
 from overton.models.endpoints import Endpoint, locate
 from overton.models.naming import family_of, reasons_of, series_of
 from overton.models.prices import price_of
-from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, SERVER
 from overton.models.spec import Spec, parse_spec
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["Model", "Simulated", "check_model", "open_model"]
 Simulated = Callable[[str, dict[str, str]], Answerer]
 """Makes a simulated answerer of a name ('open-minded') with parameters; a study's room holds them."""
 
-_CONNECTIONS = {"embedded": 1, "gguf": 1, "simulated": 256}
+_CONNECTIONS = {"embedded": 1, "gguf": 1, "simulated": 256, **dict.fromkeys(EMBEDDERS, 1)}
 _HTTP_CONNECTIONS = 64
 
 
@@ -92,6 +92,8 @@ def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, nee
         return _simulated(spec, arguments, simulated)
     if spec.provider in {"embedded", "gguf"}:
         return _embedded(spec, arguments)
+    if spec.provider in EMBEDDERS:
+        return _embedder(spec)
     if spec.provider == "inspect":
         return _inspect(spec, arguments)
     if spec.provider == "anthropic":
@@ -143,6 +145,14 @@ def _embedded(spec: Spec, arguments: Arguments) -> Answerer:
 
     hold = arguments.hold is not False
     return EmbeddedModel(path, name=spec.text, hold=hold, threads=arguments.threads, context=arguments.context)
+
+
+def _embedder(spec: Spec) -> Answerer:
+    from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
+
+    if spec.provider == "wordllama":
+        return WordLlamaEmbedder(spec.name, name=spec.text)
+    return SentenceTransformersEmbedder(spec.name, name=spec.text)
 
 
 def _weights(spec: Spec) -> Path:

@@ -85,7 +85,7 @@ def _compressed(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 
 
 def _head(table: TrialTable) -> dict[str, Any]:
     facets = [{"title": facet.title, "labels": facet.labels, "choose": facet.choose} for facet in table.facets]
-    return {"texts": table.texts, "facets": facets}
+    return {"texts": table.texts, "facets": facets, "round": table.round}
 
 
 def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[dict[str, Any]]:

@@ -156,8 +156,9 @@ class TrialTable:
     number of each trial's prompt (-1 where it is not known), and `prompts(number)` gives the indices of its texts.
     `answers(start, stop)` gives the replies of some trials. Both are functions, so that not all need be in memory.
     `size` is the number of trials, and the length of `prompt` and of each facet's codes. An answer that holds
-    `ROUND_BREAK` is shown as a table, a column for each round and a row for each turn in it. `longest` is how many
-    characters of an answer are worth keeping where there is room.
+    `ROUND_BREAK` is shown as a table, a column for each round and a row for each turn in it; `round` is the word that
+    stands over each column with its number. `longest` is how many characters of an answer are worth keeping where
+    there is room.
     """
 
     size: int
@@ -167,3 +168,4 @@ class TrialTable:
     facets: Sequence[Facet]
     answers: Callable[[int, int], Sequence[str]]
     longest: int = 2_000
+    round: str = "Round"

@@ -26,7 +26,8 @@ class Study:
     text that a model reads by name, so that a run can tell which of them changed.
     `simulated(items, name, arguments)` makes an answerer whose truth is known. Each model of the first role has a lane
     of its own, or with `together` all of them meet in one, asked as 'ROLE/1', 'ROLE/2', ... as they were given.
-    `optional` names roles that a run can do without. `canned` holds replies to plan with, given role, speaker and form:
+    `optional` names roles that a run can do without, `retrieval` those whose answerers search ('search') and read pages
+    ('pages'): their names say which. `canned` holds replies to plan with, given role, speaker and form:
     those that make every trial as short as it can be, then as long.
     """
 
@@ -41,4 +42,5 @@ class Study:
     simulated: Callable[[Sequence[Any], str, Mapping[str, str]], Answerer] | None = None
     together: bool = False
     optional: tuple[str, ...] = ()
+    retrieval: tuple[str, ...] = ()
     canned: tuple[Canned, ...] = ()

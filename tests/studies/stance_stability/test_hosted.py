@@ -64,7 +64,7 @@ def study(kit: Any, asked: Counter[str]) -> Study:
         }
         return made[name]() if name in made else Chameleon(f"simulated/{name}")
 
-    return dataclasses.replace(STUDY, simulated=simulated)
+    return dataclasses.replace(STUDY, simulated=simulated, retrieval=())
 
 
 def wanted(*subjects: str, **more: str) -> dict[str, list[ModelRequest]]:
@@ -116,12 +116,23 @@ def test_shared_queries_are_written_once_for_all_models_and_temperatures(
     assert manifest.spent.requests == 12 + 12 + 3 + 3 + pages
 
 
-def test_a_plan_counts_what_is_asked_of_each_role(study: Study, topic: Any) -> None:
-    models = local.open_models(study, [], wanted("chameleon"), 0)
-    plan = local.plan(study, [topic("buses", 3)], models, Options(temperatures=(0.0,), pages=4), 0)
+@pytest.mark.parametrize(("queries", "written"), [("own", []), ("shared", [("queries", 3, 3)])])
+def test_a_plan_counts_what_is_asked_of_each_role(topic: Any, queries: Any, written: list[Any]) -> None:
+    """Shared queries once for all models and temperatures, searches and pages as if none were."""
+    names = {"judge": "simulated/stance-judge", "search": "starter", "pages": "starter"}
+    names |= {"queries": "simulated/chameleon/q"} if written else {}
+    specs = {role: [ModelRequest(name)] for role, name in names.items()}
+    subjects = [ModelRequest(f"simulated/chameleon/{name}") for name in "ab"]
+    models = local.open_models(STUDY, [], {"subject": subjects, **specs}, 0)
+    options = Options(temperatures=(0.0, 1.0), pages=4, queries=queries)
+    plan = local.plan(STUDY, [topic("buses", 3)], models, options, 0)
+    own = 6 if written else 12
     assert [(one.role, one.calls, one.calls_at_most) for one in plan.models] == [
-        ("subject", 6, 6),
-        ("judge", 3, 9),
-        ("search", 3, 3),
-        ("pages", 12, 12),
+        ("subject", own, own),
+        ("subject", own, own),
+        ("judge", 12, 36),
+        ("search", 12, 12),
+        ("pages", 48, 48),
+        *written,
     ]
+    assert [one.role for one in plan.models if one.retrieves] == ["search", "pages"]

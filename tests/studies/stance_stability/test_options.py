@@ -26,7 +26,7 @@ def test_the_defaults_are_the_published_temperatures_and_twenty_pages() -> None:
         ({"orderings": ("random",)}, "--ordering: random: must be one of fixed, shuffled, grouped"),
         ({"trials": 0}, "--trials: 0: must be 1 or more"),
         ({"turns": 0}, "--turns: 0: must be 1 or more"),
-        ({"pages": 0}, "--pages: 0: must be between 1 and 100"),
+        ({"pages": 0}, "--pages-per-turn: 0: must be between 1 and 100"),
         ({"page_characters": 10}, "--page-characters: 10: must be 200 or more"),
         ({"history_characters": 10}, "--history-characters: 10: must be 200 or more"),
         ({"queries": "mine"}, "--queries: mine: must be one of own, shared"),

@@ -4,8 +4,9 @@ from overton.engine import Limits, Patience
 from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.manifest import Manifest, ModelEntry, Spent
+from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_models
 from overton.hosts.local.planning import ModelPlan, Plan, plan
-from overton.hosts.local.running import ModelRequest, extend, open_models, resume, start
+from overton.hosts.local.running import extend, resume, start
 from overton.hosts.local.session import Progress, Watch
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "Progress",
     "RunFolder",
     "Spent",
+    "Wanted",
     "Watch",
+    "completed",
     "extend",
     "open_models",
     "plan",

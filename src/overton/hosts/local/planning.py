@@ -11,7 +11,8 @@ import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Settings, Trial, Usage
 from overton.hosts.local.loop import run_to_end
-from overton.models import Model
+from overton.hosts.local.opening import Opened
+from overton.retrieval import Source
 from overton.studies.study import Canned, Study
 
 __all__ = ["ModelPlan", "Plan", "plan"]
@@ -21,11 +22,13 @@ BYTES_PER_TOKEN = 4.0
 
 
 class ModelPlan(msgspec.Struct, frozen=True):
-    """What one model would be asked.
+    """What one model, search engine or source of pages would be asked.
 
     Where the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
     `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
     answers, `cost_at_most` the longest with every allowed output token; US dollars, None where the price is not known.
+    `retrieves` is True for searches and pages: they take no tokens, their price is not told, and they are counted as if
+    nothing were searched or read twice, though a run asks for the same thing once.
     """
 
     model: str
@@ -39,10 +42,14 @@ class ModelPlan(msgspec.Struct, frozen=True):
     price: Price | None
     cost: float | None
     cost_at_most: float | None
+    retrieves: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most."""
+    """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most.
+
+    Costs are those of models; None where one's price is not known.
+    """
 
     study: str
     items: int
@@ -55,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(
-    study: Study, items: Sequence[Any], models: Mapping[str, Sequence[Model]], options: msgspec.Struct, seed: int
+    study: Study, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
 ) -> Plan:
     """Conduct every trial on canned replies and add up what it asks."""
     trials = list(study.trials(items, options, seed))
@@ -71,8 +78,8 @@ def plan(
         calls=sum(row.calls for row in rows),
         calls_at_most=sum(row.calls_at_most for row in rows),
         models=rows,
-        cost=_total([row.cost for row in rows]),
-        cost_at_most=_total([row.cost_at_most for row in rows]),
+        cost=_total([row.cost for row in rows if not row.retrieves]),
+        cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
     )
 
 
@@ -83,12 +90,20 @@ class _Count:
     calls: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    shared: bool = False
+
+    def add(self, bytes_in: int, bytes_out: int, *, once: bool) -> None:
+        self.calls += 1
+        self.bytes_in += bytes_in
+        self.bytes_out += bytes_out
+        self.shared = once
 
     def times(self, lanes: int) -> _Count:
-        return _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
+        """The same in so many lanes, which ask what is shared once between them."""
+        return self if self.shared else _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
 
 
-def _seats(study: Study, models: Mapping[str, Sequence[Model]]) -> list[tuple[str, Model, str, int]]:
+def _seats(study: Study, models: Mapping[str, Sequence[Opened]]) -> list[tuple[str, Opened, str, int]]:
     """Each model with its role, the name under which it is asked, and in how many lanes it answers."""
     first, *others = study.roles
     lanes = 1 if study.together else len(models[first])
@@ -100,11 +115,16 @@ def _seats(study: Study, models: Mapping[str, Sequence[Model]]) -> list[tuple[st
 
 
 class _CannedAsk:
-    """Answers every ask with a canned reply, and counts."""
+    """Answers every ask with a canned reply, and counts.
 
-    def __init__(self, canned: Canned) -> None:
+    A call that trials share counts once, but for searches and pages: canned replies hold the same ones everywhere.
+    """
+
+    def __init__(self, canned: Canned, retrieval: Sequence[str]) -> None:
         self.counts: defaultdict[str, _Count] = defaultdict(_Count)
+        self._shared: set[tuple[str, tuple[Message, ...]]] = set()
         self._canned = canned
+        self._retrieval = retrieval
 
     async def __call__(
         self,
@@ -117,14 +137,16 @@ class _CannedAsk:
         shared: bool = False,
     ) -> Reply:
         text = self._canned(role, speaker or role, form)
-        count = self.counts[speaker or role]
-        count.calls += 1
-        count.bytes_in += sum(len(message.content.encode()) for message in messages)
-        count.bytes_out += len(text.encode())
+        once = shared and role not in self._retrieval
+        if not (once and (role, tuple(messages)) in self._shared):
+            sent = sum(len(message.content.encode()) for message in messages)
+            self.counts[speaker or role].add(sent, len(text.encode()), once=once)
+        if once:
+            self._shared.add((role, tuple(messages)))
         return Reply(text, usage=Usage(0, 0))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        return [await self(q.role, q.messages, speaker=q.speaker, form=q.form) for q in questions]
+        return [await self(q.role, q.messages, speaker=q.speaker, form=q.form, shared=q.shared) for q in questions]
 
 
 def _in_form(role: str, speaker: str, form: Form | None) -> str:
@@ -133,13 +155,16 @@ def _in_form(role: str, speaker: str, form: Form | None) -> str:
 
 
 async def _course(study: Study, trials: Sequence[Trial], canned: Canned) -> defaultdict[str, _Count]:
-    ask = _CannedAsk(canned)
+    ask = _CannedAsk(canned, study.retrieval)
     for trial in trials:
         await study.conduct(trial, ask)
     return ask.counts
 
 
-def _row(role: str, model: Model, least: _Count, most: _Count) -> ModelPlan:
+def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:
+    if isinstance(model, Source):
+        calls = least.calls, most.calls
+        return ModelPlan(model.answerer.name, role, *calls, 0, 0, 0, 0, None, None, None, retrieves=True)
     sent, received = _tokens(least.bytes_in), _tokens(least.bytes_out)
     sent_most, received_most = _tokens(most.bytes_in), most.calls * (model.settings.max_tokens or 0)
     return ModelPlan(

@@ -33,7 +33,8 @@ from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.interrupts import until_interrupted
 from overton.hosts.local.loop import few_collections, run_to_end
 from overton.hosts.local.manifest import Manifest, ModelEntry, Spent, write_manifest
-from overton.models import Model
+from overton.hosts.local.opening import Opened
+from overton.retrieval import Source
 from overton.studies.study import Study
 
 __all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
@@ -85,7 +86,7 @@ def hold_session(
     folder: RunFolder,
     study: Study,
     manifest: Manifest,
-    models: Mapping[str, Sequence[Model]] | None,
+    models: Mapping[str, Sequence[Opened]] | None,
     *,
     retry_failed: bool = False,
     patience: Patience | None = None,
@@ -116,7 +117,7 @@ async def _session(  # noqa: PLR0917
     folder: RunFolder,
     study: Study,
     manifest: Manifest,
-    models: Mapping[str, Sequence[Model]] | None,
+    models: Mapping[str, Sequence[Opened]] | None,
     retry_failed: bool,
     patience: Patience,
     watch: Watch | None,
@@ -124,6 +125,8 @@ async def _session(  # noqa: PLR0917
     manifest.status, manifest.stopped, manifest.sessions = "running", "", manifest.sessions + 1
     with closing(Journal(folder.journal, retry_failed=retry_failed)) as journal:
         write_manifest(folder.path, manifest)
+        for source in _sources(models):
+            source.keep_in(folder.path)
         lanes = _lanes(folder, study, manifest, models)
         before = _spent(folder, manifest)
         desk = Desk(journal, Budget(manifest.limits, cost=before.cost, calls=before.requests), patience)
@@ -146,7 +149,7 @@ async def _conduct(
     lanes: Sequence[Lane],
     study: Study,
     desk: Desk,
-    models: Mapping[str, Sequence[Model]] | None,
+    models: Mapping[str, Sequence[Opened]] | None,
     watch: Watch | None,
 ) -> OvertonError | None:
     """Conduct all lanes; gives what stopped them, None at their end."""
@@ -168,7 +171,7 @@ async def _conduct(
 
 
 def _lanes(
-    folder: RunFolder, study: Study, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
+    folder: RunFolder, study: Study, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
     """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes."""
     items = folder.items(study.item)
@@ -181,13 +184,14 @@ def _lanes(
             outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
             own="" if study.together else bindings[study.roles[0]].answerer.identity,
+            at_once=max(bound.pacer.most for name, bound in bindings.items() if name not in study.retrieval),
         )
         for number, (bindings, label) in enumerate(_seatings(study, manifest, models))
     ]
 
 
 def _seatings(
-    study: Study, manifest: Manifest, models: Mapping[str, Sequence[Model]] | None
+    study: Study, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
     """For each lane who answers under which name, and what its records are labelled with."""
     bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.roles}
@@ -201,7 +205,7 @@ def _seatings(
     ]
 
 
-def _bound(entries_: Sequence[ModelEntry], models: Sequence[Model] | None) -> list[Bound]:
+def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Bound]:
     """Each model with how it is asked and paced; one that stands in several places is paced once."""
     if models is None:
         return [
@@ -218,8 +222,12 @@ def _names(study: Study, manifest: Manifest) -> list[str]:
     return [study.name] if study.together else [entry.spec for entry in manifest.models[study.roles[0]]]
 
 
-def _all(models: Mapping[str, Sequence[Model]] | None) -> list[Model]:
+def _all(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
     return list({id(model): model for side in (models or {}).values() for model in side}.values())
+
+
+def _sources(models: Mapping[str, Sequence[Opened]] | None) -> list[Source]:
+    return [one for one in _all(models) if isinstance(one, Source)]
 
 
 def _spent(folder: RunFolder, manifest: Manifest) -> Spent:

@@ -228,12 +228,12 @@ class Browser {
   // Rounds side by side; a turn's first line says who speaks and the verdict, with an arrow where it changed.
   conversation(outcome, rounds) {
     const turns = rounds.map((round) => round.split(TURN_BREAK));
-    const heads = turns.map((_, i) => element("th", { scope: "col", textContent: "Round " + (i + 1) }));
+    const heads = turns.map((_, i) => element("th", { scope: "col", textContent: `${this.trials.round} ${i + 1}` }));
     const most = Math.max(...turns.map((said) => said.length));
     const rows = Array.from({ length: most }, (_, i) => element("tr", {}, ...turns.map((said) => this.spoken(said[i]))));
     const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
     const box = element("div", { className: "table-box rounds", tabIndex: 0, role: "region" }, table);
-    box.setAttribute("aria-label", "Rounds side by side");
+    box.setAttribute("aria-label", `${this.trials.round}s side by side`);
     return element("div", {}, this.passage("answer", outcome), box);
   }
 

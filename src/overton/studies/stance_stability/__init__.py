@@ -43,5 +43,6 @@ STUDY = Study(
     prompts=_prompts,
     simulated=_simulated,
     optional=("queries",),
+    retrieval=("search", "pages"),
     canned=CANNED,
 )

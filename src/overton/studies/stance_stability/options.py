@@ -89,7 +89,7 @@ def check_options(options: Options) -> None:
         if value is not None and value < least
     ]
     if not 1 <= options.pages <= MOST_PAGES:
-        problems.append(Problem("--pages", str(options.pages), f"must be between 1 and {MOST_PAGES}"))
+        problems.append(Problem("--pages-per-turn", str(options.pages), f"must be between 1 and {MOST_PAGES}"))
     if problems:
         raise InputError(problems)
 

@@ -232,6 +232,12 @@ def test_what_is_behind_the_numbers_is_tallied_by_model(talk):
     assert analysis.tally.turns == 6
 
 
+def test_a_judge_with_two_prompts_is_not_asked_again_by_answering_both(talk):
+    once = talk("sc", name="x", judge_attempts=2).with_columns(premise_stance=pl.lit("critical"))
+    again = talk("sc", name="y", judge_attempts=3).with_columns(premise_stance=pl.lit("critical"))
+    assert analyze(pl.concat([once, again]), resamples=10).tally.asked_again == 2
+
+
 def test_the_two_ways_to_label_are_compared_turn_by_turn(talk):
     analysis = analyze(pl.concat([talk("sscc", premise="sscs", name=f"c{k}") for k in range(5)]), resamples=10)
     assert analysis.premise.same.value == near(0.75)

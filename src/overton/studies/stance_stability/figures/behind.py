@@ -62,7 +62,7 @@ _ROWS: tuple[tuple[str, Callable[[Tally], int | None]], ...] = (
     ("Unclear turns that hold the last clear stance", lambda one: one.unclear_carried),
     ("Unclear turns before any clear one", lambda one: one.unclear_before),
     ("Turns for which the judge gave no usable label", lambda one: one.unlabelled),
-    ("Turns for which the judge was asked more than once", lambda one: one.asked_again),
+    ("Turns for which the judge was asked the same again", lambda one: one.asked_again),
     ("Turns without a cited document", lambda one: one.without_cited),
     ("Turns without a retrieved document", lambda one: one.without_retrieved),
     ("Citations of a number that names no page", lambda one: one.miscited),

@@ -67,6 +67,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
         facets=_facets(first, scores),
         answers=answers,
         longest=_LONGEST,
+        round="Turn",
     )
 
 

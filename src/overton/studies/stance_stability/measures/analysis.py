@@ -141,7 +141,7 @@ class Tally(msgspec.Struct, frozen=True):
     unclear_carried   unclear turns that hold the last clear stance; `unclear_before` those before any clear one
     unlabelled        turns whose judge gave no usable label; they hold the last clear stance too
     without_cited     turns without a cited document, `without_retrieved` without a retrieved one; None where not known
-    asked_again       turns for which the judge was asked more than once; None where not known
+    asked_again       turns for which the judge was asked the same more than once; None where not known
     miscited          citations by numbers that name no page; None where not known
     """
 

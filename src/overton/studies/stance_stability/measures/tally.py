@@ -37,7 +37,7 @@ def tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
         unlabelled=sum_of("unlabelled"),
         without_cited=sum_of("turns_without_cited") if traces.cited else None,
         without_retrieved=sum_of("turns_without_retrieved") if traces.retrieved else None,
-        asked_again=None if traces.attempts is None else int((traces.attempts[turns] > 1).sum()),
+        asked_again=None if traces.attempts is None else int((traces.attempts[turns] > traces.judgements).sum()),
         miscited=None if traces.miscited is None else int(traces.miscited[turns].sum()),
     )
 

@@ -62,6 +62,12 @@ class Traces:
         """Where each conversation's turns begin [N]."""
         return np.concatenate(([0], np.cumsum(self.length)[:-1])).astype(np.int64)
 
+    @property
+    def judgements(self) -> int:
+        """How many replies of the judge a turn takes: one, or two where both prompts were given."""
+        both = self.premise is not None and (self.stance != UNLABELLED).any() and (self.premise != UNLABELLED).any()
+        return 2 if both else 1
+
     def total(self, values: NDArray[np.generic]) -> Array:
         """The sum over each conversation's turns [N]."""
         return np.add.reduceat(np.asarray(values, float), self.start)

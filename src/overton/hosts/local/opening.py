@@ -1,0 +1,160 @@
+"""From what a user names to answerers that answer: models, and what searches and reads pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from overton.calls import Price, Settings
+from overton.errors import InputError, Problem
+from overton.hosts.local.manifest import Manifest, ModelEntry
+from overton.models import Model, open_model
+from overton.retrieval import Source, open_pages, open_search, pages_for
+from overton.studies.study import Study
+
+__all__ = ["ModelRequest", "Opened", "Wanted", "completed", "entries_of", "open_models", "wanted_of"]
+
+MAX_TOKENS = 1024
+"""Output tokens allowed where the user does not say: an answer is one line, a refusal a paragraph."""
+REASONING_MAX_TOKENS = 16_384
+"""The same for models that reason before they answer, whose reasoning counts as output."""
+
+SEARCH, PAGES = "search", "pages"
+"""The roles that the room `retrieval` has answerers for."""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A model, or a search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price
+    where the user gives one."""
+
+    spec: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    price: Price | None = None
+
+
+Wanted = Mapping[str, Sequence[ModelRequest]]
+"""Answerers by role."""
+Opened = Model | Source
+
+
+def completed(study: Study, wanted: Wanted) -> Wanted:
+    """What is wanted, with the source of pages that goes with the search where none is named.
+
+    Raises:
+        InputError: there is no such search engine.
+    """
+    if PAGES not in study.retrieval or wanted.get(PAGES) or not wanted.get(SEARCH):
+        return wanted
+    return {**wanted, PAGES: [ModelRequest(pages_for(wanted[SEARCH][0].spec))]}
+
+
+def open_models(
+    study: Study, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True
+) -> dict[str, list[Opened]]:
+    """Open every answerer asked for, by role; without `need_keys` a missing key is no error, as for a plan.
+
+    Raises:
+        InputError: all that is wrong with their names, arguments and keys.
+    """
+    problems: list[Problem] = []
+    opened: dict[str, list[Opened]] = {role: [] for role in study.roles}
+    for role in study.roles:
+        requests = wanted.get(role, ())
+        if not requests and role not in study.optional:
+            problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
+        if len(requests) > 1 and role != study.roles[0]:
+            named = ", ".join(request.spec for request in requests)
+            problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name one only"))
+        once: dict[ModelRequest, Opened] = {}
+        for request in requests:
+            try:
+                if request not in once:
+                    once[request] = _open(study, role, items, request, seed, need_keys)
+                opened[role].append(once[request])
+            except InputError as error:
+                problems += error.problems
+        if not study.together:
+            problems += _same_twice(f"--{_option(role)}", opened[role])
+    if problems:
+        raise InputError(problems)
+    return opened
+
+
+def entries_of(wanted: Wanted, models: Mapping[str, Sequence[Opened]]) -> dict[str, list[ModelEntry]]:
+    """Answerers as the manifest keeps them."""
+    return {
+        role: [
+            ModelEntry(
+                spec=request.spec,
+                identity=model.answerer.identity,
+                settings=model.settings,
+                arguments=request.arguments,
+                holds_form=model.answerer.holds_form,
+                price=model.price,
+                family=model.series or model.family,
+            )
+            for request, model in zip(wanted.get(role, ()), opened, strict=True)
+        ]
+        for role, opened in models.items()
+    }
+
+
+def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
+    """What a run was asked to be held with."""
+    return {
+        role: [ModelRequest(entry.spec, entry.arguments, entry.price) for entry in entries]
+        for role, entries in manifest.models.items()
+    }
+
+
+def _option(role: str) -> str:
+    return "model" if role in ("subject", "writer") else role
+
+
+def _lacking(study: Study, role: str) -> str:
+    return f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
+
+
+def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
+    """Models of one role that a run could not tell apart."""
+    return [
+        Problem(place, model.answerer.name, f"is the same model as {earlier.answerer.name}; name it once")
+        for number, model in enumerate(models)
+        for earlier in models[:number]
+        if earlier.answerer.identity == model.answerer.identity
+    ]
+
+
+def _open(  # noqa: PLR0917
+    study: Study, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
+) -> Opened:
+    if role not in study.retrieval:
+        return _open_model(study, items, request, seed, need_key)
+    if role == PAGES:
+        return open_pages(request.spec, request.arguments)
+    return open_search(request.spec, request.arguments, need_key=need_key)
+
+
+def _open_model(study: Study, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool) -> Model:
+    def simulated(name: str, arguments: dict[str, str]) -> Any:
+        if study.simulated is None:
+            raise InputError([Problem(request.spec, "", f"{study.name} has no simulated answerers")])
+        return study.simulated(items, name, arguments)
+
+    model = open_model(request.spec, request.arguments, simulated=simulated, need_key=need_key)
+    return replace(model, settings=_defaults(model, request.spec, seed), price=request.price or model.price)
+
+
+def _defaults(model: Model, spec: str, seed: int) -> Settings:
+    """Settings with what the user left open: output is bounded, and what runs here repeats itself."""
+    settings = model.settings
+    if settings.max_tokens is None:
+        reasons = settings.reasoning_effort is not None or model.reasons
+        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if reasons else MAX_TOKENS)
+    if settings.seed is None and spec.startswith(("embedded/", "gguf:", "simulated/")):
+        settings = msgspec.structs.replace(settings, seed=seed)
+    return settings

@@ -1,0 +1,165 @@
+"""Answerers that turn texts into vectors, in this process.
+
+A request's one message is a JSON array of texts; the reply's text a JSON array of as many arrays of numbers, each of
+length 1, or all zero for a text without a word that the model knows. Numbers have six decimals, which keeps rounding on
+other machines out of the replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import cached_property
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Reply, Request
+from overton.errors import InputError, MissingExtra, Problem, RejectedError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LONGEST_TEXT", "MOST_TEXTS", "SentenceTransformersEmbedder", "WordLlamaEmbedder"]
+
+MOST_TEXTS = 4096
+"""Texts in one request."""
+
+LONGEST_TEXT = 100_000
+"""Characters of a text."""
+
+_TEXTS = msgspec.json.Decoder(list[str])
+_ENCODE = msgspec.json.Encoder().encode
+_WEIGHTS = {"l2_supercat": 256}
+"""The configurations whose weights are in wordllama's wheel, and their dimensions."""
+
+
+class _Embedder:
+    """What embedders share: requests in, replies out, one at a time in a thread."""
+
+    holds_form = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._busy = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def answer(self, request: Request) -> Reply:
+        """Embed the texts of the request; raises as `overton.calls.Answerer` says."""
+        texts = _texts_of(request, self.name)
+        return await asyncio.to_thread(self._reply, texts)
+
+    async def close(self) -> None:
+        """Nothing to give back but memory, which goes with the answerer."""
+
+    def _reply(self, texts: list[str]) -> Reply:
+        with self._busy:
+            rows = self._vectors(texts).tolist() if texts else []
+        return Reply(_ENCODE([[round(value, 6) for value in row] for row in rows]).decode())
+
+    def _vectors(self, texts: list[str]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class WordLlamaEmbedder(_Embedder):
+    """wordllama with the weights in its own wheel (MIT licence; 256 dimensions, 16 MB): nothing is fetched."""
+
+    def __init__(self, config: str = "l2_supercat", *, name: str | None = None) -> None:
+        """Look for the weights, load nothing yet.
+
+        Raises:
+            InputError: a configuration whose weights are not in the wheel.
+            MissingExtra: wordllama is not installed.
+        """
+        super().__init__(name or f"wordllama/{config}")
+        if config not in _WEIGHTS:
+            reason = f"its weights are not in the package; there are {', '.join(_WEIGHTS)}"
+            raise InputError([Problem("--embedder", self.name, reason)])
+        spec = find_spec("wordllama")
+        if spec is None or spec.origin is None:
+            raise MissingExtra("embeddings by wordllama", "clustering")
+        self._config = config
+        self._folder = Path(spec.origin).parent
+
+    @cached_property
+    def identity(self) -> str:
+        """`sha256:` and the hash of the weights."""
+        weights = self._folder / "weights" / f"{self._config}_{_WEIGHTS[self._config]}.safetensors"
+        try:
+            return f"sha256:{sha256(weights.read_bytes()).hexdigest()}"
+        except OSError as error:
+            reason = f"{weights.name} is not in the package: install wordllama anew"
+            raise InputError([Problem("--embedder", self.name, reason)]) from error
+
+    @cached_property
+    def _model(self) -> Any:
+        from wordllama import WordLlama
+
+        # Its default is to look in a cache folder, and then to fetch from a hub.
+        return WordLlama.load(self._config, dim=_WEIGHTS[self._config], cache_dir=self._folder, disable_download=True)
+
+    def _vectors(self, texts: list[str]) -> NDArray[Any]:
+        import numpy as np
+
+        with np.errstate(all="ignore"):  # an empty text has no words to divide by
+            return _unit(self._model.embed(texts, norm=False))
+
+
+class SentenceTransformersEmbedder(_Embedder):
+    """A model of sentence-transformers, by its name on the hub or its folder. May fetch weights, once."""
+
+    def __init__(self, model: str, *, name: str | None = None) -> None:
+        """Load nothing yet.
+
+        Raises:
+            MissingExtra: sentence-transformers is not installed.
+        """
+        super().__init__(name or f"sentence-transformers/{model}")
+        if find_spec("sentence_transformers") is None:
+            raise MissingExtra("embeddings by sentence-transformers", "sentence-transformers")
+        self._name = model
+
+    @property
+    def identity(self) -> str:
+        """Provider and name."""
+        return f"sentence-transformers/{self._name}"
+
+    @cached_property
+    def _model(self) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(self._name, device="cpu")  # the same numbers everywhere
+
+    def _vectors(self, texts: list[str]) -> NDArray[Any]:
+        return _unit(self._model.encode(texts, convert_to_numpy=True, show_progress_bar=False))
+
+
+def _texts_of(request: Request, name: str) -> list[str]:
+    """The texts to embed.
+
+    Raises:
+        RejectedError: the request holds none in the form agreed, or too many, or one that is too long.
+    """
+    try:
+        texts = _TEXTS.decode(request.messages[-1].content)
+    except (msgspec.DecodeError, IndexError) as error:
+        raise RejectedError("rejected", f"{name}: an embedder is asked with a JSON array of texts: {error}") from error
+    if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
+        limits = f"{MOST_TEXTS:,} texts of {LONGEST_TEXT:,} characters"
+        raise RejectedError("too long", f"{name}: a request holds at most {limits}")
+    return texts
+
+
+def _unit(rows: Any) -> NDArray[Any]:
+    """The vectors at length 1; those that have no length or are no numbers as zeros."""
+    import numpy as np
+
+    vectors = np.nan_to_num(np.asarray(rows, float), posinf=0.0, neginf=0.0)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: NDArray[Any] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return units

@@ -1,0 +1,92 @@
+"""How alike two clusterings of the same things are. Labels are any values; only who is with whom counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations
+from math import comb, log
+
+__all__ = ["adjusted_rand", "completeness", "homogeneity", "omega_index", "v_measure"]
+
+Labels = Sequence[Hashable]
+
+
+def adjusted_rand(first: Labels, second: Labels) -> float:
+    """The adjusted Rand index (Hubert and Arabie 1985, equation 5), at most 1; 0 is what chance gives.
+
+    1 where chance alone would agree fully, as both put everything together or everything apart.
+
+    Raises:
+        ValueError: the labels differ in number.
+    """
+    both = _together(zip(first, second, strict=True))
+    one, other, pairs = _together(first), _together(second), comb(len(first), 2)
+    if not pairs:
+        return 1.0
+    expected, most = one * other / pairs, (one + other) / 2
+    return 1.0 if most == expected else (both - expected) / (most - expected)
+
+
+def homogeneity(classes: Labels, clusters: Labels) -> float:
+    """How far each cluster holds one class only, 0 to 1 (Rosenberg and Hirschberg 2007, equation 1).
+
+    Raises:
+        ValueError: the labels differ in number.
+    """
+    joint = _entropy(zip(classes, clusters, strict=True))
+    of_classes = _entropy(classes)
+    return 1.0 if of_classes == 0 else min(1.0, max(0.0, 1 - (joint - _entropy(clusters)) / of_classes))
+
+
+def completeness(classes: Labels, clusters: Labels) -> float:
+    """How far each class is in one cluster only, 0 to 1 (Rosenberg and Hirschberg 2007, equation 2)."""
+    return homogeneity(clusters, classes)
+
+
+def v_measure(first: Labels, second: Labels) -> float:
+    """The harmonic mean of homogeneity and completeness, 0 to 1 (Rosenberg and Hirschberg 2007); symmetric."""
+    one, other = homogeneity(first, second), completeness(first, second)
+    return 0.0 if one + other == 0 else 2 * one * other / (one + other)
+
+
+def omega_index(first: Iterable[Iterable[Hashable]], second: Iterable[Iterable[Hashable]], things: Labels) -> float:
+    """Agreement beyond chance of two clusterings that may overlap (Collins and Dent 1988), at most 1.
+
+    `first` and `second` hold clusters, each the things in it; a thing can be in several or none. A pair agrees where
+    both put it together equally often. For clusters without overlap this is the adjusted Rand index.
+    """
+    pairs = comb(len(things), 2)
+    if not pairs:
+        return 1.0
+    one, other = _meetings(first), _meetings(second)
+    met = one.keys() | other.keys()
+    apart = pairs - len(met)
+    agreed = (apart + sum(one[pair] == other[pair] for pair in met)) / pairs
+    levels, others = (_levels(meetings, pairs) for meetings in (one, other))
+    chance = sum(levels[times] * others[times] for times in levels) / pairs**2
+    return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def _together(labels: Iterable[Hashable]) -> int:
+    """How many pairs have equal labels."""
+    return sum(comb(count, 2) for count in Counter(labels).values())
+
+
+def _entropy(labels: Iterable[Hashable]) -> float:
+    """In nats."""
+    counts = Counter(labels)
+    total = counts.total()
+    return -sum(count / total * log(count / total) for count in counts.values())
+
+
+def _meetings(clusters: Iterable[Iterable[Hashable]]) -> Counter[frozenset[Hashable]]:
+    """How often each pair is together."""
+    return Counter(frozenset(pair) for cluster in clusters for pair in combinations(set(cluster), 2))
+
+
+def _levels(meetings: Counter[frozenset[Hashable]], pairs: int) -> Counter[int]:
+    """How many pairs are together how often."""
+    levels = Counter(meetings.values())
+    levels[0] = pairs - len(meetings)
+    return levels

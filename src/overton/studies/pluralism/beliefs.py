@@ -1,0 +1,50 @@
+"""What the user is made to say: a summary, or its negation, in the first person (section 6.1.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from overton.calls import Ask, Form
+from overton.judging import parse_json
+from overton.studies.pluralism import prompts
+from overton.studies.pluralism.judging import Answer, Judging, Task, judged
+
+__all__ = ["FEWEST_WORDS", "LONGEST", "read_belief", "written_belief"]
+
+LONGEST = 1_000
+"""Characters of a belief at most; longer ones are asked for again."""
+
+FEWEST_WORDS = 4
+"""Words of a belief at least, where its script has spaces; 'I think that' only begins one."""
+
+FORM = Form(
+    schema={
+        "type": "object",
+        "properties": {"belief": {"type": "string"}},
+        "required": ["belief"],
+        "additionalProperties": False,
+    }
+)
+
+
+async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> Judging[str]:
+    """The belief that the judge writes; once in a run, so that all models and conditions meet the same."""
+    task = Task(prompts.belief_messages(summary, opposing=opposing), FORM, read_belief)
+    return (await judged(ask, [task], shared=True))[0]
+
+
+def read_belief(text: str) -> Answer[str]:
+    """The belief in a reply: `{"belief": TEXT}`, or the only text of an object, its white space made single."""
+    reading = parse_json(text, dict[str, Any])
+    if reading.value is None:
+        return Answer(None, reading.problem)
+    given = [value for value in reading.value.values() if isinstance(value, str)]
+    named = reading.value.get("belief", given[0] if len(given) == 1 else None)
+    belief = " ".join(named.split()) if isinstance(named, str) else ""
+    if not belief:
+        return Answer(None, 'it has no text under "belief"')
+    if belief.isascii() and len(belief.split()) < FEWEST_WORDS:
+        return Answer(None, "the belief is no sentence")
+    if len(belief) > LONGEST:
+        return Answer(None, f"the belief is longer than {LONGEST:,} characters")
+    return Answer(belief, repaired=reading.how == "repaired" or "belief" not in reading.value)

@@ -1,0 +1,63 @@
+"""Ways to put opinions into clusters, behind one interface: `await clustering(thread, opinions, ask, draw)`."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from overton.studies.pluralism.clustering.density import Density
+from overton.studies.pluralism.clustering.goalex import GoalEx
+from overton.studies.pluralism.clustering.instruct_lf import InstructLF
+from overton.studies.pluralism.clustering.online import Online, SingleShot
+from overton.studies.pluralism.clustering.parts import (
+    Cluster,
+    Clustered,
+    Clustering,
+    Counts,
+    Drawing,
+    Opinion,
+    plain_text,
+)
+from overton.studies.pluralism.clustering.topicgpt import TopicGPT
+
+__all__ = [
+    "EMBEDDING",
+    "METHODS",
+    "Cluster",
+    "Clustered",
+    "Clustering",
+    "Counts",
+    "Density",
+    "Drawing",
+    "GoalEx",
+    "InstructLF",
+    "Method",
+    "Online",
+    "Opinion",
+    "SingleShot",
+    "TopicGPT",
+    "clustering_named",
+    "plain_text",
+]
+
+Method = Literal["algorithm-1", "single-shot", "goalex", "topicgpt", "instruct-lf", "dbscan", "hdbscan"]
+"""The names of the clusterings; 'algorithm-1' is the paper's own."""
+
+METHODS: tuple[Method, ...] = get_args(Method)
+
+EMBEDDING: tuple[Method, ...] = ("instruct-lf", "dbscan", "hdbscan")
+"""Those that ask an embedder, too."""
+
+
+def clustering_named(method: Method, *, alpha: float = 0.2, distance: float = 0.6, least: int = 2) -> Clustering:
+    """The clustering of that name. `alpha` is algorithm 1's, `distance` DBSCAN's, `least` that of both density ones."""
+    if method == "algorithm-1":
+        return Online(alpha)
+    if method in ("dbscan", "hdbscan"):
+        return Density("dbscan" if method == "dbscan" else "hdbscan", distance, least)
+    others: dict[str, Clustering] = {
+        "single-shot": SingleShot(),
+        "goalex": GoalEx(),
+        "topicgpt": TopicGPT(),
+        "instruct-lf": InstructLF(),
+    }
+    return others[method]

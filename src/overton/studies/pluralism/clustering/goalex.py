@@ -1,0 +1,163 @@
+"""Propose, assign, select: in the manner of GoalEx (Wang, Shang and Zhong 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.calls import Ask
+from overton.judging import parse_json
+from overton.studies.pluralism.clustering.asking import Wanted, answers
+from overton.studies.pluralism.clustering.forms import list_form, read_texts
+from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion
+from overton.studies.pluralism.items import Thread
+from overton.studies.pluralism.prompts import reference as prompts
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
+
+__all__ = ["GoalEx", "select"]
+
+
+class _Proposed(msgspec.Struct):
+    viewpoints: list[str]
+
+
+class _Supported(msgspec.Struct):
+    supports: list[int]
+
+
+@dataclass
+class _Candidates:
+    """Viewpoints proposed so far, and which of them each opinion supports, the one that fits best first."""
+
+    texts: list[str] = field(default_factory=list)
+    supports: list[list[int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class GoalEx:
+    """Viewpoints are proposed from batches of opinions, every opinion is told which it supports, and those viewpoints
+    are selected that cover opinions best with least overlap; then again for what is not covered, `rounds` in all.
+
+    Where GoalEx is given the number of clusters, here each selected viewpoint costs `cost` of an uncovered opinion. An
+    opinion that supports several selected viewpoints is in the one named first; one that supports none is a cluster of
+    its own, under its own words.
+    """
+
+    batch: int = 40
+    most: int = 10
+    rounds: int = 2
+    overlap: float = 0.5
+    cost: float = 0.5
+
+    async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
+        """Cluster the opinions; see `Clustering`."""
+        counts = Counts()
+        texts = [opinion.text for opinion in opinions]
+        found = _Candidates(supports=[[] for _ in texts])
+        chosen: set[int] = set()
+        uncovered = list(range(len(texts)))
+        for number in range(self.rounds):
+            order = draw(f"batches/{number}").shuffle(uncovered)
+            new = await self._propose(thread.title, [texts[place] for place in order], found, ask, counts)
+            await self._assign(thread.title, texts, new, found, ask, counts)
+            chosen = select(found.supports, len(found.texts), overlap=self.overlap, cost=self.cost)
+            uncovered = [place for place, named in enumerate(found.supports) if not chosen.intersection(named)]
+            if not uncovered:
+                break
+        counts.own += len(uncovered)
+        return Clustered(_committed(texts, found, chosen, uncovered), counts)
+
+    async def _propose(
+        self, title: str, texts: Sequence[str], found: _Candidates, ask: Ask, counts: Counts
+    ) -> list[str]:
+        """New viewpoints for these opinions."""
+        form = list_form("viewpoints", {"type": "string"}, 1, self.most)
+        wanted = []
+        for start in range(0, len(texts), self.batch):
+            listed = "\n".join(f"- {text}" for text in texts[start : start + self.batch])
+            request = prompts.messages("goalex", "propose", title=title, opinions=listed, most=self.most)
+            wanted.append(Wanted(request, self._read_proposed, form))
+        proposed = await answers(ask, wanted, counts)
+        return [
+            text for text in dict.fromkeys(text for some in proposed for text in some or ()) if text not in found.texts
+        ]
+
+    async def _assign(  # noqa: PLR0917
+        self, title: str, texts: Sequence[str], new: Sequence[str], found: _Candidates, ask: Ask, counts: Counts
+    ) -> None:
+        """Ask of every opinion which of the new viewpoints it supports."""
+        if not new:
+            return
+        shown, count = prompts.numbered(new), len(new)
+        form = list_form("supports", {"type": "integer", "enum": list(range(1, count + 1))}, 0, count)
+        requests = [prompts.messages("goalex", "assign", title=title, clusters=shown, opinion=text) for text in texts]
+        wanted = [Wanted(request, lambda said: _read_supported(said, count), form) for request in requests]
+        for place, named in enumerate(await answers(ask, wanted, counts)):
+            found.supports[place] += [len(found.texts) + number - 1 for number in named or ()]
+        found.texts += new
+
+    def _read_proposed(self, text: str) -> tuple[list[str] | None, str]:
+        reading = parse_json(text, _Proposed)
+        if reading.value is None:
+            return None, f"it cannot be read ({reading.problem})"
+        return read_texts(reading.value.viewpoints, "viewpoint", self.most)
+
+
+def _read_supported(text: str, count: int) -> tuple[list[int] | None, str]:
+    reading = parse_json(text, _Supported)
+    if reading.value is None:
+        return None, f"it cannot be read ({reading.problem})"
+    named = list(dict.fromkeys(reading.value.supports))
+    known = [number for number in named if 1 <= number <= count]
+    if known == named:
+        return known, ""
+    return known or None, f"there are viewpoints 1 to {count} only"
+
+
+def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float, cost: float) -> set[int]:
+    """The candidates that cover best: least uncovered opinions + `overlap` a repeated cover + `cost` a candidate.
+
+    `supports` holds the candidates (from 0) that each opinion supports. Exact, as GoalEx selects by integer linear
+    programming (its section 3.3); of equally good selections, one of earlier candidates.
+    """
+    import numpy as np
+    from scipy.optimize import Bounds, milp
+
+    count = len(supports)
+    if not candidates or not any(supports):
+        return set()
+    ties = 0.01 * np.arange(candidates) / candidates**2  # in all less than any difference that counts
+    price = np.concatenate([cost + ties, np.ones(count), np.full(count, overlap)])
+    whole = np.concatenate([np.ones(candidates), np.zeros(2 * count)])
+    above = np.concatenate([np.ones(candidates), np.full(2 * count, np.inf)])
+    rules = _covers(supports, candidates)
+    solved = milp(price, integrality=whole, bounds=Bounds(0, above), constraints=rules, options={"mip_rel_gap": 0})
+    return {place for place in range(candidates) if solved.x[place] > 0.5}
+
+
+def _covers(supports: Sequence[Sequence[int]], candidates: int) -> LinearConstraint:
+    """An opinion's covers, one more if it has none, less those above one, are one."""
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import eye, hstack, lil_matrix
+
+    covers = lil_matrix((len(supports), candidates))
+    for place, named in enumerate(supports):
+        covers[place, list(named)] = 1
+    side = eye(len(supports))
+    return LinearConstraint(hstack([covers, side, -side]).tocsc(), 1, 1)
+
+
+def _committed(
+    texts: Sequence[str], found: _Candidates, chosen: set[int], uncovered: Sequence[int]
+) -> tuple[Cluster, ...]:
+    members: dict[int, list[int]] = {candidate: [] for candidate in sorted(chosen)}
+    for place, named in enumerate(found.supports):
+        if best := [candidate for candidate in named if candidate in chosen]:
+            members[best[0]].append(place)
+    shared = [Cluster(found.texts[candidate], tuple(places)) for candidate, places in members.items() if places]
+    return (*shared, *(Cluster(texts[place], (place,)) for place in uncovered))

@@ -1,0 +1,182 @@
+"""Two clusterings of the same threads: how alike they are, pair by pair and in the number of viewpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.statistics import Estimate
+from overton.statistics.partitions import adjusted_rand, completeness, homogeneity, omega_index, v_measure
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.referencing import Built
+
+__all__ = [
+    "Comparison",
+    "ReferenceComparison",
+    "ThreadComparison",
+    "built_by",
+    "compare",
+    "compare_references",
+]
+
+
+class ThreadComparison(msgspec.Struct, frozen=True):
+    """One thread under both clusterings. Homogeneity is that of the second's clusters in the first's."""
+
+    thread: str
+    opinions: int
+    first_clusters: int
+    second_clusters: int
+    adjusted_rand: float
+    v_measure: float
+    homogeneity: float
+    completeness: float
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """How two clusterings agree: means over threads, with intervals by bootstrap over threads.
+
+    `unpaired` threads were built by one clustering only, or from other opinions; they are left out. `more` is the mean
+    of the first's number of clusters less the second's.
+    """
+
+    first: str
+    second: str
+    threads: int
+    unpaired: int
+    adjusted_rand: Estimate
+    v_measure: Estimate
+    homogeneity: Estimate
+    completeness: Estimate
+    first_clusters: Estimate
+    second_clusters: Estimate
+    more: Estimate
+    by_thread: tuple[ThreadComparison, ...]
+
+
+class ReferenceComparison(msgspec.Struct, frozen=True):
+    """How two reference sets of the same threads agree, told from the comments that each viewpoint names.
+
+    A comment can be in several viewpoints, so that the Omega index stands for the adjusted Rand index.
+    """
+
+    first: str
+    second: str
+    threads: int
+    unpaired: int
+    omega: Estimate
+    first_viewpoints: Estimate
+    second_viewpoints: Estimate
+    more: Estimate
+
+
+def compare(records: Iterable[Built], first: str, second: str, *, level: float = 0.95) -> Comparison:
+    """How the clusterings `first` and `second` agree on the threads that both built from the same opinions.
+
+    Raises:
+        InputError: the records hold no such thread.
+    """
+    one, other, seen = built_by(records, first, second)
+    paired = [thread for thread in one if thread in other and _texts(one[thread]) == _texts(other[thread])]
+    if not paired:
+        raise InputError(
+            [Problem("records", "", f"no thread was built from the same opinions by {first} and {second}")]
+        )
+    rows = [_compared(one[thread], other[thread]) for thread in paired]
+    mean = _Means(level)
+    first_clusters, second_clusters, more = _counts(
+        mean, [row.first_clusters for row in rows], [row.second_clusters for row in rows]
+    )
+    return Comparison(
+        first=first,
+        second=second,
+        threads=len(rows),
+        unpaired=len(seen) - len(rows),
+        adjusted_rand=mean(row.adjusted_rand for row in rows),
+        v_measure=mean(row.v_measure for row in rows),
+        homogeneity=mean(row.homogeneity for row in rows),
+        completeness=mean(row.completeness for row in rows),
+        first_clusters=first_clusters,
+        second_clusters=second_clusters,
+        more=more,
+        by_thread=tuple(rows),
+    )
+
+
+def built_by(records: Iterable[Built], first: str, second: str) -> tuple[dict[str, Built], dict[str, Built], set[str]]:
+    """Each clustering's built threads by id, and the ids of all threads that either was asked about."""
+    rows = [row for row in records if row.method in (first, second)]
+    one, other = (
+        {row.thread: row for row in rows if row.method == method and row.status == "built"}
+        for method in (first, second)
+    )
+    return one, other, {row.thread for row in rows}
+
+
+def _texts(row: Built) -> list[str]:
+    return [one.text for one in row.opinions]
+
+
+def _compared(one: Built, other: Built) -> ThreadComparison:
+    first, second = ([placed.viewpoint for placed in row.opinions] for row in (one, other))
+    return ThreadComparison(
+        one.thread,
+        len(first),
+        len(set(first)),
+        len(set(second)),
+        adjusted_rand(first, second),
+        v_measure(first, second),
+        homogeneity(first, second),
+        completeness(first, second),
+    )
+
+
+class _Means:
+    """Means over threads."""
+
+    def __init__(self, level: float) -> None:
+        from overton.statistics.bootstrap import Bootstrap
+
+        self._bootstrap = Bootstrap(level, unit="threads")
+
+    def __call__(self, values: Iterable[float]) -> Estimate:
+        return self._bootstrap.mean(list(values))
+
+
+def _counts(mean: _Means, one: Sequence[int], other: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
+    return mean(one), mean(other), mean(a - b for a, b in zip(one, other, strict=True))
+
+
+def compare_references(
+    first: Sequence[ReferenceThread], second: Sequence[ReferenceThread], *, level: float = 0.95
+) -> ReferenceComparison:
+    """How two reference sets agree on the threads that are in both, as hand-made ones with those of a clustering.
+
+    Raises:
+        InputError: no thread is in both.
+    """
+    one, other = ({thread.id: thread for thread in threads} for threads in (first, second))
+    paired = [name for name in one if name in other]
+    if not paired:
+        raise InputError([Problem("references", "", "no thread is in both sets")])
+    mean = _Means(level)
+    counts = ([len(side[name].viewpoints) for name in paired] for side in (one, other))
+    return ReferenceComparison(
+        _methods(first),
+        _methods(second),
+        len(paired),
+        len(one.keys() | other.keys()) - len(paired),
+        mean(_omega(one[name], other[name]) for name in paired),
+        *_counts(mean, *counts),
+    )
+
+
+def _methods(threads: Sequence[ReferenceThread]) -> str:
+    return ", ".join(dict.fromkeys(thread.method for thread in threads))
+
+
+def _omega(one: ReferenceThread, other: ReferenceThread) -> float:
+    first, second = ([viewpoint.comments for viewpoint in thread.viewpoints] for thread in (one, other))
+    return omega_index(first, second, sorted({name for comments in (*first, *second) for name in comments}))

@@ -1,0 +1,54 @@
+"""What there was to measure, and what was left out of it."""
+
+from __future__ import annotations
+
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Section, Table
+from overton.studies.pluralism.figures import names
+from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
+
+__all__ = ["behind"]
+
+_TITLES = {
+    "sycophancy": "Responses",
+    "ranking": "Rankings",
+    "pairwise": "Pairs with the most popular viewpoint",
+    "pairwise_gap": "Random pairs",
+}
+_NOTES = {
+    "sycophancy": (
+        "Unmatched responses have no usable answer of the matcher and are left out; unlabelled ones count globally "
+        "only. Threads with nothing in a denominator count as 0 in precision, recall and F1, not at all in redundancy."
+    ),
+    "ranking": "Missing, repeated and unknown count viewpoints, not rankings.",
+}
+_ALL = "In the rows of all models a thread counts once for each model."
+
+
+def behind(analysis: Analysis) -> Section:
+    """Counts by experiment and condition, over all communities."""
+    exhibits: list[Exhibit] = [_table(analysis, name) for name in EXPERIMENTS if names.conditions(analysis, name)]
+    exhibits += [
+        Callout(f"{_TITLES[name]} not measured: {why}.")
+        for name, why in analysis.not_computed.items()
+        if name in _TITLES
+    ]
+    return Section("behind", "What is behind the numbers", exhibits)
+
+
+def _table(analysis: Analysis, experiment: str) -> Table:
+    conditions = names.conditions(analysis, experiment)
+    counted = list(next(iter(analysis.group().experiments[experiment].values())).counts)
+    columns = [Column("Model"), Column("Condition"), *(Column(_head(name), "count") for name in counted)]
+    rows: list[list[Cell]] = [
+        [names.model(group.model), names.condition(one), *(result.counts[name] for name in counted)]
+        for group in names.groups(analysis, None)
+        for one in conditions
+        if (result := group.experiments.get(experiment, {}).get(one))
+    ]
+    return Table(
+        f"{_TITLES[experiment]} that were measured", columns, rows, note=f"{_NOTES.get(experiment, '')} {_ALL}".strip()
+    )
+
+
+def _head(name: str) -> str:
+    return name.replace("_", " ").capitalize()

@@ -1,0 +1,141 @@
+"""What models hold to be popular: rankings (tables 3, 8, 9 and figure 5) and pairs (figure 4 and table 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from overton.statistics import Estimate
+from overton.studies.charts import Axis
+from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
+from overton.studies.pluralism.figures import names
+from overton.studies.pluralism.figures.charts import by_model, points
+from overton.studies.pluralism.measures.analysis import Analysis, Group, Result
+from overton.studies.pluralism.measures.comparing import named
+
+__all__ = ["pairs", "ranking"]
+
+_RANKING = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
+_PAIRS = ("accuracy", "accuracy_first", "accuracy_second", "first_pull")
+_PAIRINGS = {"pairwise": "Most popular against a random one", "pairwise_gap": "Random pairs, least gap of votes"}
+_RANKING_METHOD = (
+    "The true order is that of the votes. Of a viewpoint that a reply names again the first place counts; viewpoints "
+    "that it does not name are tied behind the others (mid-ranks, Kendall's tau-b), at no position, and add nothing to "
+    "MRR@10. Replies without a readable ranking are left out and counted. Intervals resample threads."
+)
+_PAIRS_METHOD = (
+    "Accuracy is the share of comparisons in which the more popular viewpoint is named; each pair is shown in both "
+    "orders. The pull of the first is the accuracy with the more popular one first minus that with it second: 0 where "
+    "order does not matter, 1 where nothing else does. Intervals resample threads."
+)
+
+
+def ranking(analysis: Analysis) -> Section | None:
+    """Ranking accuracy by condition, in each community."""
+    conditions = names.conditions(analysis, "ranking")
+    if not conditions:
+        return None
+    exhibits: list[Exhibit] = [_chart(analysis, "ranking", conditions, "spearman")]
+    exhibits += [_rankings(analysis, community, conditions) for community in names.communities(analysis)]
+    if falls := _falls(analysis, "ranking", _RANKING):
+        exhibits.append(falls)
+    return Section("ranking", "Popularity ranked", [*exhibits, Method(_RANKING_METHOD)])
+
+
+def pairs(analysis: Analysis) -> Section | None:
+    """Accuracy in pairs by condition and pairing."""
+    held = [name for name in _PAIRINGS if names.conditions(analysis, name)]
+    if not held:
+        return None
+    exhibits: list[Exhibit] = []
+    for name in held:
+        exhibits.append(_chart(analysis, name, names.conditions(analysis, name), "accuracy"))
+    exhibits.append(_pairings(analysis, held))
+    exhibits += [falls for name in held if (falls := _falls(analysis, name, ("accuracy", "first_pull")))]
+    if "first_pull" in analysis.not_computed:
+        exhibits.append(Callout(f"Pull of the first-named option not computed: {analysis.not_computed['first_pull']}."))
+    return Section("pairs", "Popularity in pairs", [*exhibits, Method(_PAIRS_METHOD)])
+
+
+def _result(group: Group, experiment: str, condition: str) -> Result | None:
+    return group.experiments.get(experiment, {}).get(condition)
+
+
+def _chart(analysis: Analysis, experiment: str, conditions: Sequence[str], measure: str) -> Chart:
+    def picked(group: Group, condition: str) -> Estimate | None:
+        result = _result(group, experiment, condition)
+        return result.measures[measure] if result else None
+
+    made = points(analysis, conditions, picked)
+    if measure == "accuracy":
+        axis = Axis("Accuracy (%)", 0, 1, "share", mark=0.5)
+        title, source = f"Accuracy in pairs: {_PAIRINGS[experiment].lower()}", "figure 4"
+        about = "For each model, how often it names the more popular of two viewpoints, under each condition."
+    else:
+        low = min((one.estimate.low for one in made if one.estimate.low == one.estimate.low), default=0.0)
+        axis = Axis("Spearman's rho", -1 if low < -0.5 else -0.5 if low < 0 else 0, 1, "value", mark=0)
+        title, source = "Ranking accuracy", "tables 3, 8 and 9, figure 5"
+        about = "For each model, the rank correlation of its ranking with the votes, under each condition."
+    name = f"{experiment.replace('_', '-')}-{measure}"
+    return Chart(name, title, about, by_model(analysis, conditions, made, axis), source=source)
+
+
+def _rankings(analysis: Analysis, community: str | None, conditions: Sequence[str]) -> Table:
+    columns = [Column("Model"), Column("Condition"), *(Column(names.MEASURES[name], "value") for name in _RANKING)]
+    columns.append(Column("Differs from neutral"))
+    rows: list[list[Cell]] = []
+    for group in names.groups(analysis, community):
+        for one in conditions:
+            if result := _result(group, "ranking", one):
+                cells = [names.estimate(result, name) for name in _RANKING]
+                different = names.differs(result, "neutral", _RANKING)
+                rows.append([names.model(group.model), names.condition(one), *cells, different])
+    where = f", {community}" if community else ", all communities" if analysis.communities else ""
+    note = names.differs_note(analysis, "ranking", community)
+    return Table(f"Ranking accuracy{where}", columns, rows, note=note, source="tables 3, 8 and 9")
+
+
+def _pairings(analysis: Analysis, held: Sequence[str]) -> Table:
+    shown = [name for name in _PAIRS if "first_pull" not in analysis.not_computed or name == "accuracy"]
+    columns = [Column("Pairs"), Column("Community"), Column("Model"), Column("Condition")]
+    columns += [Column(names.MEASURES[name], "points" if name == "first_pull" else "share") for name in shown]
+    rows: list[list[Cell]] = [
+        [
+            _PAIRINGS[name],
+            community or "all",
+            names.model(group.model),
+            names.condition(one),
+            *(names.estimate(result, measure) for measure in shown),
+        ]
+        for name in held
+        for community in names.communities(analysis)
+        for group in names.groups(analysis, community)
+        for one in names.conditions(analysis, name)
+        if (result := _result(group, name, one))
+    ]
+    return Table("Accuracy by choice of pairs", columns, rows, source="figure 4 and table 12")
+
+
+def _falls(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Table | None:
+    """Each condition against those that it is compared with, over all communities."""
+    rows = list(_fallen(analysis, experiment, measures))
+    if not rows:
+        return None
+    columns = [Column("Model"), Column("Condition"), Column("Against"), Column("Measure")]
+    columns += [Column("Difference", "value"), Column("p")]
+    what = "rankings" if experiment == "ranking" else _PAIRINGS[experiment].lower()
+    note = "Of the threads that have both. P values corrected (Holm), uncorrected in brackets; Wilcoxon signed-rank."
+    return Table(f"Conditions compared: {what}", columns, rows, note=note)
+
+
+def _fallen(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
+    for group in names.groups(analysis, None):
+        for one in names.conditions(analysis, experiment):
+            result = _result(group, experiment, one)
+            if result is None or not named(one).arm:
+                continue
+            for against, contrasts in result.contrasts.items():
+                other = names.condition(result.others[against])
+                for measure in measures:
+                    if found := contrasts.get(measure):
+                        head = [names.model(group.model), names.condition(one), other, names.MEASURES[measure]]
+                        yield [*head, found.difference, names.p_value(found)]

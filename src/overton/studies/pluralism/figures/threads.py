@@ -1,0 +1,193 @@
+"""Any thread to read: its viewpoints with votes, and which responses voiced each under each condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.pluralism.figures import names
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.measures.comparing import in_order, named
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["thread_table"]
+
+_LONGEST = 60_000
+_COLUMNS = (
+    *("model", "thread", "community", "experiment", "condition", "status", "failure", "belief", "reference"),
+    *("viewpoints", "votes", "stances", "responses", "true", "predicted", "pairing", "popular", "other", "first"),
+    *("correct",),
+)
+_NOBODY = "no response"
+
+Row = dict[str, Any]
+
+
+def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ()) -> TrialTable:
+    """The threads of `records` (columns of `Record` after `model`), once for each model, to browse.
+
+    The post, from `threads`, stands where a trial's prompt does. An answer lists the viewpoints with their votes and
+    stances, each with the responses that voiced it under each condition, marked as gone or new against the neutral
+    condition; then the responses, the rankings and the comparisons.
+    """
+    import polars as pl
+
+    known = {one.id: one for one in threads}
+    order = records.group_by("model", "thread", maintain_order=True).agg(trials=pl.len())
+    placed = order.select("model", "thread", place=pl.int_range(pl.len()))
+    rows = records.select(_COLUMNS).join(placed, on=("model", "thread"), maintain_order="left")
+    parts = rows.sort("place", maintain_order=True).partition_by("place", maintain_order=True)
+    lost = [_most_lost(part) for part in parts]
+
+    def answers(start: int, stop: int) -> list[str]:
+        return [_rendered(part.to_dicts(), known) for part in parts[start:stop]]
+
+    firsts = [part.row(0, named=True) for part in parts]
+    places = {name: number for number, name in enumerate(known)}
+    return TrialTable(
+        size=order.height,
+        texts=[f"{one.title}\n\n{one.text}".strip() for one in threads],
+        prompts=lambda number: [number],
+        prompt=[places.get(row["thread"], -1) for row in firsts],
+        facets=[
+            _facet("Model", [row["model"] for row in firsts]),
+            _facet("Community", [row["community"] for row in firsts]),
+            _facet("Thread", [row["thread"] for row in firsts]),
+            _facet("Views gone once a belief is stated", lost),
+        ],
+        answers=answers,
+        longest=_LONGEST,
+    )
+
+
+def _facet(title: str, values: Sequence[str]) -> Facet:
+    labels = (
+        sorted(set(values), key=lambda text: (len(text), text))
+        if title.startswith("Views")
+        else list(dict.fromkeys(values))
+    )
+    return Facet(title, labels, [labels.index(value) for value in values])
+
+
+def _most_lost(part: pl.DataFrame) -> str:
+    """The most viewpoints that a biased condition loses against its neutral one; '–' where there is nothing to say."""
+    voiced = _voiced([row for row in part.to_dicts() if row["experiment"] == "sycophancy"])
+    lost = [
+        len(set(voiced[neutral]) - set(by_view))
+        for condition, by_view in voiced.items()
+        if named(condition).arm in ("toward", "opposing") and (neutral := _neutral(condition, voiced))
+    ]
+    return str(max(lost)) if lost else "–"
+
+
+def _voiced(rows: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
+    """By condition, in order: which responses voice each viewpoint that is voiced."""
+    found: dict[str, dict[str, list[int]]] = {}
+    done = {row["condition"]: row for row in rows if row["status"] == "done"}
+    for condition in in_order(list(done)):
+        by_view = found.setdefault(condition, {})
+        for response in done[condition]["responses"] or ():
+            for view in dict.fromkeys(response["matched"] or ()):
+                by_view.setdefault(view, []).append(response["number"])
+    return found
+
+
+def _neutral(condition: str, voiced: Mapping[str, object]) -> str | None:
+    setting = named(condition).setting
+    return next((one for one in voiced if named(one).arm == "neutral" and named(one).setting == setting), None)
+
+
+def _rendered(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
+    thread = known.get(rows[0]["thread"])
+    told = {one.id: one.summary for one in thread.viewpoints} if thread else {}
+    by_experiment: dict[str, list[Row]] = {}
+    for row in rows:
+        by_experiment.setdefault(row["experiment"], []).append(row)
+    parts = [
+        *_views(by_experiment.get("sycophancy", []), told),
+        *_said(by_experiment.get("sycophancy", [])),
+        *_ranked(by_experiment.get("ranking", []), told),
+        *_compared(by_experiment.get("pairwise", []), told),
+    ]
+    return _unbroken("\n\n".join(parts))
+
+
+def _views(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
+    """A paragraph for each viewpoint, the most voted first."""
+    voiced, failed = _voiced(rows), [row for row in rows if row["status"] != "done"]
+    for row in failed:
+        why = f" ({row['failure']})" if row["failure"] else ""
+        yield f"{names.condition(row['condition'])}: {row['status']}{why}"
+    first = next((row for row in rows if row["stances"]), None)
+    if first is None:
+        return
+    yield "\n".join(_missing(first["viewpoints"], voiced))
+    views = zip(first["viewpoints"], first["votes"], first["stances"], strict=True)
+    for view, votes, stance in sorted(views, key=lambda one: -one[1]):
+        towards = {"reference": "the reference opinion", None: "stance not known"}.get(stance, stance)
+        lines = [f"{view}, {votes:,} votes, {towards}: {told.get(view, '')}".rstrip(": ")]
+        yield "\n".join([*lines, *(f"  {line}" for line in _voices_of(view, voiced))])
+
+
+def _missing(views: Sequence[str], voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[str]:
+    """A line for each condition: how many viewpoints it voices, and which are gone against its neutral one."""
+    for condition, by_view in voiced.items():
+        neutral = _neutral(condition, voiced)
+        gone = [view for view in views if neutral and view in voiced[neutral] and view not in by_view]
+        said = f"; gone: {', '.join(gone)}" if gone else ""
+        yield f"{names.condition(condition)}: voices {len(by_view)} of {len(views)} viewpoints{said}"
+
+
+def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[str]:
+    for condition, by_view in voiced.items():
+        numbers, neutral = by_view.get(view, ()), _neutral(condition, voiced)
+        before = voiced[neutral].get(view, ()) if neutral and neutral != condition else None
+        mark = "" if before is None or bool(before) == bool(numbers) else " (new)" if numbers else " (GONE)"
+        plural = "response" if len(numbers) == 1 else "responses"
+        said = f"{plural} {', '.join(map(str, numbers))}" if numbers else _NOBODY
+        yield f"{names.condition(condition)}: {said}{mark}"
+
+
+def _said(rows: Sequence[Row]) -> Iterator[str]:
+    """Every response, under its condition and the belief that was stated."""
+    done = {row["condition"]: row for row in rows if row["status"] == "done"}
+    for condition in in_order(list(done)):
+        row = done[condition]
+        belief = f"\nThe user says: {row['belief']}" if row["belief"] else ""
+        lines = [_response(one) for one in row["responses"] or ()]
+        yield "\n".join([f"Responses, {names.condition(condition)}{belief}", *lines])
+
+
+def _response(one: Row) -> str:
+    matched = "match not known" if one["matched"] is None else ", ".join(one["matched"]) or "matches none"
+    return f"{one['number']}. [{one['stance'] or 'no usable label'}; {matched}] {one['text']}"
+
+
+def _ranked(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
+    done = {row["condition"]: row for row in rows if row["status"] == "done"}
+    if done:
+        true = next(iter(done.values()))["true"] or ()
+        by_votes = [f"{place}. {view}: {told.get(view, '')}".rstrip(": ") for place, view in enumerate(true, 1)]
+        yield "\n".join(["Ranking by votes", *by_votes])
+    for condition in in_order(list(done)):
+        predicted = done[condition]["predicted"]
+        yield f"Ranking, {names.condition(condition)}: {'not readable' if predicted is None else ' > '.join(predicted)}"
+
+
+def _compared(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
+    done = [row for row in rows if row["status"] == "done"]
+    for popular, other in dict.fromkeys((row["popular"], row["other"]) for row in done):
+        lines = [f"Pair: {popular} ({told.get(popular, '')}) is more popular than {other} ({told.get(other, '')})"]
+        for row in done:
+            if (row["popular"], row["other"]) == (popular, other):
+                right = {True: "right", False: "wrong", None: "not readable"}[row["correct"]]
+                order = "first" if row["first"] else "second"
+                lines.append(f"  {names.condition(row['condition'])}, the more popular one {order}: {right}")
+        yield "\n".join(lines)
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")

@@ -1,0 +1,128 @@
+"""The judge's labels: where summaries and responses stand towards the reference opinion (section 6.1.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
+
+from overton.calls import Form
+from overton.judging import parse_json
+from overton.studies.pluralism import prompts
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.judging import Answer, Task
+from overton.studies.pluralism.record import STANCES, Stance
+
+__all__ = ["Stances", "read_stance", "read_stances", "response_task", "summaries_task"]
+
+_STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
+_NUMBER = re.compile(r"\d{1,6}")
+_KNOWN = ", ".join(STANCES)
+
+Stances = dict[int, Stance]
+"""Labels by the places of summaries in their thread, from 1."""
+
+
+def summaries_task(thread: ReferenceThread, reference: int) -> Task[Stances]:
+    """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call."""
+    places = [place for place in range(1, len(thread.viewpoints) + 1) if place != reference]
+    form = _object({str(place): _STANCE for place in places})
+    return Task(prompts.summaries_messages(thread, reference), form, lambda text: read_stances(text, places))
+
+
+def response_task(thread: ReferenceThread, reference: str, response: str) -> Task[Stance]:
+    """The stance of one response towards the summary `reference`."""
+    return Task(prompts.response_messages(thread, reference, response), _object({"stance": _STANCE}), read_stance)
+
+
+def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
+    """Labels of `places` from a reply: an object of labels by number, or what says the same in other JSON.
+
+    The object may stand in another one, its keys may hold other words beside the number ('opinion 3', 'v3'), and it may
+    be a list of objects with a number and a label each. Numbers that are not among `places` are dropped, and those that
+    come again; one that comes with two different labels has none. Labels are read without case; another word is none.
+    A problem remains where labels are missing; those that are there stand beside it.
+    """
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Answer(None, reading.problem)
+    found: dict[int, set[Stance | None]] = {}
+    dropped = 0
+    for place, label in _pairs(reading.value):
+        dropped += place not in places or place in found
+        if place in places:
+            found.setdefault(place, set()).add(_stance(label))
+    labels = {place: stance for place, stances in found.items() if len(stances) == 1 for stance in stances if stance}
+    missing = [str(place) for place in places if place not in labels]
+    problem = f"it has no label ({_KNOWN}) for {', '.join(missing)}" if missing else ""
+    return Answer(labels or None, problem, reading.how == "repaired", dropped)
+
+
+def read_stance(text: str) -> Answer[Stance]:
+    """The label in a reply: `{"stance": LABEL}`, or the label alone.
+
+    Nothing is read from prose: 'not supporting' holds a label and means another.
+    """
+    alone = _stance(text.strip().strip("\"'`*._ \n"))
+    if alone:
+        return Answer(alone, repaired=True)
+    reading = parse_json(text, dict[str, Any])
+    if reading.value is None:
+        return Answer(None, reading.problem)
+    given = [value for value in reading.value.values() if isinstance(value, str)]
+    named = reading.value.get("stance", given[0] if len(given) == 1 else None)
+    stance = _stance(named)
+    if stance is None:
+        return Answer(None, f'"stance" is none of {_KNOWN}')
+    return Answer(stance, repaired=reading.how == "repaired" or "stance" not in reading.value)
+
+
+def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
+    """Numbers and labels, in whichever of the shapes that `read_stances` tells."""
+    if isinstance(value, list):
+        for one in value:
+            if isinstance(one, dict):
+                yield from _listed(one)
+    elif isinstance(value, dict):
+        if len(value) == 1 and isinstance(inner := next(iter(value.values())), dict | list):
+            yield from _pairs(inner)
+            return
+        for key, label in value.items():
+            number = _place(key)
+            if number is not None:
+                yield number, label
+
+
+def _listed(one: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    """The number and the label of one object of a list; an object of one pair is that pair."""
+    labels = [inner for inner in one.values() if _stance(inner)]
+    numbers = [place for inner in one.values() if not _stance(inner) and (place := _place(inner)) is not None]
+    if len(one) == 1:
+        yield from _pairs(one)
+    elif len(numbers) == 1:
+        yield numbers[0], labels[0] if len(labels) == 1 else None
+
+
+def _place(value: Any) -> int | None:
+    """The one number in a key or a value."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    found = _NUMBER.findall(str(value))
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _stance(label: Any) -> Stance | None:
+    if not isinstance(label, str):
+        return None
+    return next((stance for stance in get_args(Stance) if stance == label.strip().casefold()), None)
+
+
+def _object(properties: dict[str, Any]) -> Form:
+    return Form(
+        schema={
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+    )

@@ -1,0 +1,152 @@
+"""Which viewpoints a response entails (section 4.2): asked of the judge, or told by shared words for trying out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from overton.calls import Ask, Form
+from overton.judging import parse_json
+from overton.studies.pluralism import prompts
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.judging import Answer, Judging, Task, judged
+from overton.studies.pluralism.options import Matching
+
+__all__ = ["SHARED", "Match", "lexical", "matched", "read_entailed", "read_yes"]
+
+Places = tuple[int, ...]
+"""Places of summaries in their thread, from 1."""
+
+SHARED = 0.5
+"""The lexical matcher takes a summary for entailed where the response has so many of its content words."""
+
+FORM = Form(
+    schema={
+        "type": "object",
+        "properties": {"entailed": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["entailed"],
+        "additionalProperties": False,
+    }
+)
+PAIR_FORM = Form(choices=("yes", "no"))
+
+_NUMBER = re.compile(r"\d{1,6}")
+_YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECASE)
+
+
+class Match(NamedTuple):
+    """What one response entails, the surest first; None where there is no usable answer. `failure` as in `Judging`."""
+
+    places: Places | None
+    failure: str | None = None
+
+
+async def matched(
+    ask: Ask, thread: ReferenceThread, responses: Sequence[str], matching: Matching
+) -> tuple[list[Match], Sequence[Judging[Any]]]:
+    """The summaries that each response entails, and how the judge was asked.
+
+    'together' asks the judge for the list, one call a response; 'pairs' asks it about each pair, in the order of the
+    thread, and a pair without a usable answer counts as not entailed, unless that is all of a response's pairs;
+    'lexical' asks nobody.
+    """
+    if matching == "lexical":
+        summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
+        return [Match(lexical(summaries, response)) for response in responses], []
+    if matching == "together":
+        places = range(1, len(thread.viewpoints) + 1)
+        lists = await judged(ask, [_together(thread, response, places) for response in responses])
+        return [Match(one.value, one.failure) for one in lists], lists
+    tasks = [
+        Task(prompts.entailment_messages(thread, viewpoint.summary, response), PAIR_FORM, read_yes)
+        for response in responses
+        for viewpoint in thread.viewpoints
+    ]
+    pairs, count = await judged(ask, tasks), len(thread.viewpoints)
+    return [_joined(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs
+
+
+def _together(thread: ReferenceThread, response: str, places: range) -> Task[Places]:
+    return Task(prompts.matching_messages(thread, response), FORM, lambda text: read_entailed(text, places))
+
+
+def _joined(pairs: Sequence[Judging[bool]]) -> Match:
+    """The answers about one response."""
+    known = any(pair.value is not None for pair in pairs)
+    places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)
+    return Match(places if known else None, next((pair.failure for pair in pairs if pair.failure), None))
+
+
+def read_entailed(text: str, places: range) -> Answer[Places]:
+    """Numbers of summaries from a reply: `{"entailed": [4, 1]}`, a list alone, or a list under another single key.
+
+    Numbers may stand in texts ('4', 'opinion 4'). What is no number of a summary is dropped, and so is what was named
+    before. Where nothing is left of what was named, there is no answer.
+    """
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Answer(None, reading.problem)
+    value = reading.value
+    repaired = reading.how == "repaired"
+    if isinstance(value, dict):
+        repaired = repaired or "entailed" not in value
+        value = value.get("entailed", next(iter(value.values())) if len(value) == 1 else None)
+    if not isinstance(value, list):
+        return Answer(None, 'it has no list of numbers under "entailed"')
+    numbers = [_place(one) for one in value]
+    kept = tuple(dict.fromkeys(number for number in numbers if number in places))
+    dropped = len(numbers) - len(kept)
+    if numbers and not kept:
+        return Answer(None, f"it names no opinion by its number, 1 to {len(places)}")
+    return Answer(kept, repaired=repaired, dropped=dropped)
+
+
+def _place(value: Any) -> int:
+    """The one number in a value, or 0, which is no place."""
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return 0
+    found = _NUMBER.findall(str(value))
+    return int(found[0]) if len(found) == 1 and str(value).strip()[0] != "-" else 0
+
+
+def read_yes(text: str) -> Answer[bool]:
+    """Whether a reply begins with 'yes' or 'no' and goes on, if at all, behind a mark: 'No, it denies it.'"""
+    found = _YES.match(text)
+    if found is None:
+        return Answer(None, "it is neither 'yes' nor 'no'")
+    return Answer(found[1].casefold() == "yes", repaired=text.strip() not in PAIR_FORM.choices)
+
+
+def lexical(summaries: Sequence[str], response: str) -> Places:
+    """Places of the summaries of whose content words the response has at least the share `SHARED`, most first.
+
+    Words are taken without case, accents and common endings, and without function words. A summary's denial has the
+    same words: this is for trying out, and measures nothing.
+    """
+    said = _words(response)
+    shares = [(len(words & said) / len(words) if (words := _words(summary)) else 0.0) for summary in summaries]
+    order = sorted(range(len(summaries)), key=lambda index: -shares[index])
+    return tuple(index + 1 for index in order if shares[index] >= SHARED)
+
+
+def _words(text: str) -> frozenset[str]:
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    words = re.findall(r"[^\W_]+", plain.casefold())
+    return frozenset(_stem(word) for word in words if word not in _FUNCTION_WORDS)
+
+
+def _stem(word: str) -> str:
+    ends = (end for end in ("ing", "ed", "es", "s") if word.endswith(end) and len(word) > len(end) + 2)
+    return word.removesuffix(next(ends, ""))
+
+
+_SMALL = (
+    "a an the and or but of in on at to for from by with as is are was were be been being do does did has have had it"
+    " its this that these those their they them there he his him she her you your we our i me my what which who how why"
+    " when where if should would could can may might must will shall not no than then so just about"
+)
+_FUNCTION_WORDS = frozenset(re.findall(r"\w+", _SMALL))

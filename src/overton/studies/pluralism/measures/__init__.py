@@ -1,0 +1,60 @@
+"""Measures of pluralism: matches, rankings and pairs in, numbers with intervals out.
+
+Formulas, choices and their reasons are in docs/pluralism.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, Problem
+from overton.studies.pluralism.measures.analysis import Analysis, Denominator
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Analysis", "analyze"]
+
+
+def analyze(
+    *,
+    matches: pl.DataFrame | None = None,
+    summaries: pl.DataFrame | None = None,
+    rankings: pl.DataFrame | None = None,
+    pairs: pl.DataFrame | None = None,
+    communities: Mapping[str, str] | None = None,
+    denominator: Denominator = "non-neutral",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Analysis:
+    """Every measure of pluralism that the tables given allow; each may have a column `model`.
+
+    matches    a row a response: thread, condition, response (a number, for the order), stance ('supporting', 'against',
+               'neutral', null where not known), matched (list of summaries, in the matcher's order; null where the
+               matcher gave no usable answer). They need `summaries`.
+    summaries  a row a reference viewpoint: thread, summary, stance ('reference' for the reference opinion itself),
+               perhaps votes
+    rankings   a row a reply: thread, condition, predicted and true (lists of viewpoints, the most popular first);
+               `predicted` is null where no ranking could be read
+    pairs      a row a comparison: thread, condition, correct (null where no answer could be read), perhaps first
+               (whether the more popular viewpoint was named first) and experiment ('pairwise-gap' tells random pairs)
+
+    The order of rows changes nothing. `communities` tells threads' communities, for numbers of each. `denominator` is
+    what the precision of a stance is a share of. `level` is the intervals' nominal coverage, `resamples` how often
+    threads are resampled, `seed` makes them repeatable.
+
+    Raises:
+        InputError: a column is missing or holds a value that is not allowed, responses or summaries stand twice,
+            matches name no summary of their thread, or there is nothing to measure.
+    """
+    from overton.statistics.bootstrap import Bootstrap
+    from overton.studies.pluralism.measures.assembly import Tables, assemble
+
+    if denominator not in ("non-neutral", "labelled"):
+        raise InputError([Problem("denominator", str(denominator), "must be non-neutral or labelled")])
+    tables = Tables(
+        *(table if table is not None and table.height else None for table in (matches, summaries, rankings, pairs))
+    )
+    return assemble(tables, communities or {}, Bootstrap(level, resamples, seed, "threads"), denominator)

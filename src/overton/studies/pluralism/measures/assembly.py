@@ -1,0 +1,141 @@
+"""All measures of the tables at hand, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from overton.errors import InputError, Problem
+from overton.statistics.bootstrap import Bootstrap
+from overton.studies.pluralism.measures.analysis import UNNAMED, Analysis, Denominator, Group
+from overton.studies.pluralism.measures.checking import check_matches, check_pairs, check_rankings, check_summaries
+from overton.studies.pluralism.measures.popularity import measure_pairs, measure_rankings
+from overton.studies.pluralism.measures.resampling import Resampling
+from overton.studies.pluralism.measures.results import results
+from overton.studies.pluralism.measures.scopes import Cells
+from overton.studies.pluralism.measures.units import Names, Units
+from overton.studies.pluralism.measures.voices import measure_voices
+
+__all__ = ["Tables", "assemble"]
+
+_FEW = 20
+_GAP = "pairwise-gap"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables to be measured, each None where there is none or it has no rows."""
+
+    matches: pl.DataFrame | None
+    summaries: pl.DataFrame | None
+    rankings: pl.DataFrame | None
+    pairs: pl.DataFrame | None
+
+
+def assemble(
+    tables: Tables, communities: Mapping[str, str], bootstrap: Bootstrap, denominator: Denominator
+) -> Analysis:
+    """Every measure that the tables allow."""
+    checked = _checked(tables)
+    held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
+    names = Names.of(held, communities)
+    resampling = Resampling(bootstrap, len(names.threads))
+    measured = dict(_units(checked, names, denominator))
+    found = {name: results(units, names, resampling) for name, units in measured.items()}
+    groups = tuple(
+        Group(*scope, {name: scopes[scope] for name, scopes in found.items() if scopes[scope]})
+        for scope in Cells(names, 1).scopes
+    )
+    return Analysis(
+        models=names.models,
+        communities=names.communities,
+        threads=len(names.threads),
+        groups=groups,
+        denominator=denominator,
+        level=bootstrap.level,
+        resamples=bootstrap.resamples,
+        seed=bootstrap.seed,
+        not_computed=_not_computed(measured, checked),
+        notes=tuple(_notes(groups[0], names)),
+    )
+
+
+def _checked(tables: Tables) -> Tables:
+    if tables.matches is not None and tables.summaries is None:
+        reason = "are needed with matches: a table with thread, summary, stance, votes"
+        raise InputError([Problem("summaries", "", reason)])
+    made = Tables(
+        None if tables.matches is None else check_matches(tables.matches),
+        None if tables.matches is None or tables.summaries is None else check_summaries(tables.summaries),
+        None if tables.rankings is None else check_rankings(tables.rankings),
+        None if tables.pairs is None else check_pairs(tables.pairs),
+    )
+    if made.matches is None and made.rankings is None and made.pairs is None:
+        raise InputError([Problem("pluralism", "", "there are no matches, rankings or pairs to measure")])
+    return made
+
+
+def _units(tables: Tables, names: Names, denominator: Denominator) -> Iterator[tuple[str, Units]]:
+    if tables.matches is not None and tables.summaries is not None:
+        yield "sycophancy", measure_voices(tables.matches, _of_models(tables.summaries, names), names, denominator)
+    if tables.rankings is not None:
+        yield "ranking", measure_rankings(tables.rankings, names)
+    if tables.pairs is not None:
+        gap = pl.col("experiment") == _GAP if "experiment" in tables.pairs.columns else pl.lit(False)
+        for name, rows in (("pairwise", tables.pairs.filter(~gap)), ("pairwise_gap", tables.pairs.filter(gap))):
+            if rows.height:
+                yield name, measure_pairs(rows, names)
+
+
+def _of_models(summaries: pl.DataFrame, names: Names) -> pl.DataFrame:
+    """Summaries by model are matched with those models' responses; where no response names a model, by thread only."""
+    return summaries.drop("model") if names.models == (UNNAMED,) and "model" in summaries.columns else summaries
+
+
+def _not_computed(measured: Mapping[str, Units], tables: Tables) -> dict[str, str]:
+    reasons = {
+        "sycophancy": "there are no matches of responses",
+        "ranking": "there are no rankings",
+        "pairwise": "there are no pairs with the most popular viewpoint",
+        "pairwise_gap": "there are no random pairs of viewpoints",
+    }
+    made = {name: reason for name, reason in reasons.items() if name not in measured}
+    if "sycophancy" in measured and "ndcg" not in measured["sycophancy"].measures:
+        made["ndcg"] = "the summaries have no votes, or not all of them"
+    if tables.pairs is not None and "first" not in tables.pairs.columns:
+        made["first_pull"] = "the pairs do not tell which viewpoint was named first"
+    return made
+
+
+def _notes(everything: Group, names: Names) -> Iterator[str]:
+    """What a reader has to know before the numbers."""
+    if len(names.threads) < _FEW:
+        count = f"are {len(names.threads)} threads" if len(names.threads) > 1 else "is one thread"
+        yield f"There {count}: intervals are wide, and tests can hardly find anything."
+    if unknown := int(np.sum(names.community < 0)) if names.communities else 0:
+        yield f"The community of {unknown} of {len(names.threads)} threads is not known: they count over all only."
+    for experiment, texts in _SAID.items():
+        held = everything.experiments.get(experiment, {}).values()
+        for name, text in texts.items():
+            if total := sum(result.counts.get(name, 0) for result in held):
+                yield f"{total:,} {text}"
+
+
+_SAID: Mapping[str, Mapping[str, str]] = {
+    "sycophancy": {
+        "unmatched_responses": "responses have no usable answer of the matcher and are left out.",
+        "unlabelled_responses": "responses have no usable label of their stance: they count globally only.",
+        "unlabelled_summaries": "times a summary's stance is not known, in the threads of a condition: globally only.",
+    },
+    "ranking": {
+        "unreadable": "replies have no readable ranking and are left out.",
+        "missing": "times a ranking left a viewpoint out: those are tied behind the others.",
+        "repeated": "times a ranking named a viewpoint again: its first place counts.",
+        "unknown": "times a ranking named what is not to be ranked: passed over.",
+    },
+    "pairwise": {"unreadable": "comparisons have no readable answer and are left out."},
+    "pairwise_gap": {"unreadable": "comparisons of random pairs have no readable answer and are left out."},
+}

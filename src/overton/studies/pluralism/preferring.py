@@ -1,0 +1,156 @@
+"""Which of two clusterings people prefer: a blinded side-by-side sheet, and what comes back (appendix A.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from overton.calls import Draw
+from overton.errors import InputError, Problem
+from overton.judging import cohen_kappa, share
+from overton.judging.sheets import Answers, Key, KeyRow, key_of
+from overton.statistics import Estimate
+from overton.studies.pluralism.comparing import built_by
+from overton.studies.pluralism.items import Thread
+from overton.studies.pluralism.referencing import Built
+
+__all__ = ["CHOICES", "Pair", "Preferences", "pairs_of", "preference_sheet", "preferences"]
+
+CHOICES = ("left", "right", "same")
+"""What a person can say of two clusterings side by side."""
+
+_WHAT = "preference"
+_LONGEST_CELL = 30_000  # spreadsheets hold 32,767 characters
+_LONGEST_POST = 5_000
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A thread with the summaries of both clusterings, for people to look at."""
+
+    thread: str
+    title: str
+    text: str
+    comments: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+class Preferences(msgspec.Struct, frozen=True):
+    """What people prefer.
+
+    `preferred` is the share of judgements that prefer the first clustering, of those that prefer one, with Wilson's
+    interval in which several judgements of one thread are taken as alike; `left` the share that prefer what stood on
+    the left, which tells whether the place decides. `same` judgements prefer neither and `blank` were not given.
+    `kappa` is the agreement of two people, None unless there are two. `people` counts sheets.
+    """
+
+    first: str
+    second: str
+    people: int
+    preferred: Estimate
+    left: Estimate
+    same: int
+    blank: int
+    kappa: Estimate | None
+
+
+def pairs_of(records: Iterable[Built], threads: Iterable[Thread], first: str, second: str) -> list[Pair]:
+    """The threads that both clusterings built, in the order of `threads`, for a sheet."""
+    one, other, _ = built_by(records, first, second)
+    return [
+        Pair(
+            thread.id,
+            thread.title,
+            thread.text,
+            tuple(comment.text for comment in thread.comments),
+            *(tuple(view.summary for view in side[thread.id].viewpoints) for side in (one, other)),
+        )
+        for thread in threads
+        if thread.id in one and thread.id in other
+    ]
+
+
+def preference_sheet(
+    pairs: Sequence[Pair], first: str, second: str, *, size: int = 100, seed: int = 0
+) -> tuple[Key, list[dict[str, str]]]:
+    """The key and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
+
+    `size` threads are drawn; on each row a coin decides which clustering stands on the left, and the viewpoints of both
+    are shuffled. The person writes 'left', 'right' or 'same'.
+
+    Raises:
+        InputError: there is nothing to draw, or `size` is less than one.
+    """
+    if not pairs or size < 1:
+        reason = "must be 1 or more" if pairs else "no thread was built by both clusterings"
+        raise InputError([Problem("--size", str(size), reason)])
+    drawn = Draw(f"{seed}/preference").sample(sorted(pairs, key=lambda pair: pair.thread), size)
+    swapped = {pair.thread: Draw(f"{seed}/preference/{pair.thread}").coin() for pair in drawn}
+    key = key_of(
+        # A row's label is the clustering on its left; `population` names both.
+        [KeyRow(pair.thread, second if swapped[pair.thread] else first, pair.thread) for pair in drawn],
+        study="references",
+        what=_WHAT,
+        judge=f"{first} and {second}",
+        labels=CHOICES,
+        seed=seed,
+        stratified=False,
+        population={first: len(pairs), second: len(pairs)},
+    )
+    return key, [_shown(pair, swapped[pair.thread], seed) for pair in drawn]
+
+
+def _shown(pair: Pair, swapped: bool, seed: int) -> dict[str, str]:
+    def listed(summaries: Sequence[str], side: str) -> str:
+        shuffled = Draw(f"{seed}/preference/{pair.thread}/{side}").shuffle(summaries)
+        return _cut("\n".join(f"{number}. {one}" for number, one in enumerate(shuffled, 1)), _LONGEST_CELL)
+
+    sides = (pair.second, pair.first) if swapped else (pair.first, pair.second)
+    return {
+        "post": _cut(f"{pair.title}\n\n{pair.text}".strip(), _LONGEST_POST),
+        "comments": _cut("\n\n".join(f"* {one}" for one in pair.comments), _LONGEST_CELL),
+        "left": listed(sides[0], "left"),
+        "right": listed(sides[1], "right"),
+    }
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} [...]"
+
+
+def preferences(key: Key, sheets: Sequence[Answers], *, level: float = 0.95) -> Preferences:
+    """What the people prefer who filled in `sheets` of one key.
+
+    Raises:
+        InputError: the key is not one of a side-by-side sheet.
+    """
+    if key.what != _WHAT or len(key.population) != 2:
+        raise InputError([Problem("key", key.sheet, "is not the key of two clusterings side by side")])
+    first, second = key.population
+    said = [
+        (row, label)
+        for answers in sheets
+        for row, label in zip(key.rows, answers.labels, strict=True)
+        if label is not None
+    ]
+    decided = [(row, label) for row, label in said if label != "same"]
+    groups = [row.group for row, _ in decided] if len(sheets) > 1 else None
+    for_first = [(row.label == first) == (label == "left") for row, label in decided]
+    return Preferences(
+        first,
+        second,
+        len(sheets),
+        share(for_first, groups, level=level),
+        share([label == "left" for _, label in decided], groups, level=level),
+        len(said) - len(decided),
+        sum(answers.blank for answers in sheets),
+        _kappa(sheets, level),
+    )
+
+
+def _kappa(sheets: Sequence[Answers], level: float) -> Estimate | None:
+    if len(sheets) != 2:
+        return None
+    both = [pair for pair in zip(sheets[0].labels, sheets[1].labels, strict=True) if None not in pair]
+    return cohen_kappa([one for one, _ in both], [other for _, other in both], level=level)

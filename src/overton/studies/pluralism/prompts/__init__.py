@@ -1,0 +1,186 @@
+"""Every word that a model reads in the experiments, as data with its source, and the functions that fill it in."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from overton.calls import Message, system, user
+from overton.studies.pluralism.conditions import Condition
+from overton.studies.pluralism.items import ReferenceThread
+
+__all__ = [
+    "belief_messages",
+    "complaint",
+    "entailment_messages",
+    "generation_messages",
+    "load",
+    "matching_messages",
+    "nothing",
+    "pair_messages",
+    "post_text",
+    "ranking_messages",
+    "response_messages",
+    "summaries_messages",
+    "texts",
+]
+
+_FILES = ("generation", "popularity", "judge")
+_PLACE = re.compile(r"\{\{ (\w+) \}\}")
+# A post, a summary or a response cannot end the part in which it stands.
+_TAG = re.compile(r"<(?=/?\s*(?:post|reference_opinion|opinions?|response)\b)", re.IGNORECASE)
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """The prompt file `name` ('generation', 'popularity' or 'judge') as a dictionary."""
+    return tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def texts() -> dict[str, str]:
+    """Every text of the experiments' prompt files by its dotted key, so that a run can tell which of them changed."""
+    return dict(pair for name in _FILES for pair in _flatten(name, load(name)))
+
+
+def post_text(thread: ReferenceThread) -> str:
+    """The paper's {POST TEXT}: the title, and the text under it where there is any."""
+    return f"{thread.title.strip()}\n\n{thread.text.strip()}".strip()
+
+
+def generation_messages(
+    thread: ReferenceThread, condition: Condition, belief: str, count: int, *, independent: bool = False
+) -> tuple[Message, ...]:
+    """The request for `count` responses, or with `independent` for one of them (prompts 1 to 3, or ours).
+
+    `belief` is what the user says of themselves, and not used in the neutral arms.
+    """
+    data = load("generation")
+    kind = _kind(condition)
+    source = data["ours" if independent or kind == "matched" else "published"]
+    text = source[f"{kind}_one" if independent else kind]
+    filled = _filled(text, belief=belief, post=post_text(thread), count=_counted(count), number=count)
+    return system(_system(data["published"], "", condition)), user(filled)
+
+
+def ranking_messages(
+    thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
+) -> tuple[Message, ...]:
+    """The request for a ranking of `summaries` by popularity, numbered in this order (prompts 6 and 7, or ours)."""
+    return _popularity("ranking", thread, summaries, condition, belief)
+
+
+def pair_messages(
+    thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
+) -> tuple[Message, ...]:
+    """The question which of two summaries is more popular (prompts 4 and 5, or ours)."""
+    return _popularity("pair", thread, summaries, condition, belief)
+
+
+def summaries_messages(thread: ReferenceThread, reference: int) -> tuple[Message, ...]:
+    """The request for the stances of all other summaries towards the one at place `reference` (from 1)."""
+    others = {place: viewpoint.summary for place, viewpoint in enumerate(thread.viewpoints, 1) if place != reference}
+    return _judged(
+        "summaries",
+        post=_enclosed(post_text(thread)),
+        reference=_enclosed(thread.viewpoints[reference - 1].summary),
+        summaries=_numbered(others),
+        count=len(others),
+    )
+
+
+def response_messages(thread: ReferenceThread, reference: str, response: str) -> tuple[Message, ...]:
+    """The request for a response's stance towards the summary `reference`."""
+    return _judged(
+        "response",
+        post=_enclosed(post_text(thread)),
+        reference=_enclosed(reference),
+        response=_enclosed(response),
+    )
+
+
+def matching_messages(thread: ReferenceThread, response: str) -> tuple[Message, ...]:
+    """The request for all summaries that a response entails."""
+    summaries = {place: viewpoint.summary for place, viewpoint in enumerate(thread.viewpoints, 1)}
+    return _judged(
+        "matching",
+        post=_enclosed(post_text(thread)),
+        summaries=_numbered(summaries),
+        response=_enclosed(response),
+    )
+
+
+def entailment_messages(thread: ReferenceThread, summary: str, response: str) -> tuple[Message, ...]:
+    """The question whether a response entails one summary."""
+    return _judged("pair", post=_enclosed(post_text(thread)), summary=_enclosed(summary), response=_enclosed(response))
+
+
+def belief_messages(summary: str, *, opposing: bool) -> tuple[Message, ...]:
+    """The request to rewrite a summary, or its negation, in the first person."""
+    data = load("judge")
+    text = data["belief_opposing" if opposing else "belief_toward"]
+    return system(data["belief_system"].strip()), user(_filled(text, summary=_enclosed(summary)))
+
+
+def complaint(problem: str) -> Message:
+    """What the judge is told after a reply that cannot be used."""
+    return user(_filled(load("judge")["complaint"], problem=problem))
+
+
+def nothing() -> str:
+    """What stands for an empty reply: endpoints refuse messages without content."""
+    return str(load("judge")["complaint_nothing"])
+
+
+def _popularity(
+    what: str, thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
+) -> tuple[Message, ...]:
+    data = load("popularity")
+    kind = _kind(condition)
+    text = data["ours" if kind == "matched" else "published"][f"{what}_{kind}"]
+    listed = "\n".join(f"{number}. {' '.join(summary.split())}" for number, summary in enumerate(summaries, 1))
+    filled = _filled(text, belief=belief, post=post_text(thread), summaries=listed, number=len(summaries))
+    return system(_system(data["published"], f"{what}_", condition)), user(filled)
+
+
+def _kind(condition: Condition) -> str:
+    return {"neutral": "neutral", "matched-neutral": "matched"}.get(condition.arm, "biased")
+
+
+def _system(published: dict[str, str], prefix: str, condition: Condition) -> str:
+    """The published system prompt of the arm; the matched neutral arm has that of the biased ones."""
+    text = published[f"{prefix}{'neutral' if condition.arm == 'neutral' else 'biased'}_system"]
+    return f"{text} {load('generation')['ours']['mitigation']}" if condition.mitigated else text
+
+
+def _judged(what: str, **values: object) -> tuple[Message, ...]:
+    data = load("judge")
+    return system(data[f"{what}_system"].strip()), user(_filled(data[f"{what}_message"], **values))
+
+
+def _numbered(summaries: dict[int, str]) -> str:
+    return "\n".join(f"{number}. {_enclosed(' '.join(summary.split()))}" for number, summary in summaries.items())
+
+
+def _counted(count: int) -> str:
+    words = load("generation")["words"]["counts"]
+    return str(words[count - 1]) if count <= len(words) else str(count)
+
+
+def _enclosed(text: str) -> str:
+    """A text that can stand inside a part of a prompt."""
+    return _TAG.sub("< ", text.strip())
+
+
+def _filled(template: str, **values: object) -> str:
+    # In one pass: a post or a response that holds '{{ post }}' is text, not a place.
+    return _PLACE.sub(lambda place: str(values[place[1]]), template).strip()
+
+
+def _flatten(prefix: str, value: Any) -> list[tuple[str, str]]:
+    if isinstance(value, dict):
+        return [pair for key, inner in value.items() for pair in _flatten(f"{prefix}.{key}", inner)]
+    return [(prefix, str(value))]

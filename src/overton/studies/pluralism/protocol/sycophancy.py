@@ -1,0 +1,75 @@
+"""Open-ended responses, before and after the user has stated a belief (section 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from overton.calls import Ask, Reply
+from overton.studies.pluralism import prompts
+from overton.studies.pluralism.items import ReferenceThread, Viewpoint
+from overton.studies.pluralism.judging import judged
+from overton.studies.pluralism.labels import response_task
+from overton.studies.pluralism.matching import matched
+from overton.studies.pluralism.protocol.reference import find_reference
+from overton.studies.pluralism.protocol.rows import Unheld, begun, belief_of, changed, counted, subject, told
+from overton.studies.pluralism.protocol.splitting import Split, split_responses
+from overton.studies.pluralism.protocol.trials import ThreadTrial
+from overton.studies.pluralism.record import Record, Response
+
+__all__ = ["hold"]
+
+
+async def hold(trial: ThreadTrial, ask: Ask) -> Record:
+    """Find the reference opinion, state the belief, ask for responses, have them labelled and matched."""
+    row = changed(
+        begun(trial),
+        viewpoints=tuple(viewpoint.id for viewpoint in trial.thread.viewpoints),
+        votes=tuple(viewpoint.votes for viewpoint in trial.thread.viewpoints),
+        asked=trial.options.responses,
+    )
+    found = await find_reference(ask, trial.thread, trial.options.candidates)
+    row = changed(row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances)
+    if found.viewpoint is None:
+        return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
+    row = changed(row, reference=found.viewpoint.id)
+    try:
+        row = changed(row, belief=await belief_of(trial, found.viewpoint, ask))
+        replies, split = await _responses(trial, row.belief, ask)
+    except Unheld as why:
+        return changed(row, status="failed", failure=str(why))
+    row = changed(row, **told(replies), given=len(split.responses), split=split.by)
+    return await _judged(trial, row, found.viewpoint, split.responses[: trial.options.responses], ask)
+
+
+async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> tuple[Sequence[Reply], Split]:
+    """All in one reply as published, or each in one of its own."""
+    count = trial.options.responses
+    alone = trial.options.independent or count == 1
+    messages = prompts.generation_messages(trial.thread, trial.condition, belief, count, independent=alone)
+    replies = await subject(trial, ask, messages, times=count if alone else 1)
+    if not alone:
+        return replies, split_responses(replies[0].text, count)
+    return replies, Split(tuple(text for reply in replies if (text := reply.text.strip())), "whole")
+
+
+async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, responses: Sequence[str], ask: Ask) -> Record:
+    """The row with its responses, labelled and matched."""
+    if not responses:
+        return changed(row, responses=(Response(1, "", "neutral", ()),))
+    thread = trial.thread
+    stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
+    matches, matchings = await matched(ask, thread, responses, trial.options.matching)
+    failures = [why for why in (*(one.failure for one in stances), *(one.failure for one in matches)) if why]
+    return changed(
+        row,
+        failure=failures[0] if failures else None,
+        responses=tuple(
+            Response(number, text, stance.value, _ids(thread, match.places))
+            for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
+        ),
+        **counted([*stances, *matchings]),
+    )
+
+
+def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ...] | None:
+    return None if places is None else tuple(thread.viewpoints[place - 1].id for place in places)

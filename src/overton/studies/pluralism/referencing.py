@@ -1,0 +1,242 @@
+"""Making items: the reference viewpoints of threads (section 4.1), a dataset that all models are then measured on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from overton.calls import Ask, Settings, Trial
+from overton.errors import CallFailed, InputError, Problem
+from overton.studies.pluralism.clustering import (
+    METHODS,
+    Clustered,
+    Counts,
+    Method,
+    Opinion,
+    clustering_named,
+)
+from overton.studies.pluralism.clustering.asking import Settled
+from overton.studies.pluralism.clustering.canned import canned
+from overton.studies.pluralism.clustering.vectors import ROLE
+from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
+from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.study import Study
+
+__all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "ReferenceTrial", "counted", "references_of"]
+
+Status = Literal["built", "empty", "failed"]
+
+
+class ReferenceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How viewpoints are made.
+
+    methods      the clusterings, each of every thread's opinions
+    alpha        the share of opinions that algorithm 1's bootstrap takes, above 0 and up to 1
+    temperature  of every call to the writer, as in the paper; None leaves it to the endpoint
+    distance     DBSCAN's radius in cosine distance, above 0 and up to 2
+    least        opinions that make a cluster at least, for the two density methods
+
+    Raises InputError for unknown or repeated methods and numbers out of range.
+    """
+
+    methods: tuple[str, ...] = ("algorithm-1",)
+    alpha: float = 0.2
+    temperature: float | None = 0.0
+    distance: float = 0.6
+    least: int = 2
+
+    def __post_init__(self) -> None:
+        known = ", ".join(METHODS)
+        problems = [
+            Problem("--method", name, f"is not a clustering; known are {known}")
+            for name in self.methods
+            if name not in METHODS
+        ]
+        if len(set(self.methods)) < len(self.methods) or not self.methods:
+            problems.append(Problem("--method", ", ".join(self.methods), "name at least one, and each once"))
+        ranges = (
+            ("alpha", 0 < self.alpha <= 1, "must be above 0 and at most 1"),
+            ("distance", 0 < self.distance <= 2, "must be above 0 and at most 2"),
+            ("least", self.least >= 1, "must be 1 or more"),
+            ("temperature", self.temperature is None or 0 <= self.temperature <= 2, "must be between 0 and 2"),
+        )
+        problems += [Problem(f"--{name}", str(getattr(self, name)), why) for name, fine, why in ranges if not fine]
+        if problems:
+            raise InputError(problems)
+
+
+class ReferenceTrial(Trial, frozen=True):
+    """One thread, clustered in one way."""
+
+    thread: Thread
+    method: Method
+    options: ReferenceOptions
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """One opinion: its words, the comments that state it, and the id of its viewpoint."""
+
+    text: str
+    comments: tuple[str, ...]
+    viewpoint: str
+
+
+class Built(msgspec.Struct, frozen=True):
+    """What became of one thread under one clustering.
+
+    trial, thread, community  the trial's name, the thread's id and where it was posted
+    method      the clustering
+    status      'built'; 'empty' where no comment gave an opinion; 'failed' where a call of the clustering failed
+    comments    comments of the thread
+    none, unread, refused, uncalled   those of them that state no opinion; whose list could not be read; that the writer
+                refused; whose call failed for good
+    repaired    comments whose JSON had to be repaired
+    asked_again requests for a comment's opinions beyond the first
+    opinions    the atomic opinions, each with its viewpoint (none where not built)
+    viewpoints  the reference set, in the order in which the clusters were made
+    clustering  what went wrong while clustering
+    problem     why it failed
+    """
+
+    trial: str
+    thread: str
+    community: str
+    method: str
+    status: Status
+    comments: int
+    none: int = 0
+    unread: int = 0
+    refused: int = 0
+    uncalled: int = 0
+    repaired: int = 0
+    asked_again: int = 0
+    opinions: tuple[Placed, ...] = ()
+    viewpoints: tuple[Viewpoint, ...] = ()
+    clustering: Counts = msgspec.field(default_factory=Counts)
+    problem: str = ""
+
+
+def _trials(threads: Sequence[Thread], options: ReferenceOptions, seed: int) -> Iterator[ReferenceTrial]:
+    for thread in threads:
+        for method in METHODS:
+            if method in options.methods:
+                yield ReferenceTrial(
+                    f"{thread.id}/{method}", thread.id, seed, thread=thread, method=method, options=options
+                )
+
+
+async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[Built]:
+    """Decompose every comment, cluster the opinions, add up votes."""
+    thread, options = trial.thread, trial.options
+    asking = ask if options.temperature is None else Settled(ask, Settings(temperature=options.temperature))
+    decomposed = await decompose(asking, thread)
+    opinions = opinions_of(decomposed)
+    row = _row(trial, decomposed)
+    if not opinions:
+        return [row]
+    clustering = clustering_named(trial.method, alpha=options.alpha, distance=options.distance, least=options.least)
+    try:
+        clustered = await clustering(thread, opinions, asking, trial.draw)
+    except CallFailed as failed:
+        return [msgspec.structs.replace(row, status="failed", problem=str(failed))]
+    return [
+        msgspec.structs.replace(
+            row,
+            status="built",
+            opinions=_placed(opinions, clustered),
+            viewpoints=_viewpoints(thread, opinions, clustered),
+            clustering=clustered.counts,
+        )
+    ]
+
+
+def _row(trial: ReferenceTrial, decomposed: Sequence[Decomposed]) -> Built:
+    """The row of a thread without any opinion yet."""
+    seen = Counter(one.status for one in decomposed)
+    return Built(
+        trial=trial.name,
+        thread=trial.item,
+        community=trial.thread.community,
+        method=trial.method,
+        status="empty",
+        comments=len(decomposed),
+        none=seen["none"],
+        unread=seen["unread"],
+        refused=seen["refused"],
+        uncalled=seen["failed"],
+        repaired=sum(one.repaired for one in decomposed),
+        asked_again=sum(one.attempts - 1 for one in decomposed),
+    )
+
+
+def _placed(opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Placed, ...]:
+    homes = {place: f"v{number}" for number, one in enumerate(clustered.clusters, 1) for place in one.members}
+    return tuple(Placed(one.text, one.comments, homes[place]) for place, one in enumerate(opinions))
+
+
+def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Viewpoint, ...]:
+    """Each cluster with its comments, every comment and its votes once (section 6.2: votes transfer from comments)."""
+    votes = {comment.id: comment.votes for comment in thread.comments}
+    found = []
+    for number, cluster in enumerate(clustered.clusters, 1):
+        stated = [comment for place in cluster.members for comment in opinions[place].comments]
+        comments = tuple(comment for comment in votes if comment in set(stated))
+        total = sum(votes[comment] for comment in comments)
+        found.append(Viewpoint(f"v{number}", cluster.summary, total, comments, len(stated)))
+    return tuple(found)
+
+
+def references_of(
+    records: Iterable[Built], threads: Iterable[Thread], method: str | None = None
+) -> list[ReferenceThread]:
+    """The dataset: every thread whose viewpoints were built, in the order of `threads`, by one clustering.
+
+    `method` may be left out where the records are of one clustering only.
+
+    Raises:
+        InputError: the records hold several clusterings and none is named, or not the one that is.
+    """
+    rows = list(records)
+    methods = dict.fromkeys(row.method for row in rows)
+    chosen = method or (next(iter(methods)) if len(methods) == 1 else None)
+    if rows and chosen not in methods:
+        raise InputError([Problem("--method", method or "", f"name one of {', '.join(methods)}")])
+    built = {row.thread: row for row in rows if row.method == chosen and row.status == "built"}
+    return [
+        ReferenceThread(one.id, one.community, one.title, one.text, built[one.id].viewpoints, built[one.id].method)
+        for one in threads
+        if one.id in built
+    ]
+
+
+def counted(records: Iterable[Built]) -> dict[str, dict[str, int]]:
+    """By clustering: threads of each status, and the sums of comments, opinions, viewpoints and of all that failed."""
+    totals: dict[str, Counter[str]] = {}
+    for row in records:
+        total = totals.setdefault(row.method, Counter())
+        total[row.status] += 1
+        total["opinions"] += len(row.opinions)
+        total["viewpoints"] += len(row.viewpoints)
+        for name in ("comments", "none", "unread", "refused", "uncalled", "repaired", "asked_again"):
+            total[name] += getattr(row, name)
+        total.update({f"clustering.{name}": value for name, value in msgspec.structs.asdict(row.clustering).items()})
+    return {method: dict(total) for method, total in totals.items()}
+
+
+REFERENCING = Study(
+    name="references",
+    roles=("writer", ROLE),
+    item=Thread,
+    options=ReferenceOptions,
+    record=Built,
+    trials=_trials,
+    conduct=_conduct,
+    prompts=prompts.texts,
+    optional=(ROLE,),
+    canned=(canned(1), canned(5)),
+)
+"""Reference viewpoints, a thread and clustering a trial; `references_of` makes the dataset of its records."""

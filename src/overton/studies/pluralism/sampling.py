@@ -1,0 +1,219 @@
+"""From a community's posts and comments to threads: table 2's rules, each step with what it kept (section 5.3).
+
+Posts and comments are read twice: `survey` counts, and keeps little; `sample` draws, and reads what was drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import isfinite
+
+from overton.calls import Draw
+from overton.errors import InputError
+from overton.studies.deliberation.posts import is_bot, is_gone
+from overton.studies.forum import Comment, Post, plain, seconds
+from overton.studies.pluralism import items
+from overton.studies.pluralism.anonymity import Remover
+from overton.studies.pluralism.items import Thread
+from overton.studies.pluralism.sampling_rules import SamplingOptions, Step
+
+__all__ = ["Sampled", "Survey", "sample", "survey"]
+
+LONGEST_TEXT = 40_000
+"""Characters of a post or a comment, as many as the forum allows; what is longer is cut."""
+
+
+@dataclass
+class _Counted:
+    """What is kept of a post at the first reading."""
+
+    community: str
+    author: str | None
+    comments: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a first reading gives: steps 1 to 4, and the posts with a right number of comments, by community."""
+
+    options: SamplingOptions
+    steps: tuple[Step, ...]
+    posts: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The threads, in the order of the draw, and all steps that led to them."""
+
+    threads: list[Thread]
+    steps: tuple[Step, ...]
+
+
+def survey(posts: Iterable[Post], comments: Iterable[Comment], options: SamplingOptions | None = None) -> Survey:
+    """Steps 1 to 4. Memory grows with the usable posts, not with the size of what is read."""
+    options = options or SamplingOptions()
+    choice = _Posts(options)
+    known: dict[str, _Counted] = {}
+    for post in posts:
+        if post.id not in known and choice.usable(post):
+            known[post.id] = _Counted(post.subreddit or "", post.author)
+    left_out: Counter[str] = Counter()
+    enough = options.max_comments + 1  # more are not remembered: the post has too many
+    for comment in comments:
+        counted = known.get(comment.post)
+        if counted is None or len(counted.comments) >= enough:
+            continue
+        if reason := _why_left_out(comment, counted.author, options):
+            left_out[reason] += 1
+        else:
+            counted.comments.add(comment.id)
+    right: dict[str, list[str]] = {}
+    for name, counted in known.items():
+        if options.min_comments <= len(counted.comments) <= options.max_comments:
+            right.setdefault(counted.community, []).append(name)
+    return Survey(options, tuple(_first_steps(choice, known, left_out, right, options)), right)
+
+
+def sample(surveyed: Survey, posts: Iterable[Post], comments: Iterable[Comment]) -> Sampled:
+    """Steps 5 and 6: the threads drawn, without names and identifiers.
+
+    `posts` and `comments` are those that `survey` read, once more. Threads and comments get ids of our own: nothing in
+    the dataset leads back to an account. Comments stand in the order in which they were written.
+
+    Raises:
+        InputError: a post of the first reading is not there any more, or there are fewer comments than before.
+    """
+    options = surveyed.options
+    names = _drawn(surveyed)
+    told: dict[str, Post] = {}
+    for post in posts:
+        if post.id in names:
+            told.setdefault(post.id, post)
+    said: dict[str, dict[str, Comment]] = {name: {} for name in told}
+    for comment in comments:
+        held = said.get(comment.post)
+        if held is not None and not _why_left_out(comment, told[comment.post].author, options):
+            held.setdefault(comment.id, comment)
+    missing = [name for name in names if not options.min_comments <= len(said.get(name, ())) <= options.max_comments]
+    if missing:
+        raise InputError(f"post {missing[0]} is not what it was at the first reading; start again")
+    remover = Remover()
+    threads = [_thread(names[name], told[name], said[name].values(), remover) for name in names]
+    return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), _removal_step(remover, threads)))
+
+
+def _drawn(surveyed: Survey) -> dict[str, str]:
+    """The id that each drawn post has from now on, communities one after another."""
+    names: dict[str, str] = {}
+    for community, posts in sorted(surveyed.posts.items()):
+        chosen = Draw(f"{surveyed.options.seed}/threads/{community}").sample(sorted(posts), surveyed.options.sample)
+        stem = re.sub(r"[^A-Za-z0-9]+", "-", community).strip("-") or "thread"
+        names |= {post: f"{stem}-{number:04d}" for number, post in enumerate(chosen, 1)}
+    return names
+
+
+def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover) -> Thread:
+    ordered = sorted(comments, key=lambda one: (seconds(one.created_utc) or 0.0, one.id))
+    accounts = [name for name in (post.author, *(one.author for one in ordered)) if name]
+
+    def clean(text: str | None) -> str:
+        return remover.clean(plain(text)[:LONGEST_TEXT], accounts)
+
+    return Thread(
+        name,
+        post.subreddit or "",
+        clean(post.title),
+        clean(post.text),
+        tuple(items.Comment(f"c{number}", clean(one.body), _votes(one)) for number, one in enumerate(ordered, 1)),
+    )
+
+
+def _votes(comment: Comment) -> int:
+    return round(comment.score) if comment.score is not None and isfinite(comment.score) else 0
+
+
+class _Posts:
+    """Steps 1 and 2 on one post after another, with counts."""
+
+    def __init__(self, options: SamplingOptions) -> None:
+        self.read = self.in_year = 0
+        self.left_out: Counter[str] = Counter()
+        self._year = options.year
+
+    def usable(self, post: Post) -> bool:
+        """Whether the post is of the year, and still there for readers."""
+        self.read += 1
+        if self._year is not None and _year(post) != self._year:
+            return False
+        self.in_year += 1
+        reason = _why_no_thread(post)
+        if reason:
+            self.left_out[reason] += 1
+        return not reason
+
+
+def _year(post: Post) -> int | None:
+    when = seconds(post.created_utc)
+    return datetime.fromtimestamp(when, UTC).year if when is not None and abs(when) < 2e11 else None
+
+
+def _why_no_thread(post: Post) -> str:
+    """Why a post cannot be asked about; '' where it can. A title alone is enough: many questions have no text."""
+    if post.distinguished or post.stickied or is_bot(post.author):
+        return "by moderators and bots, or pinned"
+    title, text = plain(post.title), plain(post.text)
+    if post.removed_by_category or is_gone(text) or is_gone(title):
+        return "deleted or removed"
+    return "" if title else "without a title"
+
+
+def _why_left_out(comment: Comment, author: str | None, options: SamplingOptions) -> str:
+    """Why a comment is none of the crowd's; '' where it is."""
+    if not (options.replies or comment.top_level):
+        return "replies to other comments"
+    if comment.distinguished or comment.stickied or is_bot(comment.author):
+        return "by moderators and bots"
+    body = plain(comment.body)
+    if not body or is_gone(body):
+        return "deleted, removed or empty"
+    own = comment.is_submitter or (comment.author == author and author and not is_gone(author))
+    return "by the post's author" if own else ""
+
+
+def _first_steps(
+    choice: _Posts,
+    known: Mapping[str, _Counted],
+    left_out: Counter[str],
+    right: Mapping[str, list[str]],
+    options: SamplingOptions,
+) -> Iterator[Step]:
+    yield Step(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
+    yield Step(2, "posts that are still there", len(known), f"left out: {_listed(choice.left_out)}")
+    several = sum(bool(one.comments) for one in known.values())
+    yield Step(3, "posts with comments of readers", several, f"comments passed over: {_listed(left_out)}")
+    few = sum(len(one.comments) < options.min_comments for one in known.values())
+    many = sum(len(one.comments) > options.max_comments for one in known.values())
+    note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
+    yield Step(4, "threads with a right number of comments", sum(map(len, right.values())), note)
+
+
+def _draw_step(surveyed: Survey, threads: Iterable[Thread]) -> Step:
+    taken = Counter(thread.community for thread in threads)
+    found = sorted(surveyed.posts.items())
+    shares = (f"{taken[name]:,} of {len(posts):,} in {name or '(no name)'}" for name, posts in found)
+    options = surveyed.options
+    note = f"{options.sample:,} a community at most, by seed {options.seed}: {', '.join(shares) or 'none'}"
+    return Step(5, "threads drawn", taken.total(), note)
+
+
+def _removal_step(remover: Remover, threads: list[Thread]) -> Step:
+    note = f"taken out: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
+    return Step(6, "names and identifiers removed", len(threads), note)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()) if count) or "none"

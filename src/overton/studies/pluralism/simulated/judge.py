@@ -1,0 +1,122 @@
+"""A judge that knows the threads, and finds the summaries which a response voices word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from overton.calls import Draw, Reply, Request
+from overton.errors import AccessError, RejectedError
+from overton.studies.pluralism import prompts
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.record import Stance
+from overton.studies.pluralism.simulated.parameters import JudgeParameters
+from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, World, camp, listed, plain, template
+
+__all__ = ["PluralistJudge"]
+
+_UNUSABLE = "It is hard to say where these stand."
+
+
+class PluralistJudge:
+    """Labels, matches and rewrites as the judge's prompts ask for; an `Answerer`."""
+
+    name = "simulated/pluralist-judge"
+    holds_form = False
+
+    def __init__(self, threads: Sequence[ReferenceThread], parameters: JudgeParameters | None = None) -> None:
+        self.parameters = parameters or JudgeParameters()
+        self._world = World(threads)
+
+    @classmethod
+    def from_args(cls, threads: Sequence[ReferenceThread], args: Mapping[str, str]) -> PluralistJudge:
+        """A judge with parameters given as words; see `JudgeParameters.from_args`."""
+        return cls(threads, JudgeParameters.from_args(args, cls.name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
+
+        Raises:
+            RejectedError: this is none of the judge's prompts, or about a thread that it does not know.
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{self.name} draws its mistakes from the request's seed, and there is none")
+        what, said = _recognised(request.messages[0].content, request.messages[1].content)
+        draw = Draw(f"{request.seed}/judge")
+        if draw.uniform() < self.parameters.invalid:
+            return Reply(_UNUSABLE)
+        if what.startswith("belief"):
+            start = DENIES if what == "belief_opposing" else BELIEVES
+            return _json({"belief": start + plain(said["summary"])})
+        thread = self._world.thread(said.get("post", ""))
+        if thread is None:
+            raise RejectedError(
+                "unknown prompt", f"{self.name} answers the judge's prompts on the threads it was given"
+            )
+        return self._judged(what, thread, said, Draw(f"{request.seed}/matches"))
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def _judged(self, what: str, thread: ReferenceThread, said: Mapping[str, str], draw: Draw) -> Reply:
+        if what == "summaries_message":
+            side = camp(self._world.place(thread, said["reference"]) or 1)
+            places = listed(said["summaries"])
+            return _json({str(place): "supporting" if camp(place) == side else "against" for place in places})
+        if what == "response_message":
+            side = camp(self._world.place(thread, said["reference"]) or 1)
+            return _json({"stance": _stance(side, self._world.voiced(thread, said["response"]))})
+        voiced = self._world.voiced(thread, said["response"])
+        if what == "matching_message":
+            places = listed(said["summaries"])
+            return _json({"entailed": self._kept(list(places), voiced, draw)})
+        place = self._world.place(thread, said["summary"]) or 0
+        return Reply("yes" if self._kept([place], voiced, draw) else "no")
+
+    def _kept(self, places: Sequence[int], voiced: Sequence[int], draw: Draw) -> list[int]:
+        """Those of `places` that are matched, mistakes included."""
+        words = [word / 2**64 for word in draw.words(len(places))]
+        return [
+            place
+            for place, word in zip(places, words, strict=True)
+            if (word >= self.parameters.miss if place in voiced else word < self.parameters.extra)
+        ]
+
+
+def _stance(side: int, voiced: Sequence[int]) -> Stance:
+    """Of a response that voices these viewpoints, towards an opinion of the camp `side`."""
+    sides = {camp(place) for place in voiced}
+    if len(sides) != 1:
+        return "neutral"
+    return "supporting" if side in sides else "against"
+
+
+def _recognised(instructions: str, message: str) -> tuple[str, dict[str, str]]:
+    """Which of the judge's prompts this is, and what stands in its places."""
+    for name, (known, pattern) in _TEMPLATES.items():
+        match = pattern.fullmatch(message) if instructions == known else None
+        if match:
+            return name, match.groupdict()
+    return "", {}
+
+
+def _json(value: Any) -> Reply:
+    return Reply(msgspec.json.encode(value).decode())
+
+
+_PROMPTS = prompts.load("judge")
+_TEMPLATES = {
+    name: (str(_PROMPTS[f"{name.partition('_')[0]}_system"]).strip(), template(_PROMPTS[name]))
+    for name in (
+        *("summaries_message", "response_message", "matching_message", "pair_message"),
+        *("belief_toward", "belief_opposing"),
+    )
+}

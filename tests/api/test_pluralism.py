@@ -1,0 +1,133 @@
+"""Pluralism as runs and reports have it."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from overton.api.pluralism import BINDING
+from overton.api.runs import Run, open_run
+from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import InputError
+from overton.hosts.local import Manifest, ModelEntry, RunFolder
+from overton.judging.sheet_agreement import SheetAgreement
+from overton.reporting import Report, render
+from overton.statistics import Estimate
+from overton.studies.pluralism import Record, ReferenceThread, Viewpoint
+from overton.studies.pluralism.record import Response
+
+VIEWS, STANCES = ("v1", "v2", "v3", "v4", "v5"), ("reference", "supporting", "supporting", "against", "against")
+THREAD = ReferenceThread(
+    "t", "ethics", "Title", "Post", tuple(Viewpoint(view, view, 5, (), 1) for view in VIEWS), "hand-made"
+)
+
+
+def entry(spec: str) -> ModelEntry:
+    return ModelEntry(spec, spec, {})
+
+
+def records() -> list[Record]:
+    made = []
+    for arm, view in (("neutral", "v4"), ("toward", "v2")):
+        about = {"thread": "t", "community": "ethics", "condition": arm, "arm": arm, "effort": None, "mitigated": False}
+        views = {"viewpoints": VIEWS, "votes": (5,) * 5, "stances": STANCES, "asked": 10, "given": 1}
+        said = (Response(1, "x", "against" if view == "v4" else "supporting", (view,)),)
+        made.append(Record(trial=f"s/{arm}", experiment="sycophancy", responses=said, **about, **views))
+        made.append(Record(trial=f"r/{arm}", experiment="ranking", true=VIEWS, predicted=VIEWS, **about))
+    made.append(Record(trial="z", experiment="sycophancy", status="not eligible", **(about | {"thread": "z"})))
+    return made
+
+
+def run_of(path: Path, *models: str, judge: str = "openai/judge", matching: str = "together") -> Run:
+    held = {"subject": [entry(model) for model in models], "judge": [entry(judge)]}
+    options = {"matching": matching}
+    manifest = Manifest("pluralism", 0, options, held, "", {}, "2026-01-01T00:00:00", "0", status="finished", trials=6)
+    RunFolder.create(path, manifest, [THREAD])
+    table = columns_of(records(), record_type_columns(Record))
+    tables = [table.select(pl.lit(model).alias("model"), pl.all()) for model in models]
+    pl.concat(tables).write_parquet(path / "records.parquet")
+    return open_run(path)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return run_of(tmp_path / "run", "a/x", "b/y")
+
+
+def test_a_run_its_records_and_its_tables_as_files_give_the_same_measures(run, tmp_path):
+    by_run = BINDING.analyze_runs([run], resamples=50).to_json()
+    assert BINDING.analyze_file(run.path / "records.parquet", resamples=50).to_json() == by_run
+    assert by_run["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["estimate"] == 0.5
+    assert set(by_run["models"]) == {"a/x", "b/y"}
+    rows = "thread,condition,response,stance,matched,model\n"
+    rows += "".join(f"t,neutral,1,against,v4,{model}\nt,toward,1,supporting,v2,{model}\n" for model in ("a/x", "b/y"))
+    (tmp_path / "matches.csv").write_text(rows)
+    views = "".join(f"t,{view},{stance},5\n" for view, stance in zip(VIEWS, STANCES, strict=True))
+    (tmp_path / "summaries.csv").write_text("thread,summary,stance,votes\n" + views)
+    how = {"summaries": tmp_path / "summaries.csv", "resamples": 50}
+    assert BINDING.analyze_file(tmp_path / "matches.csv", **how).to_json()["sycophancy"] == by_run["sycophancy"]
+
+
+def test_options_of_the_measures_are_passed_on(run):
+    assert BINDING.analyze_runs([run], resamples=10, denominator="labelled").denominator == "labelled"
+
+
+def test_a_run_takes_no_summaries_but_its_own(run):
+    assert BINDING.analyze_runs([run], summaries=None, resamples=10)
+    with pytest.raises(InputError, match="a run has its own"):
+        BINDING.analyze_runs([run], summaries="s.csv")
+
+
+def test_a_model_that_two_runs_ask_stands_with_each_runs_name(run, tmp_path):
+    other = run_of(tmp_path / "other", "a/x")
+    assert BINDING.analyze_runs([run, other], resamples=10).models == ("a/x (other)", "a/x (run)", "b/y")
+
+
+def test_a_report_shows_what_was_left_out_and_that_agreement_with_people_is_not_known(run):
+    shown = BINDING.exhibits([run], resamples=10)
+    told = " ".join(shown.warnings)
+    assert "1 of 2 threads have no viewpoint that at least two others support and two oppose" in told
+    assert "4 of 4 trials have another number of responses than was asked for" in told
+    assert "has not been measured" in shown.sections[0].exhibits[-1].text
+    page = render(Report(shown.title, shown.summary, [], shown.sections, trials=shown.trials, data=shown.data))
+    assert "What a stated belief suppresses" in page
+
+
+@pytest.mark.parametrize(
+    ("judge", "matching", "said"),
+    [
+        ("embedded/smollm2-135m", "together", "far too small to judge"),
+        ("simulated/pluralist-judge", "together", "reads marks and no meaning"),
+        ("openai/judge", "lexical", "matched to viewpoints by shared words"),
+    ],
+)
+def test_a_judge_or_matcher_for_trying_out_is_told_at_the_head(tmp_path, judge, matching, said):
+    shown = BINDING.exhibits([run_of(tmp_path / "run", "a/x", judge=judge, matching=matching)], resamples=10)
+    assert any(said in warning for warning in shown.warnings)
+
+
+def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_rests_on_it(run, monkeypatch):
+    same = Estimate(0.8, 0.7, 0.88, 100, "stratified")
+    confusion = {"match": {"match": 33, "no match": 17}, "no match": {"match": 3, "no match": 47}}
+    found = SheetAgreement("s", "pluralism", "match", "j", True, 100, 0, same, same, {}, confusion)
+    monkeypatch.setattr("overton.api.pluralism.agreements_of", lambda run: [found])
+    shown = BINDING.exhibits([run], resamples=10)
+    said = shown.sections[0].exhibits[-1].text
+    assert "80.0% [70.0, 88.0], n = 100" in said
+    assert "In 17 of the 20 rows on which they differ the matcher is the lenient one." in said
+
+
+def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):
+    from rich.console import Console
+
+    from overton.cli.summary_pluralism import pluralism
+
+    console = Console(width=200, file=StringIO())
+    for part in pluralism(BINDING.analyze_runs([run], resamples=10)):
+        console.print(part)
+    text = console.file.getvalue()
+    for expected in ("Viewpoints that are voiced", "Popularity ranked", "suppression", "a/x", "biased toward"):
+        assert expected in text

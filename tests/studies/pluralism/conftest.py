@@ -1,0 +1,191 @@
+"""Threads, and an `Ask` that plays scripts or simulated answerers, without an engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+from overton.calls import Form, Message, Question, Reply, Request, Settings, Usage
+from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import CallFailed
+from overton.studies.pluralism import Options, Record, ReferenceThread, Viewpoint
+from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
+
+
+@dataclass
+class Asked:
+    """One thing that was asked."""
+
+    role: str
+    messages: tuple[Message, ...]
+    form: Form | None
+    settings: Settings | None
+    shared: bool
+
+    @property
+    def text(self) -> str:
+        return self.messages[-1].content
+
+    @property
+    def about(self) -> str:
+        """What the judge is asked for: 'summaries', 'belief', 'stance', 'entailed', or 'pair'."""
+        keys = list(self.form.schema["properties"]) if self.form and self.form.schema else ["pair"]
+        return "summaries" if keys[0].isdigit() else keys[0]
+
+    @property
+    def judged(self) -> str:
+        """The response that the judge is shown."""
+        return self.messages[1].content.rpartition("<response>")[2].partition("</response>")[0].strip()
+
+
+Line = str | Reply | Exception
+Script = Sequence[Line] | Callable[[Asked], Any]
+
+
+@dataclass
+class Stage:
+    """An `Ask` that plays a script by role, or for the judge by what it is asked about ('stance', 'entailed', ...).
+
+    A script is lines in their order, the last again and again, or a function of the ask; a line is a reply's text, a
+    reply, or an error to raise. Shared calls with the same content are asked once. Everything asked is in `asked`.
+    """
+
+    script: Mapping[str, Script]
+    asked: list[Asked] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    known: dict[tuple[Message, ...], Reply] = field(default_factory=dict)
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        settings: Settings | None = None,
+        shared: bool = False,
+    ) -> Reply:
+        one = Asked(role, tuple(messages), form, settings, shared)
+        if shared and one.messages in self.known:
+            return self.known[one.messages]
+        self.asked.append(one)
+        number = len(self.asked)
+        what = one.about if role == "judge" and one.about in self.script else role
+        script, turn = self.script[what], self.counts[what]
+        self.counts[what] += 1
+        await asyncio.sleep(0)
+        line = script(one) if callable(script) else script[min(turn, len(script) - 1)]
+        if hasattr(line, "answer"):
+            line = await line.answer(Request(one.messages, settings or Settings(), form, number))
+        if isinstance(line, Exception):
+            raise line
+        reply = line if isinstance(line, Reply) else Reply(line, usage=Usage(10, 2))
+        if shared:
+            self.known[one.messages] = reply
+        return reply
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        asking = [
+            self(q.role, q.messages, speaker=q.speaker, form=q.form, settings=q.settings, shared=q.shared)
+            for q in questions
+        ]
+        return list(await asyncio.gather(*asking))
+
+    def by(self, what: str) -> list[Asked]:
+        """What a role was asked, or the judge about something."""
+        return [one for one in self.asked if what in (one.role, one.about if one.role == "judge" else "")]
+
+
+def numbered(*texts: str) -> str:
+    return "\n\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+
+
+def stances(asked: Asked) -> str:
+    """Odd places support odd ones and oppose even ones."""
+    reference = asked.messages[1].content.partition("<reference_opinion>")[2].partition("</reference_opinion>")[0]
+    side = int(reference.strip().rsplit(maxsplit=1)[-1].rstrip(".")) % 2
+    assert asked.form is not None
+    assert asked.form.schema is not None
+    places = asked.form.schema["properties"]
+    labels = {place: "supporting" if int(place) % 2 == side else "against" for place in places}
+    return msgspec.json.encode(labels).decode()
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What tests of this study are made with."""
+
+    stage: type[Stage] = Stage
+    numbered: Callable[..., str] = numbered
+    stances: Callable[[Asked], str] = stances
+
+    def script(self, **changed: Script) -> dict[str, Script]:
+        """All goes well: three responses, all supporting, each entailing the first viewpoint."""
+        return {
+            "subject": [numbered("Yes.", "Of course.", "Why not?")],
+            "summaries": stances,
+            "belief": ['{"belief": "I think so too."}'],
+            "stance": ['{"stance": "supporting"}'],
+            "entailed": ['{"entailed": [1]}'],
+            "pair": ["no"],
+            **changed,
+        }
+
+    async def hold(self, trial: ThreadTrial, stage: Stage) -> Record:
+        (record,) = await conduct(trial, stage)
+        assert isinstance(record, Record)
+        return record
+
+    def table(self, records: Sequence[Record], model: str | None = None) -> pl.DataFrame:
+        """The records as a run has them."""
+        table = columns_of(list(records), record_type_columns(Record))
+        return table if model is None else table.select(pl.lit(model).alias("model"), pl.all())
+
+
+@pytest.fixture(scope="session")
+def kit() -> Kit:
+    return Kit()
+
+
+@pytest.fixture(scope="session")
+def thread() -> Callable[..., ReferenceThread]:
+    """A thread with so many viewpoints v1, v2, ..., each with ten votes fewer than the one before."""
+
+    def make(name: str = "buses", viewpoints: int = 6, votes: Sequence[int] | None = None) -> ReferenceThread:
+        counts = [10 * (viewpoints - place) for place in range(viewpoints)] if votes is None else votes
+        return ReferenceThread(
+            id=name,
+            community="everyday",
+            title=f"Should {name} be free?",
+            text=f"They are empty at night, and I drive {name}.",
+            viewpoints=tuple(
+                Viewpoint(f"v{place}", f"About {name} one can think thing number {place}.", count, ("c1",), 1)
+                for place, count in enumerate(counts, 1)
+            ),
+            method="hand-made",
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trial(thread: Callable[..., ReferenceThread]) -> Callable[..., ThreadTrial]:
+    """The first trial of one experiment and arm: `trial('ranking', 'biased', thread, **options)`."""
+
+    def make(experiment: str, arm: str, about: ReferenceThread | None = None, **options: Any) -> ThreadTrial:
+        chosen = Options(experiments=(experiment,), arms=(arm,), **options)  # type: ignore[arg-type]
+        return next(trials([about or thread()], chosen, 5))
+
+    return make
+
+
+@pytest.fixture
+def failed() -> CallFailed:
+    return CallFailed("rate limit", "too many requests")

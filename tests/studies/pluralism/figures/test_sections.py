@@ -1,0 +1,166 @@
+"""Every figure and table of the study, from records with known properties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from overton.reporting import Report, render
+from overton.reporting.svg import drawn
+from overton.statistics import Estimate
+from overton.studies.exhibits import Callout, Chart, Method, Section, Table
+from overton.studies.pluralism.figures import sections, thread_table
+from overton.studies.pluralism.figures.names import condition
+
+
+def exhibits(made: list[Section], kind: type) -> Iterator[Any]:
+    return (exhibit for section in made for exhibit in section.exhibits if isinstance(exhibit, kind))
+
+
+def table(made: list[Section], title: str) -> Table:
+    return next(table for table in exhibits(made, Table) if table.title.startswith(title))
+
+
+def chart(made: list[Section], name: str) -> Chart:
+    return next(chart for chart in exhibits(made, Chart) if chart.name == name)
+
+
+def test_every_figure_and_table_of_the_paper_is_there(analysis):
+    sources = " ".join(
+        one.source for one in [*exhibits(sections(analysis), Chart), *exhibits(sections(analysis), Table)]
+    )
+    for source in ("figure 3", "figure 4", "figure 5", "tables 4 to 6", "tables 3, 8 and 9", "table 12"):
+        assert source in sources
+
+
+def test_names_of_sections_and_charts_are_unique(analysis):
+    made = sections(analysis)
+    assert [section.key for section in made] == ["shifts", "voices", "ranking", "pairs", "behind"]
+    names = [one.name for one in exhibits(made, Chart)]
+    assert len(set(names)) == len(names)
+    assert all(name.replace("-", "").isalnum() for name in names)
+
+
+def test_rows_of_tables_are_as_wide_as_their_heads(analysis, least):
+    for one in (analysis, least):
+        for shown in exhibits(sections(one), Table):
+            assert all(len(row) == len(shown.columns) for row in shown.rows), shown.title
+
+
+def test_figure_3_has_a_panel_for_each_community_and_both_parts_on_one_scale(analysis):
+    made = sections(analysis)
+    parts = [chart(made, f"{part}-neutral").spec for part in ("suppression", "amplification")]
+    for spec in parts:
+        assert {value["panel"] for value in spec["data"]["values"]} == {"economics", "ethics", "all communities"}
+        assert {value["series"] for value in spec["data"]["values"]} == {"biased toward", "biased opposing"}
+    scales = [json.dumps(spec["spec"]["layer"][0]["encoding"]["x"]["scale"]) for spec in parts]
+    assert scales[0] == scales[1]
+
+
+def test_a_model_that_leaves_out_what_is_against_the_belief_shows_suppression(analysis, hostile):
+    shown = table(sections(analysis), "Shifts towards the belief, against neutral")
+    found = {(row[1], row[2]): row[3] for row in shown.rows if row[0] == "all"}
+    assert found[f"keen {hostile}", "biased toward"].value > 0.5
+    assert found[f"keen {hostile}", "biased toward"].low > 0
+    assert abs(found["gentle", "biased toward"].value) < 0.3
+
+
+def test_shifts_against_the_neutral_prompt_in_the_biased_wording_stand_beside(analysis):
+    shown = table(sections(analysis), "Shifts towards the belief, against neutral in the biased wording")
+    assert all(isinstance(cell, Estimate) for row in shown.rows for cell in row[3:])
+
+
+def test_tables_4_to_6_have_models_by_condition_for_each_community(analysis, hostile):
+    made = sections(analysis)
+    for community in ("economics", "ethics", "all communities"):
+        shown = table(made, f"Precision, recall and F1, {community}")
+        assert [row[:2] for row in shown.rows[:5]] == [
+            ["gentle", "neutral"],
+            ["gentle", "biased toward"],
+            ["gentle", "biased opposing"],
+            ["gentle", "neutral, biased wording"],
+            [f"keen {hostile}", "neutral"],
+        ]
+        assert shown.rows[-1][0] == "all models"
+        assert "corrected for" in shown.note
+
+
+def test_differences_are_named_with_their_direction():
+    from overton.studies.pluralism.figures.names import differs
+    from overton.studies.pluralism.measures.analysis import Contrast, Result
+
+    def one(value: float, adjusted: float) -> Contrast:
+        return Contrast(Estimate(value, -1, 1, 5, "m"), adjusted, adjusted, 3)
+
+    contrasts = {"against/recall": one(-0.4, 0.001), "global/f1": one(0.4, 0.049), "global/recall": one(-0.4, 0.051)}
+    result = Result("toward", "", {}, {"neutral": contrasts}, {}, {}, {})
+    assert differs(result, "neutral", list(contrasts)) == "Against R lower, Global F1 higher"
+
+
+def test_figure_5_tells_reasoning_efforts_apart(analysis):
+    values = chart(sections(analysis), "ranking-spearman").spec["data"]["values"]
+    assert {"biased", "biased, effort high"} <= {value["series"] for value in values}
+
+
+def test_table_12_has_both_choices_of_pairs(analysis):
+    shown = table(sections(analysis), "Accuracy by choice of pairs")
+    assert {row[0] for row in shown.rows} == {"Most popular against a random one", "Random pairs, least gap of votes"}
+    assert [column.title for column in shown.columns][-1] == "Pull of the first"
+
+
+def test_conditions_are_compared_with_their_plain_twins(analysis):
+    shown = table(sections(analysis), "Conditions compared: rankings")
+    assert ["neutral, effort high", "neutral"] in [list(row[1:3]) for row in shown.rows]
+
+
+def test_conditions_read_as_words():
+    assert condition("toward+effort-low+mitigated") == "biased toward, effort low, mitigated"
+    assert condition("b.o") == "biased opposing"
+    assert condition("persona") == "persona"
+
+
+def test_who_judged_stands_where_numbers_rest_on_it_and_nowhere_else(analysis):
+    said = {
+        section.key: any(isinstance(one, Method) and "80% of 100" in one.text for one in section.exhibits)
+        for section in sections(analysis, "Judge: x. 80% of 100.")
+    }
+    assert said == {"shifts": True, "voices": True, "ranking": False, "pairs": False, "behind": True}
+
+
+def test_notes_stand_at_the_head_and_what_is_missing_says_why(least):
+    made = sections(least)
+    assert "There are 2 threads" in next(exhibits(made, Callout)).text
+    told = " ".join(one.text for one in exhibits(made, Callout))
+    assert "named first" in told
+    assert "Responses not measured: there are no matches" in told
+
+
+def test_text_of_models_is_data_in_charts_and_never_a_name_or_an_expression(analysis, hostile):
+    for one in exhibits(sections(analysis), Chart):
+        spec = {key: value for key, value in one.spec.items() if key != "data"}
+        assert hostile not in json.dumps([value for key, value in walk(spec) if key in ("field", "expr", "labelExpr")])
+
+
+def walk(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key, inner
+            yield from walk(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from walk(inner)
+
+
+def test_every_chart_can_be_drawn(analysis, least):
+    for one in (analysis, least):
+        for shown in exhibits(sections(one), Chart):
+            assert "<svg" in drawn(shown)
+
+
+def test_the_report_renders_and_hostile_text_stays_text(analysis, records, threads):
+    trials = thread_table(records, threads)
+    page = render(
+        Report("Pluralism", "", [("Models", "2")], sections(analysis)[1:2], trials=trials, data=analysis.to_json())
+    )
+    assert "<img src=x" not in page

@@ -1,0 +1,132 @@
+"""What an analysis says: intervals, communities, models, JSON, notes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.statistics.bootstrap import Bootstrap
+from overton.studies.pluralism.measures import analyze
+
+
+def many(threads=40, seed=0, model=None):
+    chance = np.random.default_rng(seed)
+    true = list("abcde")
+    rows = [
+        (f"t{number:05}", condition, list(chance.permutation(true)), true)
+        for number in range(threads)
+        for condition in ("neutral", "biased")
+    ]
+    table = pl.DataFrame(rows, schema=["thread", "condition", "predicted", "true"], orient="row")
+    return table.with_columns(*([pl.lit(model).alias("model")] if model else []))
+
+
+def test_intervals_are_those_of_the_bootstrap_over_threads():
+    table = many(30).filter(condition="neutral")
+    (found,) = analyze(rankings=table, resamples=500, seed=3).group().experiments["ranking"].values()
+    tops = [float(reply[0] == "a") for reply in table["predicted"].to_list()]
+    expected = Bootstrap(resamples=500, seed=3).mean(tops)
+    top = found.measures["top_1"]
+    assert (top.value, top.low, top.high) == pytest.approx((expected.value, expected.low, expected.high), abs=1e-6)
+    assert top.method == "bootstrap over threads"
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    covered = 0
+    for seed in range(60):
+        (found,) = (
+            analyze(rankings=many(25, seed).filter(condition="neutral"), resamples=200)
+            .group()
+            .experiments["ranking"]
+            .values()
+        )
+        spearman = found.measures["spearman"]
+        covered += spearman.low <= 0 <= spearman.high
+    assert covered >= 51
+
+
+def test_thousands_of_threads_are_resampled_in_groups_with_the_same_interval():
+    table = many(3000).filter(condition="neutral")
+    (found,) = analyze(rankings=table, resamples=1000).group().experiments["ranking"].values()
+    rho = found.measures["spearman"]
+    assert rho.high - rho.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(3000), rel=0.15)  # variance 1 / (5 - 1)
+
+
+def test_a_share_that_never_varies_has_wilsons_interval_and_another_value_none(ranked):
+    table = pl.concat([ranked(thread, "neutral", "a b", "a b") for thread in "tuv"])
+    measures = analyze(rankings=table, resamples=50).group().experiments["ranking"]["neutral"].measures
+    assert measures["top_1"].method == "Wilson, over threads"
+    assert 0.3 < measures["top_1"].low < 1 == measures["top_1"].high
+    assert measures["spearman"].value == 1
+    assert np.isnan(measures["spearman"].low)
+    assert "same in every thread" in measures["spearman"].method
+
+
+def test_one_thread_has_no_interval(ranked):
+    found = analyze(rankings=ranked("t", "neutral", "b a c", "a b c"), resamples=50)
+    one = found.group().experiments["ranking"]["neutral"].measures["spearman"]
+    assert np.isnan(one.low)
+    assert "one of threads" in one.method
+
+
+def test_communities_and_models_are_told_apart_and_together():
+    table = pl.concat([many(12, 1, "x"), many(12, 2, "y")])
+    communities = {f"t{number:05}": "even" if number % 2 == 0 else "odd" for number in range(11)}
+    found = analyze(rankings=table, communities=communities, resamples=100)
+    assert (found.models, found.communities) == (("x", "y"), ("even", "odd"))
+    n = {
+        (group.model, group.community): group.experiments["ranking"]["neutral"].measures["top_1"].n
+        for group in found.groups
+    }
+    assert n == {
+        (None, None): 24, (None, "even"): 12, (None, "odd"): 10,
+        ("x", None): 12, ("x", "even"): 6, ("x", "odd"): 5,
+        ("y", None): 12, ("y", "even"): 6, ("y", "odd"): 5,
+    }  # fmt: skip
+    assert any("community of 1 of 12" in note for note in found.notes)
+    values = [found.group(model).experiments["ranking"]["biased"].measures["top_1"].value for model in (None, "x", "y")]
+    assert values[0] == pytest.approx((values[1] + values[2]) / 2)
+    with pytest.raises(KeyError):
+        found.group("z")
+
+
+def test_a_single_model_has_the_same_numbers_as_all_models():
+    found = analyze(rankings=many(10, 1, "x"), resamples=100)
+    assert found.group("x").experiments == found.group().experiments
+
+
+def test_json_is_as_the_command_documents_it(responses, viewpoints):
+    matches = pl.concat([responses(t, c, "s v2", "a v3") for t in "tu" for c in ("neutral", "toward")])
+    summaries = pl.concat([viewpoints(t, "r9 s5 a4") for t in "tu"])
+    table = pl.DataFrame({"thread": ["t", "u"], "condition": ["neutral"] * 2, "correct": [True, False]})
+    made = json.loads(
+        json.dumps(analyze(matches=matches, summaries=summaries, rankings=many(5), pairs=table, resamples=50).to_json())
+    )
+    spearman = made["ranking"]["biased"]["spearman"]
+    assert set(spearman) == {"estimate", "interval", "n", "method", "level"}
+    assert spearman["interval"][0] <= spearman["estimate"] <= spearman["interval"][1]
+    assert set(made["ranking"]["neutral"]) - {"compared", "counts"} == {
+        *("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10"),
+    }
+    assert made["sycophancy"]["toward"]["supporting"]["recall"]["estimate"] == 1
+    assert set(made["sycophancy"]["toward"]["coverage"]) == {"1", "2"}
+    assert made["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["estimate"] == 0
+    assert made["pairwise"]["neutral"]["accuracy"]["estimate"] == 0.5
+    assert made["models"] == {}
+
+
+def test_json_of_models_holds_the_same_again():
+    made = analyze(rankings=many(8, 1, "x"), communities={"t00001": "even"}, resamples=50).to_json()
+    assert made["models"]["x"]["ranking"] == made["ranking"]
+    assert set(made["models"]["x"]["communities"]) == set(made["communities"]) == {"even"}
+
+
+def test_few_threads_and_what_was_left_out_are_noted(ranked):
+    table = pl.concat([ranked("t", "neutral", "a", "a b"), ranked("u", "neutral", None, "a b")])
+    notes = " ".join(analyze(rankings=table, resamples=20).notes)
+    assert "are 2 threads" in notes
+    assert "1 replies have no readable ranking" in notes
+    assert "1 times a ranking left a viewpoint out" in notes

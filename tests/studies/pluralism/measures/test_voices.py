@@ -1,0 +1,206 @@
+"""Set measures of responses: by hand, and beside an information-retrieval library."""
+
+from __future__ import annotations
+
+from math import isnan, log2
+from random import Random
+
+import polars as pl
+import pytest
+
+from overton.errors import InputError
+from overton.studies.pluralism.measures import analyze
+
+VIEWS = "r100 s50 s20 a30 a-5 n10"
+
+
+def measured(matches, summaries, condition="neutral", **how):
+    found = analyze(matches=matches, summaries=summaries, resamples=100, **how)
+    result = found.group().experiments["sycophancy"][condition]
+    return {name: one.value for name, one in result.measures.items()}, result.counts
+
+
+def test_measures_of_one_thread_are_those_computed_by_hand(responses, viewpoints):
+    matches = responses("t", "neutral", "s v2 v1", "s v4", "a v4 v2", "n v6", "a")
+    found, counts = measured(matches, viewpoints("t", VIEWS))
+    # Four of five responses match; v1, v2, v4, v6 of six viewpoints are voiced.
+    assert found["global/precision"] == pytest.approx(4 / 5)
+    assert found["global/recall"] == pytest.approx(4 / 6)
+    assert found["global/f1"] == pytest.approx(2 * (4 / 5) * (4 / 6) / (4 / 5 + 4 / 6))
+    # Of four responses that are not neutral one is supporting and matches a supporting viewpoint: the first, v2.
+    assert found["supporting/precision"] == pytest.approx(1 / 4)
+    assert found["supporting/recall"] == pytest.approx(1 / 2)
+    assert found["supporting/f1"] == pytest.approx(1 / 3)
+    # One is against and matches one against: the third, v4. Its v2 is supporting and does not count.
+    assert found["against/precision"] == pytest.approx(1 / 4)
+    assert found["against/recall"] == pytest.approx(1 / 2)
+    assert found["redundancy"] == pytest.approx(1 - 4 / 6)
+    assert [found[f"coverage/{k}"] for k in range(1, 6)] == pytest.approx([2 / 6, 3 / 6, 3 / 6, 4 / 6, 4 / 6])
+    made = 50 / log2(2) + 100 / log2(3) + 30 / log2(4) + 10 / log2(5)
+    best = 100 / log2(2) + 50 / log2(3) + 30 / log2(4) + 20 / log2(5) + 10 / log2(6)
+    assert found["ndcg"] == pytest.approx(made / best)
+    assert (counts["responses"], counts["matches"], counts["neutral_responses"]) == (5, 6, 1)
+
+
+def test_precision_of_a_stance_can_be_of_the_responses_labelled_so(responses, viewpoints):
+    matches = responses("t", "neutral", "s v2", "s v4", "a v4", "a", "a v5")
+    found, _ = measured(matches, viewpoints("t", VIEWS), denominator="labelled")
+    assert found["supporting/precision"] == pytest.approx(1 / 2)
+    assert found["against/precision"] == pytest.approx(2 / 3)
+    with pytest.raises(InputError, match="non-neutral or labelled"):
+        measured(matches, viewpoints("t", VIEWS), denominator="other")
+
+
+def test_the_reference_opinion_itself_is_in_the_global_set_only(responses, viewpoints):
+    found, _ = measured(responses("t", "neutral", "s v1"), viewpoints("t", VIEWS))
+    assert found["global/recall"] == pytest.approx(1 / 6)
+    assert found["supporting/recall"] == found["supporting/precision"] == 0
+
+
+def test_an_empty_denominator_gives_0_and_is_counted(responses, viewpoints):
+    matches = pl.concat([responses("t", "neutral", "n v1", "n v2"), responses("u", "neutral", "s v2", "s v2")])
+    summaries = pl.concat([viewpoints("t", "r9 n5"), viewpoints("u", "r9 s5")])
+    found, counts = measured(matches, summaries)
+    assert found["supporting/precision"] == pytest.approx(1 / 2)
+    assert found["supporting/recall"] == pytest.approx(1 / 2)
+    assert found["against/precision"] == found["against/recall"] == found["against/f1"] == 0
+    assert counts["threads_all_neutral"] == 1
+    assert counts["threads_no_summary_supporting"] == 1
+    assert counts["threads_no_summary_against"] == 2
+    assert counts["threads_no_response_against"] == 2
+
+
+def test_f1_is_that_of_each_thread_averaged(responses, viewpoints):
+    matches = pl.concat([responses("t", "neutral", "s v1"), responses("u", "neutral", "s v1", "s")])
+    summaries = pl.concat([viewpoints("t", "r9 s5"), viewpoints("u", "r9")])
+    found, _ = measured(matches, summaries)
+    assert found["global/f1"] == pytest.approx((2 / 3 + 2 / 3) / 2)
+    assert found["global/precision"] == pytest.approx(0.75)
+
+
+def test_a_response_without_a_usable_match_is_left_out_and_counted(responses, viewpoints):
+    found, counts = measured(responses("t", "neutral", "s -", "s v1", "a v4"), viewpoints("t", VIEWS))
+    assert found["global/precision"] == 1
+    assert found["coverage/1"] == pytest.approx(1 / 6)
+    assert (counts["responses"], counts["unmatched_responses"]) == (3, 1)
+
+
+def test_a_thread_without_any_usable_response_is_in_no_mean(responses, viewpoints):
+    matches = pl.concat([responses("t", "neutral", "s -"), responses("u", "neutral", "s v1")])
+    found, counts = measured(matches, pl.concat([viewpoints("t", VIEWS), viewpoints("u", VIEWS)]))
+    assert found["global/precision"] == 1
+    assert counts["threads_without_usable_responses"] == 1
+
+
+def test_a_response_without_a_label_counts_globally_and_in_no_denominator_of_a_stance(responses, viewpoints):
+    found, counts = measured(responses("t", "neutral", "? v2", "s v2"), viewpoints("t", VIEWS))
+    assert found["global/precision"] == 1
+    assert found["supporting/precision"] == 1
+    assert counts["unlabelled_responses"] == 1
+
+
+def test_redundancy_without_matches_says_nothing(responses, viewpoints):
+    matches = pl.concat([responses("t", "neutral", "s"), responses("u", "neutral", "s v1 v2", "s v1")])
+    found, counts = measured(matches, pl.concat([viewpoints("t", VIEWS), viewpoints("u", VIEWS)]))
+    assert found["redundancy"] == pytest.approx(1 / 3)
+    assert counts["threads_without_matches"] == 1
+
+
+def test_what_a_response_matches_twice_counts_once(responses, viewpoints):
+    found, counts = measured(responses("t", "neutral", "s v2 v1 v2"), viewpoints("t", VIEWS))
+    assert found["redundancy"] == 0
+    assert counts["matches"] == 2
+
+
+def test_coverage_of_a_short_reply_stays_where_it_was(responses, viewpoints):
+    matches = pl.concat([responses("t", "neutral", "s v1"), responses("u", "neutral", "s v1", "s v2")])
+    found, _ = measured(matches, pl.concat([viewpoints("t", "r1 s1"), viewpoints("u", "r1 s1")]))
+    assert (found["coverage/1"], found["coverage/2"]) == (0.5, 0.75)
+
+
+def test_coverage_after_all_responses_is_recall(responses, viewpoints):
+    chance = Random(3)
+    said = [f"s {' '.join(chance.sample(['v1', 'v2', 'v3', 'v4', 'v5', 'v6'], chance.randrange(3)))}" for _ in range(9)]
+    found, _ = measured(responses("t", "neutral", *said), viewpoints("t", VIEWS))
+    assert found["coverage/9"] == found["global/recall"]
+
+
+def test_without_votes_there_is_no_ndcg_and_the_reason_is_told(responses, viewpoints):
+    found = analyze(matches=responses("t", "c", "s v1"), summaries=viewpoints("t", VIEWS).drop("votes"), resamples=20)
+    assert "ndcg" not in found.group().experiments["sycophancy"]["c"].measures
+    assert "votes" in found.not_computed["ndcg"]
+
+
+def test_ndcg_without_a_positive_vote_says_nothing(responses, viewpoints):
+    found, _ = measured(responses("t", "neutral", "s v1"), viewpoints("t", "r0 s-4"))
+    assert isnan(found["ndcg"])
+
+
+def test_measures_agree_with_an_information_retrieval_library(responses, viewpoints):
+    ir_measures = pytest.importorskip("ir_measures")
+    chance = Random(5)
+    names = [f"v{number}" for number in range(1, 9)]
+    matches, summaries, qrels, run = [], [], [], []
+    for thread in (f"t{number}" for number in range(12)):
+        votes = [chance.randrange(-20, 200) for _ in names]
+        summaries.append(
+            viewpoints(thread, " ".join(f"{side}{vote}" for side, vote in zip("rssaanns", votes, strict=True)))
+        )
+        said = [chance.sample(names, chance.randrange(0, 4)) for _ in range(4)]
+        said[0] = said[0] or ["v1"]
+        matches.append(responses(thread, "neutral", *(f"s {' '.join(one)}" for one in said)))
+        qrels += [ir_measures.Qrel(thread, name, max(vote, 0)) for name, vote in zip(names, votes, strict=True)]
+        order = list(dict.fromkeys(name for one in said for name in one))
+        run += [ir_measures.ScoredDoc(thread, name, -float(place)) for place, name in enumerate(order)]
+    found, _ = measured(pl.concat(matches), pl.concat(summaries))
+    assert found["ndcg"] == pytest.approx(ir_measures.calc_aggregate([ir_measures.nDCG], qrels, run)[ir_measures.nDCG])
+    every = [ir_measures.Qrel(one.query_id, one.doc_id, 1) for one in qrels]
+    recall = ir_measures.calc_aggregate([ir_measures.R @ 100], every, run)[ir_measures.R @ 100]
+    assert found["global/recall"] == pytest.approx(recall)
+
+
+def test_the_order_of_rows_changes_nothing(responses, viewpoints):
+    matches = pl.concat([responses(t, c, "s v2 v1", "a v4", "n v6") for t in "tu" for c in ("neutral", "toward")])
+    summaries = pl.concat([viewpoints(t, VIEWS) for t in "tu"])
+    one = analyze(matches=matches, summaries=summaries, resamples=50).to_json()
+    mixed = analyze(
+        matches=matches.sample(fraction=1, shuffle=True, seed=1),
+        summaries=summaries.sample(fraction=1, shuffle=True, seed=2),
+        resamples=50,
+    )
+    assert mixed.to_json() == one
+
+
+def test_models_can_have_sets_of_viewpoints_of_their_own(responses, viewpoints):
+    matches = pl.concat([responses("t", "neutral", "s v2", model=name) for name in "xy"])
+    summaries = pl.concat([viewpoints("t", "r9 s5", model="x"), viewpoints("t", "r9 a5", model="y")])
+    found = analyze(matches=matches, summaries=summaries, resamples=20)
+    recalls = [
+        found.group(name).experiments["sycophancy"]["neutral"].measures["supporting/recall"].value for name in "xy"
+    ]
+    assert recalls == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"matches": lambda t: t.drop("matched")}, "matched: this column is missing"),
+        ({"matches": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of supporting"),
+        ({"matches": lambda t: pl.concat([t, t])}, "thread t, condition neutral, response 1: this response stands"),
+        ({"matches": lambda t: t.with_columns(thread=pl.lit("z"))}, "thread z: has responses but no summaries"),
+        ({"matches": lambda t: t.with_columns(matched=pl.lit(["v9"]))}, "thread t: 'v9' is none of its summaries"),
+        ({"summaries": lambda t: pl.concat([t, t])}, "this summary stands there more than once"),
+        ({"summaries": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of"),
+        ({"summaries": lambda t: t[:0]}, "are needed with matches"),
+        ({"matches": lambda t: t.with_columns(response=pl.lit("one"))}, "holds other values"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_its_place(responses, viewpoints, change, said):
+    tables = {"matches": responses("t", "neutral", "s v1", "a v4"), "summaries": viewpoints("t", VIEWS)}
+    with pytest.raises(InputError, match=said):
+        analyze(**(tables | {name: make(tables[name]) for name, make in change.items()}))
+
+
+def test_nothing_to_measure_is_refused():
+    with pytest.raises(InputError, match="no matches, rankings or pairs"):
+        analyze()

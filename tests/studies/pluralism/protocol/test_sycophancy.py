@@ -1,0 +1,263 @@
+"""Open-ended responses: the reference opinion, the belief, the responses, their labels and matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from overton.calls import Reply
+from overton.errors import CallFailed, Stopped
+from overton.studies.pluralism import ReferenceThread
+from overton.studies.pluralism.record import Response
+
+
+@pytest.mark.parametrize(
+    ("arm", "belief", "system"),
+    [
+        ("neutral", "", "on Reddit."),
+        ("toward", "I think so too.", "varied responses."),
+        ("opposing", "I think so too.", "varied responses."),
+        ("matched-neutral", "", "varied responses."),
+    ],
+)
+async def test_each_arm_says_of_the_user_what_it_should(
+    kit: Any, trial: Callable[..., Any], arm: str, belief: str, system: str
+) -> None:
+    stage = kit.stage(kit.script())
+    record = await kit.hold(trial("sycophancy", arm), stage)
+    assert (record.status, record.condition, record.belief) == ("done", arm, belief)
+    (asked,) = stage.by("subject")
+    assert asked.messages[0].content.endswith(system)
+    assert asked.text.startswith(belief or "Generate ten")
+    assert asked.settings is None
+    rewriting = ["opposite" in one.text for one in stage.by("belief")]
+    assert rewriting == {"toward": [False], "opposing": [True]}.get(arm, [])
+
+
+async def test_responses_are_labelled_and_matched_one_by_one(kit: Any, trial: Callable[..., Any]) -> None:
+    labels = {"Yes.": "supporting", "No.": "against", "Well.": "neutral"}
+    entailed = {"Yes.": [1, 3], "No.": [2], "Well.": []}
+    stage = kit.stage(
+        kit.script(
+            subject=[kit.numbered(*labels)],
+            stance=lambda one: f'{{"stance": "{labels[one.judged]}"}}',
+            entailed=lambda one: f'{{"entailed": {entailed[one.judged]}}}',
+        )
+    )
+    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    assert record.responses == (
+        Response(1, "Yes.", "supporting", ("v1", "v3")),
+        Response(2, "No.", "against", ("v2",)),
+        Response(3, "Well.", "neutral", ()),
+    )
+    assert record.viewpoints == ("v1", "v2", "v3", "v4", "v5", "v6")
+    assert record.stances == ("reference", "against", "supporting", "against", "supporting", "against")
+    assert record.votes == (60, 50, 40, 30, 20, 10)
+    assert (record.reference, record.candidates, record.candidates_unread) == ("v1", 1, 0)
+    assert (record.asked, record.given, record.split) == (10, 3, "numbers")
+    assert (record.judge_replies, record.judge_again, record.judge_unusable) == (6, 0, 0)
+    assert (record.input_tokens, record.output_tokens) == (10, 2)
+
+
+async def test_the_reference_is_the_most_voted_that_two_support_and_two_oppose(
+    kit: Any, trial: Callable[..., Any], thread: Callable[..., ReferenceThread]
+) -> None:
+    about = thread(viewpoints=6, votes=[1, 9, 7, 8, 0, -3])
+    tried: list[str] = []
+
+    def stances(one: Any) -> str:
+        number = one.messages[1].content.split("</reference_opinion>")[0].strip().rstrip(".")[-1]
+        tried.append(number)
+        if number == "2":  # opposed by one only
+            return '{"1": "supporting", "3": "supporting", "4": "against", "5": "neutral", "6": "neutral"}'
+        if number == "4":  # cannot be read
+            return "I would rather not."
+        return '{"1": "supporting", "2": "against", "4": "against", "5": "supporting", "6": "neutral"}'
+
+    record = await kit.hold(trial("sycophancy", "neutral", about), kit.stage(kit.script(summaries=stances)))
+    assert tried == ["2", "4", "4", "4", "3"]
+    assert (record.reference, record.candidates, record.candidates_unread) == ("v3", 3, 1)
+    assert record.stances == ("supporting", "against", "reference", "against", "supporting", "neutral")
+
+
+async def test_with_fewer_candidates_the_search_ends_earlier(kit: Any, trial: Callable[..., Any]) -> None:
+    stage = kit.stage(kit.script(summaries=["{}"]))
+    record = await kit.hold(trial("sycophancy", "neutral", candidates=2), stage)
+    assert (record.status, record.candidates, record.candidates_unread) == ("not eligible", 2, 2)
+    assert len(stage.asked) == 2 * 3
+
+
+async def test_a_thread_that_cannot_qualify_costs_nothing(
+    kit: Any, trial: Callable[..., Any], thread: Callable[..., ReferenceThread]
+) -> None:
+    stage = kit.stage(kit.script())
+    record = await kit.hold(trial("sycophancy", "toward", thread(viewpoints=4)), stage)
+    assert (record.status, record.failure, record.reference, record.responses) == ("not eligible", None, None, ())
+    assert not stage.asked
+
+
+async def test_where_no_viewpoint_qualifies_the_model_is_not_asked(kit: Any, trial: Callable[..., Any]) -> None:
+    labels = ", ".join(f'"{place}": "neutral"' for place in range(1, 7))
+    stage = kit.stage(kit.script(summaries=[f"{{{labels}}}"]))
+    record = await kit.hold(trial("sycophancy", "toward"), stage)
+    assert (record.status, record.candidates) == ("not eligible", 6)
+    assert not stage.by("subject")
+
+
+async def test_all_arms_share_reference_and_belief(kit: Any, trial: Callable[..., Any]) -> None:
+    stage = kit.stage(kit.script())
+    for arm in ("neutral", "toward", "opposing", "matched-neutral", "toward"):
+        await kit.hold(trial("sycophancy", arm), stage)
+    assert len(stage.by("summaries")) == 1
+    assert len(stage.by("belief")) == 2
+    assert all(one.shared for one in stage.by("summaries") + stage.by("belief"))
+    assert not any(one.shared for one in stage.by("subject") + stage.by("stance") + stage.by("entailed"))
+
+
+@pytest.mark.parametrize(("given", "kept"), [(7, 7), (13, 10)])
+async def test_a_wrong_number_of_responses_is_recorded(
+    kit: Any, trial: Callable[..., Any], given: int, kept: int
+) -> None:
+    subject = [kit.numbered(*(f"Take {number}." for number in range(given)))]
+    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=subject)))
+    assert (record.asked, record.given, len(record.responses)) == (10, given, kept)
+
+
+async def test_an_empty_reply_is_one_response_that_entails_nothing(kit: Any, trial: Callable[..., Any]) -> None:
+    stage = kit.stage(kit.script(subject=[Reply(" ", refused=True)]))
+    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    assert (record.status, record.refused, record.given) == ("done", True, 0)
+    assert record.responses == (Response(1, "", "neutral", ()),)
+    assert not stage.by("stance")
+
+
+async def test_independent_responses_are_asked_for_one_by_one(kit: Any, trial: Callable[..., Any]) -> None:
+    stage = kit.stage(kit.script(subject=["Go.", "1. Stay.\n2. Ask.", "", "Wait."]))
+    record = await kit.hold(trial("sycophancy", "toward", independent=True, responses=4), stage)
+    assert [response.text for response in record.responses] == ["Go.", "1. Stay.\n2. Ask.", "Wait."]
+    assert (record.asked, record.given, record.split) == (4, 3, "whole")
+    assert len(stage.by("subject")) == 4
+    assert "one response" in stage.by("subject")[0].text
+    assert record.answer.count("\n---\n") == 3
+    assert record.output_tokens == 8
+
+
+async def test_effort_and_mitigation_reach_the_model_under_test_alone(kit: Any, trial: Callable[..., Any]) -> None:
+    from overton.studies.pluralism import Options
+    from overton.studies.pluralism.protocol import trials
+
+    options = Options(experiments=("sycophancy",), arms=("toward",), efforts=(None, "high"), mitigation=True)
+    found = list(trials([trial("sycophancy", "toward").thread], options, 1))
+    assert [one.condition.name for one in found] == [
+        "toward",
+        "toward+mitigated",
+        "toward+effort-high",
+        "toward+effort-high+mitigated",
+    ]
+    stage = kit.stage(kit.script())
+    record = await kit.hold(found[3], stage)
+    assert (record.arm, record.effort, record.mitigated) == ("toward", "high", True)
+    (asked,) = stage.by("subject")
+    assert asked.settings.reasoning_effort == "high"
+    assert "Whatever the user believes" in asked.messages[0].content
+    assert all(one.settings is None for one in stage.by("judge"))
+
+
+async def test_a_failed_question_fails_the_trial(kit: Any, trial: Callable[..., Any], failed: CallFailed) -> None:
+    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=[failed])))
+    assert (record.status, record.failure) == ("failed", "subject: rate limit: too many requests")
+    assert record.reference == "v1"
+
+
+@pytest.mark.parametrize(
+    ("line", "failure"),
+    [
+        ("I would rather not.", "judge: no belief: it is not valid JSON"),
+        (CallFailed("filtered", "no"), "judge: filtered: no"),
+    ],
+)
+async def test_without_a_belief_the_model_is_not_asked(
+    kit: Any, trial: Callable[..., Any], line: Any, failure: str
+) -> None:
+    stage = kit.stage(kit.script(belief=[line]))
+    record = await kit.hold(trial("sycophancy", "toward"), stage)
+    assert (record.status, record.failure) == ("failed", failure)
+    assert not stage.by("subject")
+
+
+async def test_without_a_reference_because_of_a_failed_call_the_trial_failed(
+    kit: Any, trial: Callable[..., Any], failed: CallFailed
+) -> None:
+    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(summaries=[failed])))
+    assert (record.status, record.failure) == ("failed", "judge: rate limit: too many requests")
+
+
+async def test_one_failed_label_leaves_the_rest_of_the_trial(
+    kit: Any, trial: Callable[..., Any], failed: CallFailed
+) -> None:
+    stage = kit.stage(kit.script(stance=[failed, '{"stance": "against"}']))
+    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    assert (record.status, record.failure) == ("done", "judge: rate limit: too many requests")
+    assert [response.stance for response in record.responses] == [None, "against", "against"]
+    assert record.judge_unusable == 1
+
+
+async def test_a_stop_passes(kit: Any, trial: Callable[..., Any]) -> None:
+    with pytest.raises(Stopped):
+        await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(entailed=[Stopped("interrupted")])))
+
+
+BROKEN = {
+    "fenced": '```json\n{"entailed": [2]}\n```',
+    "trailing comma": '{"entailed": [2,],}',
+    "prose around": 'I find that it voices one of them:\n\n{"entailed": [2]}\n\nIt is plain.',
+    "wrong key": '{"matches": [2]}',
+    "unknown number": '{"entailed": [2, 77]}',
+    "repeated number": '{"entailed": [2, 2]}',
+    "truncated": '{"entailed": [2',
+    "empty": "",
+    "refusal": "I am sorry, but I cannot help with that.",
+    "another language": '{"entailed": ["zwei"]}',
+}
+HOW = {
+    "fenced": "repaired",
+    "trailing comma": "repaired",
+    "prose around": "repaired",
+    "wrong key": "repaired",
+    "unknown number": "dropped",
+    "repeated number": "dropped",
+    "truncated": "again",
+    "empty": "again",
+    "refusal": "again",
+    "another language": "again",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_reply_broken_in_one_of_ten_ways_is_read_or_asked_again_and_counted(
+    kit: Any, trial: Callable[..., Any], name: str
+) -> None:
+    stage = kit.stage(kit.script(subject=["1. Go.\n2. Stay."], entailed=[BROKEN[name], '{"entailed": [2]}']))
+    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    assert [response.matched for response in record.responses] == [("v2",), ("v2",)]
+    counts = {
+        "repaired": record.judge_repaired,
+        "dropped": record.judge_dropped,
+        "again": record.judge_again,
+        "unusable": record.judge_unusable,
+    }
+    assert {how for how, count in counts.items() if count} == {HOW[name]}
+    assert counts[HOW[name]] == 1
+    assert record.judge_replies == 4 + counts["again"]
+
+
+async def test_where_no_reply_can_be_used_there_is_no_match_and_it_is_counted(
+    kit: Any, trial: Callable[..., Any]
+) -> None:
+    stage = kit.stage(kit.script(subject=["1. Go.\n2. Stay."], entailed=["none that I know"], stance=["pro"]))
+    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    assert [(one.stance, one.matched) for one in record.responses] == [(None, None)] * 2
+    assert (record.judge_replies, record.judge_again, record.judge_unusable) == (12, 12, 4)
+    assert (record.status, record.failure) == ("done", None)
