@@ -272,7 +272,7 @@ def main() -> None:
         return
     print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {_processor()}")
     rate = throughput(1 if given.quick else 3, 9_900 if given.quick else 39_600, 500 if given.quick else 1_500)
-    share_of_ideal(rate, 3 if given.quick else 12)
+    share_of_ideal(rate, 3 if given.quick else 25)
     memory((9_900,) if given.quick else (9_900, 99_000))
 
 
