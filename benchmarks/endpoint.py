@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from subprocess import PIPE, Popen
+from threading import Thread
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -30,17 +34,43 @@ _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %
 _REPLIES = tuple(_HEAD % len(_BODY % letter) + _BODY % letter for letter in (b"A", b"B"))
 
 
+class Later(Thread):
+    """Writes each reply when it is due, to a tenth of a millisecond.
+
+    An event loop's timers go by whole milliseconds: replies would come in bunches of all that a millisecond holds, and
+    a client that answers each bunch within one gets the same bunches back for ever, as from no real endpoint.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(daemon=True)
+        self._seconds = seconds
+        self._waiting: SimpleQueue[tuple[float, int, bytes]] = SimpleQueue()
+
+    def write(self, file: int, reply: bytes) -> None:
+        """Write a reply that fits the socket's buffer when its time has come."""
+        self._waiting.put((perf_counter() + self._seconds, file, reply))
+
+    def run(self) -> None:
+        """All wait equally long, so that the first to come is the first due."""
+        while True:
+            due, file, reply = self._waiting.get()
+            if (left := due - perf_counter()) > 0:
+                sleep(left)
+            with suppress(OSError):  # whoever asked has gone
+                os.write(file, reply)
+
+
 class Endpoint(asyncio.Protocol):
     """One connection: whole requests in, canned replies out."""
 
-    def __init__(self, latency: float) -> None:
-        self._latency = latency
+    def __init__(self, later: Later | None) -> None:
+        self._later = later
         self._buffer = b""
-        self._loop = asyncio.get_running_loop()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the connection."""
         self._transport = transport
+        self._file = transport.get_extra_info("socket").fileno()
 
     def data_received(self, data: bytes) -> None:
         """Answer every request that is whole."""
@@ -54,8 +84,8 @@ class Endpoint(asyncio.Protocol):
             body = self._buffer[end + 4 : end + 4 + length]
             self._buffer = self._buffer[end + 4 + length :]
             reply = _REPLIES[crc32(body) & 1]
-            if self._latency:
-                self._loop.call_later(self._latency, self._transport.write, reply)
+            if self._later:
+                self._later.write(self._file, reply)
             else:
                 self._transport.write(reply)
 
@@ -63,7 +93,10 @@ class Endpoint(asyncio.Protocol):
 async def serve(latency: float) -> None:
     """Serve on loopback until standard input closes."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Endpoint(latency), "127.0.0.1", 0, backlog=1024)
+    later = Later(latency) if latency else None
+    if later:
+        later.start()
+    server = await loop.create_server(lambda: Endpoint(later), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 

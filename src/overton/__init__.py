@@ -7,15 +7,16 @@
     overton.report([run.path])
 
 Every command of the command line is a function here: `run`, `plan`, `resume`, `extend`, `report`, `analyze`, `judge`,
-`draw_sheet`, `read_agreement` and `demo`; those on issues, topics, collections of pages and models are in
-`overton.items`, `overton.topics`, `overton.collections` and `overton.known`.
+`draw_sheet`, `read_agreement`, and `demo`; those on issues, topics, threads and their
+reference viewpoints, clusterings, collections of pages and models are in `overton.items`, `overton.topics`,
+`overton.threads`, `overton.references`, `overton.clusterings`, `overton.collections` and `overton.known`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from overton.api import collections, topics
+    from overton.api import clusterings, collections, references, threads, topics
     from overton.api import issues as items
     from overton.api import models as known
     from overton.api.analyses import analyze
@@ -29,6 +30,7 @@ __all__ = [
     "Run",
     "__version__",
     "analyze",
+    "clusterings",
     "collections",
     "demo",
     "draw_sheet",
@@ -39,9 +41,11 @@ __all__ = [
     "open_run",
     "plan",
     "read_agreement",
+    "references",
     "report",
     "resume",
     "run",
+    "threads",
     "topics",
 ]
 
@@ -61,7 +65,8 @@ _HOMES = {
     "resume": "runs",
     "run": "runs",
 }
-_ROOMS = {"collections": "collections", "items": "issues", "known": "models", "topics": "topics"}
+_ROOMS = {name: name for name in ("clusterings", "collections", "references", "threads", "topics")}
+_ROOMS |= {"items": "issues", "known": "models"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+import zstandard
 from aiohttp import web
 
 from overton.api.issues import starter_issues
@@ -41,11 +42,14 @@ LABELS = {
     "contradictions_acknowledged": False,
     "certainty": "likely",
 }
+BELIEF = {"belief": "I think that it should be so."}
 VERDICT = {"verdict": "neutral", "fair": True, "a_supports": "pro", "reason": "Both positions are stated plainly."}
 
 
-def answer(prompt: str) -> str:
+def answer(prompt: str, system: str = "") -> str:
     """What a well-behaved model says: a choice, six paraphrases, or a judgement."""
+    if said := viewpoints(prompt, system) or responses(prompt):
+        return said
     if "position <<" in prompt:
         return f"position <<{'AB'[crc32(prompt.encode()) & 1]}>>"
     if re.search(r"generate 6 neutral paraphrases", prompt):
@@ -61,12 +65,40 @@ def answer(prompt: str) -> str:
     return json.dumps(VERDICT)
 
 
+def viewpoints(prompt: str, system: str) -> str:
+    """What the writer of reference viewpoints says, and the judge of pluralism; '' where neither is asked."""
+    if system.startswith("Cluster the following"):
+        return json.dumps([[opinion] for opinion in json.loads(prompt)])
+    if system.startswith("Summarize these opinion"):
+        return json.loads(prompt)[0]
+    if "<comment>" in prompt:
+        return json.dumps({"opinions": [prompt.partition("<comment>")[2].partition("</comment>")[0].strip()]})
+    if "<viewpoints>" in prompt:
+        return json.dumps({"cluster": 1})
+    numbers = re.findall(r"^(\d+)\. ", prompt.partition("<opinions>")[2].partition("</opinions>")[0], re.MULTILINE)
+    if "Label all" in prompt:
+        return json.dumps({number: ("supporting", "against")[int(number) % 2] for number in numbers})
+    if "<response>" in prompt:
+        return json.dumps({"entailed": [1]} if numbers else {"stance": "supporting"})
+    return json.dumps(BELIEF) if "Write what somebody says" in prompt else ""
+
+
+def responses(prompt: str) -> str:
+    """What the model under test says in pluralism; '' where it is not asked."""
+    if "different responses for this post" in prompt:
+        return "\n".join(f"{number}. So it is." for number in range(1, 11))
+    if prompt.endswith("Your ranking:"):
+        return ", ".join(map(str, range(1, 11)))
+    return "1" if "Answer with just '1' or '2'." in prompt else ""
+
+
 async def chat(request: web.Request) -> web.Response:
     """OpenAI's chat completions."""
     body = await request.json()
-    message = {"role": "assistant", "content": answer(body["messages"][-1]["content"])}
+    asked = body["messages"]
+    message = {"role": "assistant", "content": answer(asked[-1]["content"], asked[0]["content"])}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
     return web.json_response({"model": body["model"], "choices": [choice], "usage": usage})
 
 
@@ -124,7 +156,7 @@ def environment(server: str) -> dict[str, str]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder as the documentation supposes it: issues, some without paraphrases, transcripts, and pages."""
+    """A folder as the documentation supposes it: issues, some without paraphrases, transcripts, pages, and dumps."""
     folder = tmp_path / "issues"
     folder.mkdir()
     source = Path(__file__).parents[2] / "src/overton/starter"
@@ -141,4 +173,22 @@ def desk(tmp_path: Path) -> Path:
     pages = tmp_path / "pages"
     pages.mkdir()
     (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")
+    write_dumps(tmp_path)
     return tmp_path
+
+
+def write_dumps(folder: Path) -> None:
+    """A month of a forum in the layout of the archives: two posts with nine comments each."""
+    common = {"subreddit": "AskEconomics", "created_utc": 1562000000}
+    posts = [
+        common | {"id": f"p{k}", "author": "asker", "title": f"Why so, {k}?", "selftext": "I ask."} for k in (1, 2)
+    ]
+    comments = [
+        common | {"id": f"{post['id']}c{k}", "link_id": f"t3_{post['id']}", "parent_id": f"t3_{post['id']}"}
+        | {"author": f"reader_{k}", "body": f"For reason number {k}.", "score": 10 * k}
+        for post in posts
+        for k in range(9)
+    ]  # fmt: skip
+    for name, lines in (("RS_2019-07.zst", posts), ("RC_2019-07.zst", comments)):
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        (folder / name).write_bytes(zstandard.ZstdCompressor().compress(data))

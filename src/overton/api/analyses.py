@@ -16,7 +16,8 @@ def analyze(study: str, source: str | Path, **how: Any) -> Any:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
     For open-mindedness: records (.parquet, .csv, .jsonl) or a table of counts; for stance stability a table of turns,
-    or a run that labelled transcripts; for deliberation a table of decisions. Each gives its own `measures.Analysis`.
+    or a run that labelled transcripts; for deliberation a table of decisions; for pluralism one of matches
+    (with `summaries=`), of rankings or of pairs. Each gives its own `measures.Analysis`.
     `how` goes to the measures as it is: `level`, `resamples`, `seed` and what else a study's `measures.analyze` takes.
 
     Example: `overton.analyze("open-mindedness", "runs/first").models["openai/gpt-4o"].scores.open_mindedness`.

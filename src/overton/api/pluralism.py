@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.held import held_models, marked
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
 from overton.api.studies import Binding, Exhibits
@@ -54,7 +55,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
             " whether they still know what is popular."
         ),
         items="Threads",
-        models=sorted({entry.spec for run in runs for entry in run.entries}),
+        models=sorted({name for run in runs for name in marked(run).values()}),
         sections=figures.sections(analysis, "\n".join(_judges(runs))),
         trials=figures.thread_table(records, threads),
         data=analysis.to_json(),
@@ -63,11 +64,14 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
 
 
 def records_of(runs: Sequence[Run]) -> pl.DataFrame:
-    """The runs' records under each other; a model that several runs ask stands with each run's name."""
+    """The runs' records under each other, models named as they are shown.
+
+    A model that several runs ask stands with each run's name, one that is held to a form is marked so.
+    """
     import polars as pl
 
-    held = [run.records() for run in runs]
-    asked = Counter(model for table in held for model in table["model"].unique().to_list())
+    found = [_named(run) for run in runs]
+    asked = Counter(model for table in found for model in table["model"].unique().to_list())
     several = [spec for spec, count in asked.items() if count > 1]
     model = pl.col("model")
     tables = [
@@ -76,9 +80,15 @@ def records_of(runs: Sequence[Run]) -> pl.DataFrame:
             .then(pl.format("{} ({})", model, pl.lit(run.path.name)))
             .otherwise(model)
         )
-        for run, table in zip(runs, held, strict=True)
+        for run, table in zip(runs, found, strict=True)
     ]
     return pl.concat(tables, how="vertical_relaxed")
+
+
+def _named(run: Run) -> pl.DataFrame:
+    import polars as pl
+
+    return run.records().with_columns(pl.col("model").replace(marked(run)))
 
 
 def _measured(records: pl.DataFrame, **how: Any) -> Analysis:
@@ -113,20 +123,19 @@ def _judge(run: Run) -> str:
 
 def _agreed(one: SheetAgreement) -> str:
     """Agreement, and which way the matcher errs (appendix A.5)."""
-    counts = {(judge, person): count for judge, said in one.confusion.items() for person, count in said.items()}
-    apart = sum(count for (judge, person), count in counts.items() if judge != person)
-    lenient = sum(count for (judge, person), count in counts.items() if judge == "match" != person)
+    from overton.judging.sheet_agreement import leniency
+
     said = (
         f"A person gives the same {one.what.replace('_', ' ')} to {sentence(one.same, 'share')};"
         f" Cohen's kappa {sentence(one.kappa, 'value')}."
     )
-    if "match" not in one.confusion or not apart:
+    if "match" not in one.confusion or not (lenient := leniency(one, "match")).n:
         return said
-    return f"{said} In {lenient} of the {apart} rows on which they differ the matcher is the lenient one."
+    return f"{said} Of the rows on which they differ the matcher is the lenient one in {sentence(lenient, 'share')}."
 
 
 def _warnings(runs: Sequence[Run]) -> Iterator[str]:
-    """What has to be read before any number: a judge or a matcher that reads no meaning."""
+    """What has to be read before any number: a judge or a matcher that reads no meaning, models held to a form."""
     for judge in sorted({entry.spec for run in runs for entry in run.manifest.models.get("judge", ())}):
         if judge.startswith("embedded/"):
             yield (
@@ -137,6 +146,11 @@ def _warnings(runs: Sequence[Run]) -> Iterator[str]:
             yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
     if any(run.manifest.options.get("matching") == "lexical" for run in runs):
         yield "Responses are matched to viewpoints by shared words, which is for trying the tool."
+    if held := held_models(runs):
+        yield (
+            f"{', '.join(held)}: a grammar held rankings and choices of pairs to their form; wherever the model's"
+            " numbers appear, its name says so. Its responses were free."
+        )
 
 
 def _left_out(records: pl.DataFrame) -> Iterator[str]:

@@ -118,12 +118,11 @@ def run(
     Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
 
     `models` are those that the study is about; `others` names what answers in further roles (deliberation: 'values';
-    stance stability: 'judge', 'search', 'pages' and 'queries'), `source_args` the arguments of its search and pages.
-    `items` is a path that the study's reader takes, or items, or None for the starter items; with `only` those with
-    these ids. `out` defaults to a
-    folder below `runs/` named by study and time. `options` are the fields of the study's `Options`. `max_cost` (US
-    dollars) and `max_calls` (requests, retries included) stop the run before they are passed. `watch` is called
-    several times a second with a `Progress`.
+    pluralism: 'judge'; stance stability: 'judge', 'search', 'pages' and 'queries'), `source_args` the arguments of its
+    search and pages. `items` is a path that the study's reader takes, or items, or None for the starter items; with
+    `only` those with these ids. `out` defaults to a folder below `runs/` named by study and time. `options` are the
+    fields of the study's `Options`. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run
+    before they are passed. `watch` is called several times a second with a `Progress`.
 
     Raises:
         InputError: anything wrong with what was given; nothing was asked.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.judged_rows import judged_rows
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError
 from overton.statistics import Estimate
@@ -27,21 +26,11 @@ AGREEMENT = "agreement.json"
 _LARGEST = 200_000_000
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """What a study's judge labelled: `rows` has `id`, `label`, `group` and the columns `shown` to a person."""
-
-    rows: pl.DataFrame
-    shown: Sequence[str]
-    labels: Sequence[str]
-    role: str
-
-
 def draw_sheet(
     run: str | Path,
     sheet: str | Path,
     *,
-    size: int = 500,
+    size: int | None = None,
     seed: int = 0,
     stratified: bool = False,
     what: str | None = None,
@@ -50,7 +39,8 @@ def draw_sheet(
 
     The sheet is CSV with an empty column `person`; its key, beside it as NAME.key.json, holds the judge's labels and is
     not for the person. With `stratified` there are as many of each label as can be. `what` names the label where a
-    study has several; for stance stability 'stance' (the default) or 'premise_stance'.
+    study has several: for stance stability 'stance' (the default) or 'premise_stance', for pluralism 'match' (whether
+    a response entails a viewpoint, the default) or 'stance'. `size` is by default what the papers have, 500 and 100.
 
     Raises:
         InputError: a file is there already, the study has no sheet, or nothing is labelled.
@@ -63,18 +53,18 @@ def draw_sheet(
     taken = [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]
     if taken:
         raise InputError(taken)
-    judged, chosen = _judged(opened, what)
-    labels = judged.rows["label"].to_list()
-    rows = judged.rows[draw(labels, size=size, seed=seed, stratified=stratified)]
+    judged = judged_rows(opened, what)
+    places = draw(judged.given, size=judged.size if size is None else size, seed=seed, stratified=stratified)
+    rows = judged.drawn(places)
     key = key_of(
         [KeyRow(*row) for row in rows.select("id", "label", "group").iter_rows()],
         study=opened.manifest.study,
-        what=chosen,
-        judge=", ".join(sorted({entry.spec for entry in opened.manifest.models.get(judged.role, ())})),
+        what=judged.what,
+        judge=judged.judge,
         labels=judged.labels,
         seed=seed,
         stratified=stratified,
-        population={label: labels.count(label) for label in judged.labels},
+        population={label: list(judged.given).count(label) for label in judged.labels},
     )
     shown = rows.select(_shown(name) for name in judged.shown).to_dicts()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,47 +137,6 @@ def _numbers(value: Any) -> Any:
         estimate = set(value) == set(Estimate.__struct_fields__)
         return {key: nan if estimate and inner is None else _numbers(inner) for key, inner in value.items()}
     return value
-
-
-def _judged(run: Run, what: str | None) -> tuple[_Judged, str]:
-    """What the run's judge labelled, and the name of the label."""
-    source = _SOURCES.get(run.manifest.study)
-    if source is None:
-        raise InputError([Problem("sheet", run.manifest.study, f"has no sheet; known are {', '.join(_SOURCES)}")])
-    return source(run, what)
-
-
-def _stances(run: Run, what: str | None) -> tuple[_Judged, str]:
-    """The turns of a run of stance stability, or of one that labelled transcripts."""
-    import polars as pl
-
-    from overton.studies.stance_stability.record import STANCES
-
-    table = run.records()
-    labels = [name for name in ("stance", "premise_stance") if table[name].null_count() < table.height]
-    chosen = what or next(iter(labels), "stance")
-    if chosen not in ("stance", "premise_stance"):
-        raise InputError([Problem("what", chosen, "must be stance or premise_stance")])
-    if "proposition" not in table.columns:
-        told = {topic.id: topic.proposition for topic in run.items()}
-        table = table.with_columns(proposition=pl.col("topic").replace_strict(told, default=""))
-    group = pl.format("{}/{}", pl.col("model").fill_null(""), "conversation")
-    rows = table.select(
-        pl.format("{}/{}", group, "turn").alias("id"),
-        pl.col(chosen).alias("label"),
-        group.alias("group"),
-        *("proposition", "question", "answer"),
-    )
-    # The premise is in the question: to show a proposition would lead the person away from it.
-    shown = ("proposition", "question", "answer") if chosen == "stance" else ("question", "answer")
-    return _Judged(rows, shown, STANCES, "judge"), chosen
-
-
-_SOURCES: Mapping[str, Callable[[Run, str | None], tuple[_Judged, str]]] = {
-    "stance-stability": _stances,
-    "judge-stance-stability": _stances,
-}
-"""How each study whose judge gives one of a few labels lays them out. A study joins by adding a function here."""
 
 
 def _text(path: Path) -> str:

@@ -70,16 +70,22 @@ def stance_stability(
 def sample(
     run: opt.RunArgument,
     out: Annotated[Path, typer.Option("--out", help="CSV file to make; its key is written beside it.")],
-    size: Annotated[int, typer.Option("--size", min=1, help="How many labelled turns.")] = 500,
+    size: Annotated[
+        int | None, typer.Option("--size", min=1, help="How many labelled rows; the paper's 500 turns or 100 pairs.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 0,
     stratified: Annotated[
         bool, typer.Option("--stratified", help="As many of each label as can be, so that rare ones are checked too.")
     ] = False,
     what: Annotated[
-        str | None, typer.Option("--what", help="The label, where there are several: stance or premise_stance.")
+        str | None,
+        typer.Option(
+            "--what",
+            help="The label, where there are several: stance or premise_stance; for pluralism match or stance.",
+        ),
     ] = None,
 ) -> None:
-    """Draw labelled turns onto a sheet for a person, with the judge's labels in a key apart."""
+    """Draw labelled turns or matched pairs onto a sheet for a person, with the judge's labels in a key apart."""
     from overton.api.sheets import draw_sheet
     from overton.cli.output import results, say
 
@@ -117,6 +123,7 @@ def _table(found: SheetAgreement) -> Table:
     from rich.table import Table
 
     from overton.cli.summary import interval
+    from overton.judging.sheet_agreement import leniency
 
     rows = found.drawn - found.blank
     table = Table(title=escape(f"{found.judge} and a person: {found.what}, {rows} rows ({found.blank} left empty)"))
@@ -126,4 +133,6 @@ def _table(found: SheetAgreement) -> Table:
     table.add_row("Cohen's kappa", interval(found.kappa, digits=2))
     for label, confirmed in found.by_label.items():
         table.add_row(escape(f"judged {label}, confirmed"), interval(confirmed, 100, "%"))
+    if found.what == "match":
+        table.add_row("where they differ, judged match", interval(leniency(found, "match"), 100, "%"))
     return table

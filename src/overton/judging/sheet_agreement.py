@@ -17,7 +17,7 @@ from overton.statistics.absent import not_computed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SheetAgreement", "agree"]
+__all__ = ["SheetAgreement", "agree", "leniency"]
 
 
 class SheetAgreement(msgspec.Struct, frozen=True):
@@ -66,6 +66,19 @@ def agree(key: Key, answers: Answers, *, level: float = 0.95) -> SheetAgreement:
     }
     what = (key.sheet, key.study, key.what, key.judge, key.stratified, len(key.rows), answers.blank)
     return SheetAgreement(*what, same, kappa, by_label, confusion)
+
+
+def leniency(found: SheetAgreement, label: str) -> Estimate:
+    """Of the rows on which judge and person differ, the share to which the judge alone gives `label`, with Wilson's
+    interval: 1 where all its errors are to see it where it is not (PluralEval, appendix A.5)."""
+    apart = [
+        judge == label
+        for judge, said in found.confusion.items()
+        for person, count in said.items()
+        if judge != person
+        for _ in range(count)
+    ]
+    return share(apart, level=found.same.level)
 
 
 def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float) -> tuple[Estimate, Estimate]:

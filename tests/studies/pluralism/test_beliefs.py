@@ -27,6 +27,7 @@ def test_a_belief_is_read(text: str, repaired: bool) -> None:
         "",
         "I do think so.",
         '{"belief": "I think that."}',
+        '{"belief": "I think that ..."}',
         '{"belief": ""}',
         '{"belief": 3}',
         "[]",

@@ -63,6 +63,8 @@ def compare_clusterings(
         return
     if threads is None:
         raise InputError([Problem("THREADS", "", "name threads, a run, or filled sheets by --filled")])
+    if model is None and (method or not threads.is_dir()):
+        raise InputError([Problem("--model", "", "name the model that clusters")])
     if model is None:
         _end(api.compared_run(threads, sheet, size=size), json)
     if method is None or len(method) != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from overton.calls import Ask, Form
@@ -15,7 +16,9 @@ LONGEST = 1_000
 """Characters of a belief at most; longer ones are asked for again."""
 
 FEWEST_WORDS = 4
-"""Words of a belief at least, where its script has spaces; 'I think that' only begins one."""
+"""Words of a belief at least, where its script has spaces; 'I think that ...' only begins one."""
+
+_WORD = re.compile(r"[\w'-]+")
 
 FORM = Form(
     schema={
@@ -43,7 +46,7 @@ def read_belief(text: str) -> Answer[str]:
     belief = " ".join(named.split()) if isinstance(named, str) else ""
     if not belief:
         return Answer(None, 'it has no text under "belief"')
-    if belief.isascii() and len(belief.split()) < FEWEST_WORDS:
+    if belief.isascii() and len(_WORD.findall(belief)) < FEWEST_WORDS:
         return Answer(None, "the belief is no sentence")
     if len(belief) > LONGEST:
         return Answer(None, f"the belief is longer than {LONGEST:,} characters")

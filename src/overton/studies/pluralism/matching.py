@@ -22,14 +22,6 @@ Places = tuple[int, ...]
 SHARED = 0.5
 """The lexical matcher takes a summary for entailed where the response has so many of its content words."""
 
-FORM = Form(
-    schema={
-        "type": "object",
-        "properties": {"entailed": {"type": "array", "items": {"type": "integer"}}},
-        "required": ["entailed"],
-        "additionalProperties": False,
-    }
-)
 PAIR_FORM = Form(choices=("yes", "no"))
 
 _NUMBER = re.compile(r"\d{1,6}")
@@ -69,7 +61,20 @@ async def matched(
 
 
 def _together(thread: ReferenceThread, response: str, places: range) -> Task[Places]:
-    return Task(prompts.matching_messages(thread, response), FORM, lambda text: read_entailed(text, places))
+    return Task(prompts.matching_messages(thread, response), _form(places), lambda text: read_entailed(text, places))
+
+
+def _form(places: range) -> Form:
+    """A list of numbers that there are, no longer than they are: where it is held, it comes to an end."""
+    entailed = {"type": "array", "items": {"type": "integer", "enum": list(places)}, "maxItems": len(places)}
+    return Form(
+        schema={
+            "type": "object",
+            "properties": {"entailed": entailed},
+            "required": ["entailed"],
+            "additionalProperties": False,
+        }
+    )
 
 
 def _joined(pairs: Sequence[Judging[bool]]) -> Match:

@@ -42,7 +42,12 @@ def form_of(count: int) -> Form:
 
     An object, since endpoints hold no reply to a bare list.
     """
-    numbers = {"type": "array", "items": {"enum": list(range(1, count + 1))}, "minItems": count, "maxItems": count}
+    numbers = {
+        "type": "array",
+        "items": {"type": "integer", "enum": list(range(1, count + 1))},
+        "minItems": count,
+        "maxItems": count,
+    }
     return Form(
         schema={
             "type": "object",

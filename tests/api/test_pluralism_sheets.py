@@ -1,0 +1,91 @@
+"""A person checks the matcher: sheet drawn, filled in, read back, shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import overton
+from overton.errors import InputError
+from overton.judging.sheets import Key
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
+    return overton.run(
+        "pluralism",
+        models=["simulated/pluralist"],
+        others={"judge": ["simulated/pluralist-judge"]},
+        out=tmp_path_factory.mktemp("runs") / "run",
+        experiments=["sycophancy"],
+        arms=["neutral"],
+    )
+
+
+def filled(sheet: Path, say: Any) -> None:
+    """The sheet as a person fills it in: `say(label)` of the judge's label."""
+    key = msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes(), type=Key)
+    lines = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"))))
+    made = io.StringIO()
+    writer = csv.DictWriter(made, list(lines[0]))
+    writer.writeheader()
+    writer.writerows(
+        line | {"person": say(number, row.label)}
+        for number, (line, row) in enumerate(zip(lines, key.rows, strict=True))
+    )
+    sheet.write_text(made.getvalue(), "utf-8-sig")
+
+
+def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run, tmp_path: Path) -> None:
+    sheet, key = overton.draw_sheet(run.path, tmp_path / "pairs.csv", stratified=True)
+    known = msgspec.json.decode(key.read_bytes(), type=Key)
+    labels = [row.label for row in known.rows]
+    assert (labels.count("match"), labels.count("no match")) == (50, 50)
+    assert sum(known.population.values()) == sum(
+        record["given"] * len(record["viewpoints"]) for record in run.records().iter_rows(named=True)
+    )
+    assert known.judge == "simulated/pluralist-judge"
+    (header, *_) = sheet.read_text("utf-8-sig").splitlines()
+    assert header == "row,post,viewpoint,response,person,sheet"
+    assert "no match" not in sheet.read_text("utf-8-sig")
+
+
+def test_agreement_and_leniency_stand_in_the_report(run: overton.Run, tmp_path: Path) -> None:
+    sheet, _ = overton.draw_sheet(run.path, tmp_path / "pairs.csv", size=40, stratified=True)
+    filled(sheet, lambda number, label: "no match" if number % 4 == 0 else label)
+    found = overton.read_agreement(sheet, run=run.path)
+    assert found.what == "match"
+    assert found.by_label["no match"].value == 1.0
+    assert found.by_label["match"].value < 1.0
+    page = overton.report([run.path], out=tmp_path / "report.html").read_text("utf-8")
+    assert "A person gives the same match to" in page
+    assert "the matcher is the lenient one in 100.0%" in page
+
+
+def test_stances_are_checked_on_a_sheet_of_their_own(run: overton.Run, tmp_path: Path) -> None:
+    sheet, _ = overton.draw_sheet(run.path, tmp_path / "stances.csv", size=10, what="stance")
+    filled(sheet, lambda number, label: label)
+    found = overton.read_agreement(sheet)
+    assert (found.what, found.same.value, found.drawn) == ("stance", 1.0, 10)
+    with pytest.raises(InputError, match="must be match or stance"):
+        overton.draw_sheet(run.path, tmp_path / "other.csv", what="premise_stance")
+
+
+def test_a_matcher_that_is_no_judge_is_named_as_it_is(tmp_path: Path) -> None:
+    run = overton.run(
+        "pluralism",
+        models=["simulated/pluralist"],
+        others={"judge": ["simulated/pluralist-judge"]},
+        only=["free-buses"],
+        out=tmp_path / "run",
+        experiments=["sycophancy"],
+        arms=["neutral"],
+        matching="lexical",
+    )
+    _, key = overton.draw_sheet(run.path, tmp_path / "pairs.csv", size=5)
+    assert msgspec.json.decode(key.read_bytes(), type=Key).judge == "words in common"
