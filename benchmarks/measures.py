@@ -95,6 +95,52 @@ def stance_stability(rows: int) -> pl.DataFrame:
     ).with_columns(cited=pl.concat_list(urls.gather(cited[:, 0]), urls.gather(cited[:, 1])))
 
 
+def _asked(rows: int, each: int, conditions: int) -> pl.DataFrame:
+    """Threads asked of ten models under some conditions, `each` rows a time."""
+    threads = max(1, round(rows / MODELS / conditions / each))
+    number = np.arange(threads * MODELS * conditions * each)
+    return pl.DataFrame(
+        {
+            "number": number,
+            "thread": pl.Series(number // (MODELS * conditions * each)).cast(pl.String),
+            "model": pl.Series(number // (conditions * each) % MODELS).cast(pl.String),
+            "condition": np.array(["neutral", "toward", "opposing", "matched-neutral"])[number // each % conditions],
+        }
+    )
+
+
+def responses(rows: int) -> pl.DataFrame:
+    """Ten responses a thread and condition, each matched to two of twelve viewpoints at most."""
+    rng = np.random.default_rng(0)
+    table = _asked(rows, 10, 4)
+    some = pl.Series([[f"v{k}" for k in sorted({*rng.integers(1, 13, rng.integers(0, 3))})] for _ in range(997)])
+    return table.with_columns(
+        response=pl.col("number") % 10 + 1,
+        stance=pl.Series(np.array(["supporting", "against", "neutral"])[rng.integers(0, 3, table.height)]),
+        matched=some.gather(rng.integers(0, 997, table.height)),
+    ).drop("number")
+
+
+def rankings(rows: int) -> pl.DataFrame:
+    """Rankings of ten viewpoints."""
+    rng = np.random.default_rng(0)
+    table = _asked(rows, 1, 3)
+    names = np.array([f"v{k}" for k in range(1, 11)])
+    some = pl.Series([list(rng.permutation(names)) for _ in range(997)])
+    return table.with_columns(
+        predicted=some.gather(rng.integers(0, 997, table.height)), true=pl.lit(pl.Series([list(names)])).first()
+    ).drop("number")
+
+
+def pairs(rows: int) -> pl.DataFrame:
+    """One pair a thread and condition, in both orders."""
+    rng = np.random.default_rng(0)
+    table = _asked(rows, 2, 3)
+    return table.with_columns(first=pl.col("number") % 2 == 0, correct=pl.Series(rng.random(table.height) < 0.6)).drop(
+        "number"
+    )
+
+
 def _open_mindedness(table: pl.DataFrame) -> object:
     from overton.studies.open_mindedness.measures import analyze
 
@@ -114,10 +160,33 @@ def _stance_stability(table: pl.DataFrame) -> object:
     return analyze(table)
 
 
+def _responses(table: pl.DataFrame) -> object:
+    from overton.studies.pluralism.measures import analyze
+
+    sides = ["reference", *["supporting", "against", "neutral"] * 4][:12]
+    each = pl.DataFrame({"summary": [f"v{k}" for k in range(1, 13)], "stance": sides, "votes": list(range(12))})
+    return analyze(matches=table, summaries=table.select("thread").unique().join(each, how="cross"))
+
+
+def _rankings(table: pl.DataFrame) -> object:
+    from overton.studies.pluralism.measures import analyze
+
+    return analyze(rankings=table)
+
+
+def _pairs(table: pl.DataFrame) -> object:
+    from overton.studies.pluralism.measures import analyze
+
+    return analyze(pairs=table)
+
+
 STUDIES = {
     "open-mindedness": (open_mindedness, _open_mindedness),
     "deliberation, but for the choice model": (deliberation, _deliberation),
     "stance stability": (stance_stability, _stance_stability),
+    "pluralism, responses": (responses, _responses),
+    "pluralism, rankings": (rankings, _rankings),
+    "pluralism, pairs": (pairs, _pairs),
 }
 
 
