@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from math import isfinite
+from typing import Literal
 
 import msgspec
 
-__all__ = ["Comment", "Post", "plain", "seconds"]
+__all__ = ["Comment", "Post", "is_bot", "is_gone", "plain", "seconds"]
+
+_BOT = re.compile(r"(?i:automoderator|judge?ment_bot.*|aita_?mod.*|.*-modteam|.*[_-]bot)|.*[a-z]Bot")
+_GONE = re.compile(r"\W*(?P<how>deleted|removed)(?:\s+by\s+[\w\s]{1,30})?\W*", re.IGNORECASE)
 
 
 class Post(msgspec.Struct, frozen=True, gc=False):
@@ -88,3 +92,16 @@ def seconds(created_utc: int | float | str) -> float | None:
     except (ValueError, OverflowError):
         return None
     return value if isfinite(value) else None
+
+
+def is_gone(text: str) -> Literal["deleted", "removed"] | None:
+    """Whether a text is but the words that stand in place of one: '[deleted]', '[ Removed by Reddit ]'."""
+    match = _GONE.fullmatch(text) if len(text) < 60 else None
+    if match is None:
+        return None
+    return "deleted" if match["how"].lower() == "deleted" else "removed"
+
+
+def is_bot(author: str | None) -> bool:
+    """Whether an account is one of the community's moderators' or a bot, by its name."""
+    return author is not None and _BOT.fullmatch(author) is not None

@@ -8,9 +8,8 @@ from heapq import heappush, heapreplace
 import msgspec
 
 from overton.studies.deliberation.items import Verdict
-from overton.studies.deliberation.posts import is_bot, is_gone
 from overton.studies.deliberation.verdicts import read_comment
-from overton.studies.forum import Comment, plain, seconds
+from overton.studies.forum import Comment, is_bot, is_gone, plain, seconds
 
 __all__ = ["LONGEST_BODY", "BestComments", "Kept"]
 

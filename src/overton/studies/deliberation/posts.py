@@ -9,15 +9,13 @@ from typing import Literal
 
 from overton.studies.deliberation.edits import without_edits
 from overton.studies.deliberation.steps import SelectionOptions
-from overton.studies.forum import Post, plain, seconds
+from overton.studies.forum import Post, is_bot, is_gone, plain, seconds
 
-__all__ = ["Filter", "Reason", "is_bot", "is_gone", "why_left_out"]
+__all__ = ["Filter", "Reason", "why_left_out"]
 
 Reason = Literal["meta", "deleted", "removed", "too short", "without a usable id"]
 
 _META_FLAIR = re.compile(r"\b(?:meta|update|announcement|open forum|megathread|mod(?:erator)? post)\b", re.IGNORECASE)
-_BOT = re.compile(r"(?i:automoderator|judge?ment_bot.*|aita_?mod.*|.*-modteam|.*[_-]bot)|.*[a-z]Bot")
-_GONE = re.compile(r"\W*(?P<how>deleted|removed)(?:\s+by\s+[\w\s]{1,30})?\W*", re.IGNORECASE)
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 
 
@@ -90,16 +88,3 @@ def why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
     if len(text) < shortest:
         return "too short"
     return None if _ID.fullmatch(post.id) else "without a usable id"
-
-
-def is_gone(text: str) -> Literal["deleted", "removed"] | None:
-    """Whether a text is but the words that stand in place of one: '[deleted]', '[ Removed by Reddit ]'."""
-    match = _GONE.fullmatch(text) if len(text) < 60 else None
-    if match is None:
-        return None
-    return "deleted" if match["how"].lower() == "deleted" else "removed"
-
-
-def is_bot(author: str | None) -> bool:
-    """Whether an account is one of the community's moderators' or a bot, by its name."""
-    return author is not None and _BOT.fullmatch(author) is not None

@@ -15,7 +15,7 @@ from overton.studies.pluralism.clustering.asking import complaint
 from overton.studies.pluralism.clustering.forms import list_form
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.stance_stability.together import side_by_side
+from overton.studies.together import side_by_side
 
 __all__ = ["ATTEMPTS", "LONGEST", "MOST", "Decomposed", "Status", "decompose", "opinions_of"]
 

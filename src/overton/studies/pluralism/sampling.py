@@ -14,8 +14,7 @@ from math import isfinite
 
 from overton.calls import Draw
 from overton.errors import InputError
-from overton.studies.deliberation.posts import is_bot, is_gone
-from overton.studies.forum import Comment, Post, plain, seconds
+from overton.studies.forum import Comment, Post, is_bot, is_gone, plain, seconds
 from overton.studies.pluralism import items
 from overton.studies.pluralism.anonymity import Remover
 from overton.studies.pluralism.items import Thread

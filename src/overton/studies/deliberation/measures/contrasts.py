@@ -10,8 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
-from scipy.stats import mannwhitneyu, rankdata, wilcoxon
+from scipy.stats import mannwhitneyu
 
+from overton.statistics.multiplicity import holm
+from overton.statistics.signed_rank import signed_rank
 from overton.studies.deliberation.measures.analysis import Contrast, Significance
 from overton.studies.deliberation.measures.rates import Counts, Resampling
 
@@ -24,11 +26,9 @@ __all__ = [
     "Pair",
     "compared",
     "corrected",
-    "holm",
     "mann_whitney",
     "mcnemar",
     "proportions",
-    "signed_rank",
 ]
 
 Array = NDArray[np.float64]
@@ -39,7 +39,6 @@ MCNEMAR = "McNemar, exact, over dilemmas"
 MANN_WHITNEY = "Mann-Whitney U"
 SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
 
-_EXACT = 50
 
 NOTHING = "nothing was observed"
 """Why an estimate has no value: there is nothing in its denominator."""
@@ -123,36 +122,6 @@ def mann_whitney(first: Array, second: Array) -> float:
     if not len(first) or not len(second):
         return nan
     return float(mannwhitneyu(first, second, method="asymptotic").pvalue)
-
-
-def signed_rank(differences: Array) -> float:
-    """Wilcoxon's signed-rank test of one difference a dilemma, two-sided; zeros and NaN are left out.
-
-    Exact for up to 50 differences, ties included (which SciPy leaves to chance), else by the normal approximation. NaN
-    where there are no differences, 1 where all are 0.
-    """
-    known = differences[np.isfinite(differences)]
-    kept = known[known != 0]
-    if not known.size or not kept.size:
-        return 1.0 if known.size else nan
-    if kept.size > _EXACT:
-        return float(wilcoxon(kept).pvalue)
-    doubled = np.rint(2 * rankdata(np.abs(np.round(kept, 12)))).astype(int)
-    chances = np.ones(1)
-    for rank in doubled:  # each rank's sign is a fair coin
-        chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
-    smaller = min(doubled[kept > 0].sum(), doubled[kept < 0].sum())
-    return float(min(1.0, 2 * chances[: smaller + 1].sum()))
-
-
-def holm(p: Iterable[float]) -> list[float]:
-    """P values adjusted for all that are not NaN (Holm 1979, Scand. J. Stat. 6:65)."""
-    given = np.array(list(p), float)
-    known = np.flatnonzero(np.isfinite(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    stepped = given[order] * np.arange(len(order), 0, -1)
-    given[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return [float(value) for value in given]
 
 
 def corrected(pairs: Sequence[tuple[Key, Contrast]]) -> tuple[tuple[Key, Contrast], ...]:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.studies.deliberation.measures.contrasts import holm, signed_rank
+from overton.statistics.multiplicity import holm
+from overton.statistics.signed_rank import signed_rank
 from overton.studies.pluralism.measures.analysis import Contrast
 from overton.studies.pluralism.measures.comparing import Comparison, Differences, compared
 from overton.studies.pluralism.measures.resampling import Resampling
