@@ -74,7 +74,7 @@ def viewpoints(prompt: str, system: str) -> str:
     if "<comment>" in prompt:
         return json.dumps({"opinions": [prompt.partition("<comment>")[2].partition("</comment>")[0].strip()]})
     if "<viewpoints>" in prompt:
-        return json.dumps({"cluster": 1})
+        return json.dumps({"cluster": 0})
     numbers = re.findall(r"^(\d+)\. ", prompt.partition("<opinions>")[2].partition("</opinions>")[0], re.MULTILINE)
     if "Label all" in prompt:
         return json.dumps({number: ("supporting", "against")[int(number) % 2] for number in numbers})
