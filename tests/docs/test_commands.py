@@ -22,11 +22,23 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def commands(page: Path) -> list[list[str]]:
-    """The commands of a page's shell blocks, comments left out, lines that go on joined."""
-    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
-    words = [shlex.split(line, comments=True) for line in lines]
-    return [command for command in words if command]
+def chapters(page: Path) -> list[tuple[str, str]]:
+    """A page's chapters with their headings: each is a story of its own, whose commands build on each other."""
+    parts = re.split(r"^## (.*)\n", page.read_text(), flags=re.MULTILINE)
+    return [
+        (page.stem, parts[0]),
+        *((f"{page.stem}: {name}", text) for name, text in zip(parts[1::2], parts[2::2], strict=True)),
+    ]
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of a text's shell blocks, comments left out, lines that go on joined."""
+    shell = re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    words = [shlex.split(line, comments=True) for line in "\n".join(shell).replace("\\\n", " ").splitlines()]
+    return [command for command in words if command and command[0] not in MADE_BY_HAND]
+
+
+STORIES = {name: found for page in PAGES for name, text in chapters(page) if (found := commands(text))}
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -37,12 +49,10 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> subpro
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_of_the_page_run_and_succeed(page: Path, desk: Path, environment: dict[str, str]) -> None:
-    for command in commands(page):
-        if command[0] in MADE_BY_HAND:
-            continue
-        assert command[0] == "overton", f"{page.name} shows {command}"
+@pytest.mark.parametrize("story", STORIES)
+def test_commands_of_a_chapter_run_and_succeed(story: str, desk: Path, environment: dict[str, str]) -> None:
+    for command in STORIES[story]:
+        assert command[0] == "overton", f"{story} shows {command}"
         slow = command[1] == "run" and any(word.startswith("embedded/") for word in command)
         done = run([*command, "--max-calls", "1"] if slow else command, desk, environment)
         said = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
