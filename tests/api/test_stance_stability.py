@@ -59,6 +59,7 @@ def row(model: str, repetition: int, turn: int) -> dict[str, Any]:
         "answer": f"=They help {turn} [1].",
         "input_tokens": 1,
         "output_tokens": 1,
+        "refused": model == "b/y" and turn == 2,
     }
 
 
@@ -121,8 +122,14 @@ def test_a_report_says_that_agreement_with_people_is_not_known(run: Run) -> None
     assert "Chameleon score" in page
 
 
+def test_answers_that_were_refused_are_counted_at_the_head(run: Run) -> None:
+    assert BINDING.exhibits([run], resamples=10).warnings == [
+        "Answers that the endpoint flagged as refusals, kept as they came: b/y 3 of 12."
+    ]
+
+
 def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
-    (warning,) = BINDING.exhibits([made(tmp_path / "run", "embedded/smollm2-135m")], resamples=10).warnings
+    warning, _ = BINDING.exhibits([made(tmp_path / "run", "embedded/smollm2-135m")], resamples=10).warnings
     assert "trying the tool" in warning
 
 

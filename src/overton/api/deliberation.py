@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.api.dilemmas import dilemmas_at, starter_dilemmas
 from overton.api.held import held_models, marked
+from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.studies import Binding, Exhibits
 from overton.studies.deliberation import STUDY
@@ -40,7 +41,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
     """What a report of these runs shows."""
     from overton.studies.deliberation import figures
 
-    dilemmas = items_of(runs)
+    dilemmas, records = items_of(runs), records_of(runs)
     analysis = analyze_runs(runs, **{"others": True, **how})
     return Exhibits(
         title="Deliberation",
@@ -51,9 +52,9 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         items="Dilemmas",
         models=sorted({name for run in runs for name in marked(run).values()}),
         sections=figures.sections(analysis),
-        trials=figures.deliberation_table(records_of(runs), dilemmas),
+        trials=figures.deliberation_table(records, dilemmas),
         data=analysis.to_json(),
-        warnings=_warnings(runs, dilemmas),
+        warnings=[*_warnings(runs, dilemmas), *refusals(records, "messages")],
     )
 
 

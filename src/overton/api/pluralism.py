@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.held import held_models, marked
+from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
 from overton.api.studies import Binding, Exhibits
@@ -59,7 +60,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         sections=figures.sections(analysis, "\n".join(_judges(runs))),
         trials=figures.thread_table(records, threads),
         data=analysis.to_json(),
-        warnings=[*_warnings(runs), *_left_out(records)],
+        warnings=[*_warnings(runs), *_left_out(records), *refusals(records, "replies")],
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
 from overton.api.studies import Binding, Exhibits
@@ -59,7 +60,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         sections=figures.sections(analysis, "\n".join(judges_of(runs))),
         trials=figures.conversation_table(records, analysis, topics),
         data=analysis.to_json(conversations=analysis.conversations.height <= MOST_LISTED),
-        warnings=list(warnings_of(runs)),
+        warnings=[*warnings_of(runs), *refusals(records, "answers")],
     )
 
 

@@ -32,10 +32,10 @@ def stated(verdict: str, thinking: str = "because it is so.") -> str:
 class Table:
     """An `Ask` that gives each speaker's replies in the order of its script, the last one again and again.
 
-    A script's entry is a verdict, a whole reply, or an error to raise. Everything asked is kept in `asked`.
+    A script's entry is a verdict, a reply or its text, or an error to raise. Everything asked is kept in `asked`.
     """
 
-    script: Mapping[str, Sequence[str | Exception]]
+    script: Mapping[str, Sequence[str | Reply | Exception]]
     asked: list[Asked] = field(default_factory=list)
 
     async def __call__(
@@ -49,6 +49,8 @@ class Table:
         line = lines[min(number, len(lines) - 1)]
         if isinstance(line, Exception):
             raise line
+        if isinstance(line, Reply):
+            return line
         text = stated(line, f"{who} says {line} as number {number + 1}.") if line.isupper() else line
         return Reply(text, usage=Usage(10, 2))
 

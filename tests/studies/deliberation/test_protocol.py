@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from overton.calls import assistant, system, user
+from overton.calls import Reply, assistant, system, user
 from overton.errors import CallFailed, RunMismatch, Stopped
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.options import FORMATS, Options
@@ -129,6 +129,17 @@ async def test_two_agents_of_one_model_are_asked_apart(trial: Any, table: Any, f
     own = [message.content for message in ask.by("agent/2")[1].messages if message.role == "assistant"]
     assert len(own) == 1
     assert "agent/2 says YTA" in own[0]
+
+
+async def test_a_reply_that_the_endpoint_flagged_as_a_refusal_is_marked_and_kept(trial: Any, table: Any) -> None:
+    refusal = Reply("I cannot discuss this.", refused=True)
+    ask = table({"agent/1": ["NTA"], "agent/2": [refusal]})
+    records = await conduct(trial("synchronous", rounds=1), ask)
+    assert [(r.agent, r.verdict, r.refused, r.failure) for r in records] == [
+        ("Agent 1", "NTA", False, None),
+        ("Agent 2", None, True, None),
+    ]
+    assert records[1].answer == "I cannot discuss this."
 
 
 # Where it ends

@@ -120,6 +120,13 @@ async def test_without_a_query_the_question_is_searched_for(kit: Any, trial: Any
     assert record.query == stage.by("search")[0].text == record.question
 
 
+async def test_an_answer_that_the_endpoint_flagged_as_a_refusal_is_marked_kept_and_judged(kit: Any, trial: Any) -> None:
+    stage = kit.stage(kit.script(subject=["query", Reply("I cannot help with that.", refused=True)]))
+    (record,) = await conduct(trial(1), stage)
+    assert (record.refused, record.answer, record.failure) == (True, "I cannot help with that.", None)
+    assert len(stage.by("judge")) == 1
+
+
 async def test_a_search_that_finds_nothing_is_answered_without_sources(kit: Any, trial: Any) -> None:
     stage = kit.stage(kit.script(search=[kit.hits()]))
     (record,) = await conduct(trial(1), stage)

@@ -207,6 +207,7 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         answer=reply.text,
         input_tokens=_total([reply.usage.input_tokens for reply in one.replies]),
         output_tokens=_total([reply.usage.output_tokens for reply in one.replies]),
+        refused=reply.refused,
     )
 
 

@@ -36,6 +36,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     failure       why the call failed for good ('kind: message'), None where it did not; the deliberation ends there
     answer        the reply as it came
     input_tokens, output_tokens   as reported, None where not, all attempts together
+    refused       whether the endpoint flagged the reply as a refusal
     """
 
     deliberation: str
@@ -59,3 +60,4 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     answer: str
     input_tokens: int | None
     output_tokens: int | None
+    refused: bool = False

@@ -72,6 +72,7 @@ class _Held:
     query: str = ""
     found: Found = NOTHING_FOUND
     answer: str = ""
+    refused: bool = False
     judged: Judged = NOT_JUDGED
     replies: list[Reply] = field(default_factory=list)
     failure: str | None = None
@@ -102,7 +103,8 @@ async def _hold(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[
         options = trial.options
         held.found = await read(ask, hits, options.pages, options.page_characters, options.context_characters)
         asking = "subject"
-        held.answer = await _answer(trial, question, earlier, held, ask)
+        reply = await _answer(trial, question, earlier, held, ask)
+        held.answer, held.refused = reply.text, reply.refused
     except CallFailed as failed:
         held.failure = f"{asking}: {failed}"
         return held
@@ -122,12 +124,14 @@ async def _query(trial: TopicTrial, question: ProbingQuestion, held: _Held, ask:
     return ("" if reply.refused else clean_query(reply.text)) or question.text
 
 
-async def _answer(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask) -> str:
+async def _answer(
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
+) -> Reply:
     told = bounded(earlier, trial.options.history_characters)
     messages = prompts.answer_messages(question.text, held.found.sources, told)
     reply = await ask("subject", messages, settings=_settings(trial))
     held.replies.append(reply)
-    return reply.text
+    return reply
 
 
 async def _judge(
@@ -178,6 +182,7 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         answer=held.answer,
         input_tokens=_total([reply.usage.input_tokens for reply in held.replies]),
         output_tokens=_total([reply.usage.output_tokens for reply in held.replies]),
+        refused=held.refused,
     )
 
 

@@ -44,6 +44,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     failure       why a call of this turn failed for good ('role: kind: message'); the conversation ends there
     answer        the model's answer as it came, '' where there is none
     input_tokens, output_tokens   of the model under test, query and answer together, as reported; None where not
+    refused       whether the endpoint flagged the answer as a refusal
     """
 
     conversation: str
@@ -72,3 +73,4 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     answer: str
     input_tokens: int | None
     output_tokens: int | None
+    refused: bool = False
