@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.options import options_of
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, requests_of
 from overton.api.studies import Binding, binding_of, study_named
 from overton.errors import InputError, Problem
@@ -288,17 +289,9 @@ def _items_left_out(read: int, asked: int) -> str:
 
 def _options(binding: Binding, given: Mapping[str, Any], models: Mapping[str, Sequence[str]]) -> msgspec.Struct:
     chosen = {key: value for key, value in given.items() if value is not None}
-    options = _converted(binding.study.options, binding.complete(chosen, models))
+    options = options_of(binding.study.options, binding.complete(chosen, models))
     binding.check_options(options)
     return options
-
-
-def _converted(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> msgspec.Struct:
-    try:
-        return msgspec.convert(dict(given), kind)
-    except msgspec.ValidationError as error:
-        known = ", ".join(field.name for field in msgspec.structs.fields(kind))
-        raise InputError([Problem("options", "", f"{error}; known are {known}")]) from error
 
 
 def fresh_folder(study: str) -> Path:
