@@ -13,6 +13,7 @@ from overton.studies.stance_stability.queries import LONGEST_QUERY, clean_query
         ("free buses evidence", "free buses evidence"),
         ('\n\n  "free  buses evidence"  \nThis query finds pages.', "free buses evidence"),
         ("Query: free buses", "free buses"),
+        ("Question: are free buses used?", "are free buses used?"),
         ("**Search query:** `free buses`", "free buses"),
         ('Web search query: "free buses"', "free buses"),
         ("“free buses”", "free buses"),
