@@ -21,7 +21,7 @@ FLOORS = [
     {"engine", "models", "retrieval", "reporting", "corpora", "starter"},
     {"hosts"},
     {"api"},
-    {"cli"},
+    {"cli", "tasks"},
 ]
 """From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself."""
 

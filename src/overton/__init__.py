@@ -7,7 +7,7 @@
     overton.report([run.path])
 
 Every command of the command line is a function here: `run`, `plan`, `resume`, `extend`, `report`, `analyze`, `judge`,
-`draw_sheet`, `read_agreement`, and `demo`; those on issues, topics, threads and their
+`draw_sheet`, `read_agreement`, `export_run`, `import_logs` and `demo`; those on issues, topics, threads and their
 reference viewpoints, clusterings, collections of pages and models are in `overton.items`, `overton.topics`,
 `overton.threads`, `overton.references`, `overton.clusterings`, `overton.collections` and `overton.known`.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from overton.api import models as known
     from overton.api.analyses import analyze
     from overton.api.demo import demo
+    from overton.api.inspect_logs import export_run, import_logs
     from overton.api.reports import report
     from overton.api.runs import Run, extend, open_run, plan, resume, run
     from overton.api.sheets import draw_sheet, read_agreement
@@ -34,7 +35,9 @@ __all__ = [
     "collections",
     "demo",
     "draw_sheet",
+    "export_run",
     "extend",
+    "import_logs",
     "items",
     "judge",
     "known",
@@ -56,7 +59,9 @@ _HOMES = {
     "analyze": "analyses",
     "demo": "demo",
     "draw_sheet": "sheets",
+    "export_run": "inspect_logs",
     "extend": "runs",
+    "import_logs": "inspect_logs",
     "judge": "transcripts",
     "open_run": "runs",
     "plan": "runs",

@@ -143,7 +143,7 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def environment(server: str) -> dict[str, str]:
+def environment(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What a user would have set: keys, and here the addresses of the server."""
     return {
         "OPENAI_API_KEY": "sk-docs-openai",
@@ -151,6 +151,8 @@ def environment(server: str) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "sk-docs-anthropic",
         "ANTHROPIC_BASE_URL": f"{server}/v1",
         "VLLM_BASE_URL": f"{server}/v1",
+        "INSPECT_CACHE_DIR": str(tmp_path_factory.mktemp("inspect")),
+        "INSPECT_DISPLAY": "none",
     }
 
 

@@ -42,7 +42,7 @@ STORIES = {name: found for page in PAGES for name, text in chapters(page) if (fo
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("overton")), *command[1:]]
+    command = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
     return subprocess.run(
         command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -52,7 +52,9 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> subpro
 @pytest.mark.parametrize("story", STORIES)
 def test_commands_of_a_chapter_run_and_succeed(story: str, desk: Path, environment: dict[str, str]) -> None:
     for command in STORIES[story]:
-        assert command[0] == "overton", f"{story} shows {command}"
+        assert command[0] in {"overton", "inspect"}, f"{story} shows {command}"
+        if command[0] == "inspect":
+            pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
         slow = command[1] == "run" and any(word.startswith("embedded/") for word in command)
         done = run([*command, "--max-calls", "1"] if slow else command, desk, environment)
         said = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"

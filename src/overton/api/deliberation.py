@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.dilemmas import dilemmas_at, starter_dilemmas
+from overton.api.headlines import DELIBERATION
 from overton.api.held import held_models, marked
 from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
@@ -111,4 +112,5 @@ BINDING = Binding(
     analyze_runs=analyze_runs,
     exhibits=exhibits,
     complete=_complete,
+    headlines=DELIBERATION,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.headlines import OPEN_MINDEDNESS
 from overton.api.held import HELD, held_models
 from overton.api.issues import issues_at, starter_issues
 from overton.api.runs import Run, items_of
@@ -133,4 +134,5 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    headlines=OPEN_MINDEDNESS,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.headlines import PLURALISM
 from overton.api.held import held_models, marked
 from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
@@ -179,4 +180,5 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    headlines=PLURALISM,
 )

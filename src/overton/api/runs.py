@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from overton.api.options import options_of
-from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, requests_of
-from overton.api.studies import Binding, binding_of, study_named
+from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests
+from overton.api.setting_up import chosen_options, set_up
+from overton.api.studies import binding_of, study_named
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
@@ -131,19 +129,25 @@ def run(
     """
     binding = binding_of(study)
     folder = Path(out) if out is not None else fresh_folder(binding.study.name)
-    named = {binding.study.roles[0]: models, **(others or {})}
-    read = _read(binding, items)
-    asked = _only(read, only)
-    chosen = _options(binding, options, named)
+    ready = set_up(
+        binding,
+        {binding.study.roles[0]: models, **(others or {})},
+        items=items,
+        only=only,
+        options=options,
+        model_args=model_args,
+        source_args=source_args,
+        prices=prices,
+    )
     manifest = local.start(
         binding.study,
-        asked,
-        requests_of(binding.study, named, model_args, prices, _source_args(binding, chosen, source_args)),
+        ready.items,
+        ready.wanted,
         folder,
-        options=chosen,
+        options=ready.options,
         seed=seed,
         limits=Limits(max_cost, max_calls),
-        left_out=left_out or _items_left_out(len(read), len(asked)),
+        left_out=left_out or ready.left_out,
         patience=patience,
         watch=watch,
     )
@@ -169,12 +173,18 @@ def plan(
         InputError: anything wrong with what was given.
     """
     binding = binding_of(study)
-    read = _only(_read(binding, items), only)
-    named = {binding.study.roles[0]: models, **(others or {})}
-    chosen = _options(binding, options, named)
-    requests = requests_of(binding.study, named, model_args, prices, _source_args(binding, chosen, source_args))
-    opened = local.open_models(binding.study, read, requests, seed, need_keys=False)
-    return local.plan(binding.study, read, opened, chosen, seed)
+    ready = set_up(
+        binding,
+        {binding.study.roles[0]: models, **(others or {})},
+        items=items,
+        only=only,
+        options=options,
+        model_args=model_args,
+        source_args=source_args,
+        prices=prices,
+    )
+    opened = local.open_models(binding.study, ready.items, ready.wanted, seed, need_keys=False)
+    return local.plan(binding.study, ready.items, opened, ready.options, seed)
 
 
 def resume(
@@ -233,7 +243,7 @@ def extend(
         raise InputError([Problem("extend", "", "nothing to add: give more trials, conditions or models")])
     names = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
     names[first] = [*names[first], *models]
-    chosen = _options(binding, {**manifest.options, **changed}, names)
+    chosen = chosen_options(binding, {**manifest.options, **changed}, names)
     extended = local.extend(
         binding.study,
         folder,
@@ -254,44 +264,10 @@ def _completed(run: Run) -> Run:
     return written(run) if written else run
 
 
-def _source_args(binding: Binding, options: Any, given: SourceArguments | None) -> SourceArguments:
-    """The arguments given, and those that follow from the options where they are not."""
-    follow = binding.source_args(options)
-    return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}
-
-
 def _grown(old: Any, new: Any) -> Any:
     if isinstance(new, tuple | list) and isinstance(old, tuple | list):
         return [*old, *(value for value in new if value not in old)]
     return new
-
-
-def _read(binding: Binding, items: str | Path | Sequence[Any] | None) -> Sequence[Any]:
-    if items is None:
-        return binding.starter()
-    return binding.read(Path(items)) if isinstance(items, str | Path) else items
-
-
-def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
-    """The items with these ids, in the order of the items."""
-    if not ids:
-        return items
-    known = {item.id for item in items}
-    if unknown := [name for name in ids if name not in known]:
-        reason = f"there is no such item; there are {', '.join(sorted(known)[:20])}"
-        raise InputError([Problem("--only", name, reason) for name in unknown])
-    return [item for item in items if item.id in ids]
-
-
-def _items_left_out(read: int, asked: int) -> str:
-    return f"{read - asked} of {read} items" if asked < read else ""
-
-
-def _options(binding: Binding, given: Mapping[str, Any], models: Mapping[str, Sequence[str]]) -> msgspec.Struct:
-    chosen = {key: value for key, value in given.items() if value is not None}
-    options = options_of(binding.study.options, binding.complete(chosen, models))
-    binding.check_options(options)
-    return options
 
 
 def fresh_folder(study: str) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.headlines import STANCE_STABILITY
 from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
@@ -143,4 +144,5 @@ BINDING = Binding(
     exhibits=exhibits,
     complete=_complete,
     source_args=_source_args,
+    headlines=STANCE_STABILITY,
 )

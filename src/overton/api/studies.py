@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from overton.api.headlines import Headlines
 from overton.errors import InputError, Problem
 from overton.studies.study import Study
 
@@ -44,6 +45,7 @@ class Binding:
     follows from the models by role, and `check_options` refuses what no trial can be made of; `source_args` gives what
     follows from the options for what searches and reads pages, by role. `analyze_file` and
     `analyze_runs` give its measures, `exhibits` what a report shows. All raise InputError for what they cannot use.
+    `headlines` are the few figures that stand for it elsewhere.
     """
 
     study: Study
@@ -55,6 +57,7 @@ class Binding:
     exhibits: Callable[..., Exhibits]
     complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
     source_args: Callable[[Any], Mapping[str, Mapping[str, str]]] = _none
+    headlines: Headlines | None = None
 
 
 def binding_of(name: str) -> Binding:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import overton
-from overton.cli import analyze, corpus, demo, items, judge, models, plan, report, resume, run
+from overton.cli import analyze, corpus, demo, export, import_logs, items, judge, models, plan, report, resume, run
 from overton.cli.options import joined
 from overton.errors import InputError, OvertonError, Stopped
 
@@ -29,6 +29,8 @@ app.command()(resume.extend)
 app.command()(report.report)
 app.add_typer(analyze.app, name="analyze")
 app.add_typer(judge.app, name="judge")
+app.command()(export.export)
+app.command("import")(import_logs.import_logs)
 app.add_typer(items.app, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")

@@ -7,26 +7,21 @@ from collections.abc import Sequence
 
 from overton.calls import Failure, Form, Message, Question, Reply, Request, Settings
 from overton.engine.desk import Bound, Desk
-from overton.engine.identity import Identity, Place, call_seed, identify
+from overton.engine.identity import Identity, Place
+from overton.engine.placing import Placing
 from overton.errors import CallFailed, Stopped
 
-__all__ = ["TrialAsk"]
+__all__ = ["TrialAsk", "gravity"]
 
 
-class TrialAsk:
-    """The `Ask` that one trial's `conduct` is given.
+class TrialAsk(Placing[Bound]):
+    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
 
-    `own` is the identity of the answerer that the trial's lane has for itself, '' where the run has one lane only.
-    """
-
-    __slots__ = ("_bindings", "_desk", "_numbers", "_own", "_task", "_trial")
+    __slots__ = ("_desk", "_task")
 
     def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
+        super().__init__(trial, bindings, own)
         self._desk = desk
-        self._trial = trial
-        self._own = own
-        self._bindings = bindings
-        self._numbers: dict[str, int] = {}
         self._task = asyncio.current_task()
 
     async def __call__(
@@ -40,41 +35,16 @@ class TrialAsk:
         shared: bool = False,
     ) -> Reply:
         """See `Ask`."""
-        return await self._answer(self._number(role, messages, speaker, form, settings, shared))
+        return await self._answer(self.call(role, messages, speaker, form, settings, shared))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
-        calls = [self._number(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
+        calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
         outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if errors:
-            raise min(errors, key=_gravity)
+            raise min(errors, key=gravity)
         return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-
-    def _number(  # noqa: PLR0917
-        self,
-        role: str,
-        messages: Sequence[Message],
-        speaker: str | None,
-        form: Form | None,
-        settings: Settings | None,
-        shared: bool,
-    ) -> tuple[Bound, Identity, Place, Request]:
-        """The call that an ask stands for. Numbered as it is made, so that side by side is as good as in turn."""
-        who = speaker or role
-        bound = self._bindings.get(who) or self._bindings[role]
-        how = bound.settings if settings is None else bound.settings.but(settings)
-        if shared:
-            place = Place("", who, 0, bound.answerer.identity)
-        else:
-            answerer = bound.answerer.identity
-            # What a judge is asked in a trial of one model is another call than in the same trial of another.
-            trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
-            place = Place(trial, who, self._numbers.get(who, 0), answerer)
-            self._numbers[who] = place.number + 1
-        identity = identify(place, messages, how, form)
-        seed = None if how.seed is None else call_seed(identity, how.seed)
-        return bound, identity, place, Request(tuple(messages), how, form, seed)
 
     async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
         _, _, place, _ = call
@@ -87,6 +57,6 @@ class TrialAsk:
         return found
 
 
-def _gravity(error: BaseException) -> int:
+def gravity(error: BaseException) -> int:
     """What is raised first where siblings fail: what is wrong with the run, then its stop, then a call's failure."""
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0

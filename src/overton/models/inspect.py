@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
-import re
 from typing import Any
 
-from overton.calls import Message, Reply, Request, Settings, Usage
+from overton.calls import Reply, Request, Settings
 from overton.errors import AccessError, AnswerError, InputError, MissingExtra, Problem, RejectedError, UnavailableError
+from overton.models.inspect_words import cause_of, chat_messages, reply_of, said
 from overton.models.secret import Secret
 
 __all__ = ["InspectModel"]
-
-_MESSAGE_LIMIT = 500
-_KEY_VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
-_MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
 class InspectModel:
@@ -43,7 +38,7 @@ class InspectModel:
         self.identity = f"inspect/{model}"
         self._connections = connections
         self._timeout = timeout
-        self._secrets = _secrets(key)
+        self._secrets = [key] if key else []
         self._model = self._open(model, base_url, key)
 
     def __repr__(self) -> str:
@@ -69,10 +64,10 @@ class InspectModel:
         outcome = await task
         if isinstance(outcome, AnswerError):
             raise outcome
-        return _reply(outcome)
+        return reply_of(outcome)
 
     async def _ask(self, request: Request) -> Any:
-        messages = [_message(message) for message in request.messages]
+        messages = chat_messages(request.messages)
         config = _config(request.settings, request.seed, self._connections)
         try:
             async with asyncio.timeout(self._timeout):
@@ -81,7 +76,7 @@ class InspectModel:
             message = f"{self.name}: no reply in {self._timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)
         except Exception as error:  # noqa: BLE001 - each provider raises its own client's types
-            return self._fault(_cause(error))
+            return self._fault(cause_of(error))
 
     def _fault(self, error: Exception) -> AnswerError:
         """The error for whatever a provider raised, by Inspect's own judgement of what is worth asking again."""
@@ -101,12 +96,7 @@ class InspectModel:
         return RejectedError("rejected", message)
 
     def _said(self, error: Exception) -> str:
-        """An exception's own words, without keys, markup and control characters, 500 characters at most."""
-        text = str(getattr(error, "message", None) or error) or type(error).__name__
-        for secret in self._secrets:
-            text = secret.hide(text)
-        text = _MARKUP.sub("", "".join(c if c.isprintable() else " " for c in text))
-        return " ".join(text.split())[:_MESSAGE_LIMIT]
+        return said(error, self._secrets)
 
     async def close(self) -> None:
         """Close the provider's client."""
@@ -121,29 +111,8 @@ def _without_retries(model: Any) -> Any:
     return model
 
 
-def _secrets(key: Secret | None) -> list[Secret]:
-    """The keys that a provider's error might hold: which variable it read is not known, so all of them."""
-    values = [value for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]
-    return [Secret(value) for value in values] + ([key] if key else [])
-
-
-def _cause(error: Exception) -> Exception:
-    """What the provider raised: an error worth retrying arrives wrapped, since Inspect may not retry it."""
-    from tenacity import RetryError
-
-    cause = error.last_attempt.exception() if isinstance(error, RetryError) else None
-    return cause if isinstance(cause, Exception) else error
-
-
 def _is_prerequisite(error: Exception) -> bool:
     return type(error).__name__ == "PrerequisiteError"
-
-
-def _message(message: Message) -> Any:
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
-
-    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    return kinds[message.role](content=message.content)
 
 
 def _config(settings: Settings, seed: int | None, connections: int) -> Any:
@@ -159,22 +128,3 @@ def _config(settings: Settings, seed: int | None, connections: int) -> Any:
         seed=seed,
         extra_body=settings.extra or None,
     )
-
-
-def _reply(output: Any) -> Reply:
-    if not output.choices:
-        raise UnavailableError("malformed", f"the reply holds no choices: {output.error or 'no reason given'}")
-    usage = output.usage
-    return Reply(
-        text=output.completion,
-        finish=output.stop_reason,
-        refused=output.stop_reason == "content_filter",
-        usage=Usage() if usage is None else _usage(usage),
-        model=output.model,
-    )
-
-
-def _usage(usage: Any) -> Usage:
-    """Tokens read from or written to a cache are input too: Inspect counts them apart."""
-    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    return Usage(usage.input_tokens + cached, usage.output_tokens)

@@ -28,7 +28,8 @@ class Study:
     of its own, or with `together` all of them meet in one, asked as 'ROLE/1', 'ROLE/2', ... as they were given.
     `optional` names roles that a run can do without, `retrieval` those whose answerers search ('search') and read pages
     ('pages'): their names say which. `canned` holds replies to plan with, given role, speaker and form:
-    those that make every trial as short as it can be, then as long.
+    those that make every trial as short as it can be, then as long. `condition(trial)` names the condition that a trial
+    is in, without its item and whatever else repeats it; None where a study has no conditions.
     """
 
     name: str
@@ -44,3 +45,4 @@ class Study:
     optional: tuple[str, ...] = ()
     retrieval: tuple[str, ...] = ()
     canned: tuple[Canned, ...] = ()
+    condition: Callable[[Any], str] | None = None

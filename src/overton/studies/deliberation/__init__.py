@@ -8,7 +8,7 @@ from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.deliberation.options import Options
-from overton.studies.deliberation.protocol import conduct, trials
+from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.record import Record
 from overton.studies.study import Study
 
@@ -27,6 +27,11 @@ def _simulated(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, s
     raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
 
 
+def _condition(trial: DilemmaTrial) -> str:
+    """Format, goal, and who sits at the table in which order."""
+    return f"{trial.format}/{trial.goal}/{'-'.join(map(str, trial.order))}"
+
+
 STUDY = Study(
     name="deliberation",
     roles=("agent", "values"),
@@ -40,4 +45,5 @@ STUDY = Study(
     together=True,
     optional=("values",),
     canned=CANNED,
+    condition=_condition,
 )

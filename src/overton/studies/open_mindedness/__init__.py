@@ -6,7 +6,7 @@ from overton.calls import Answerer
 from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.options import Options
-from overton.studies.open_mindedness.protocol import conduct, prompt_texts, trials
+from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.record import Record
 from overton.studies.study import Study
 
@@ -21,6 +21,11 @@ def _simulated(issues: Sequence[Issue], name: str, arguments: Mapping[str, str])
     return OpenMinded.from_args(issues, arguments)
 
 
+def _condition(trial: IssueTrial) -> str:
+    """The configuration, and the wording where it has one."""
+    return f"{trial.condition.name}/w{trial.wording}" if trial.wording else trial.condition.name
+
+
 STUDY = Study(
     name="open-mindedness",
     roles=("subject",),
@@ -31,4 +36,5 @@ STUDY = Study(
     conduct=conduct,
     prompts=prompt_texts,
     simulated=_simulated,
+    condition=_condition,
 )

@@ -8,7 +8,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.options import Options
-from overton.studies.pluralism.protocol import conduct, trials
+from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.record import Record
 from overton.studies.study import Study
 
@@ -27,6 +27,11 @@ def _simulated(threads: Sequence[ReferenceThread], name: str, arguments: Mapping
     raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
 
 
+def _condition(trial: ThreadTrial) -> str:
+    """Experiment, how pairs were chosen where there are any, and condition."""
+    return "/".join(filter(None, [trial.experiment, trial.pairing, trial.condition.name]))
+
+
 STUDY = Study(
     name="pluralism",
     roles=("subject", "judge"),
@@ -38,4 +43,5 @@ STUDY = Study(
     prompts=prompts.texts,
     simulated=_simulated,
     canned=CANNED,
+    condition=_condition,
 )

@@ -8,7 +8,7 @@ from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.options import Options
-from overton.studies.stance_stability.protocol import conduct, trials
+from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.transcripts import JUDGING, Transcript
 from overton.studies.study import Study
@@ -28,6 +28,11 @@ def _simulated(topics: Sequence[Topic], name: str, arguments: Mapping[str, str])
     raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
 
 
+def _condition(trial: TopicTrial) -> str:
+    """Temperature and order of questions."""
+    return f"t{'own' if trial.temperature is None else f'{trial.temperature:g}'}/{trial.ordering}"
+
+
 def _prompts() -> dict[str, str]:
     return prompts.texts("subject", "judge", "stance")
 
@@ -45,4 +50,5 @@ STUDY = Study(
     optional=("queries",),
     retrieval=("search", "pages"),
     canned=CANNED,
+    condition=_condition,
 )

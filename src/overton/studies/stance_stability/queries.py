@@ -9,7 +9,9 @@ __all__ = ["LONGEST_QUERY", "clean_query"]
 LONGEST_QUERY = 200
 """Characters of a query at most; it is cut between words."""
 
-_LABEL = re.compile(r"(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE
+)
 _BULLET = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
 _AROUND = " \t\"'`“”‘’«»„*"
 

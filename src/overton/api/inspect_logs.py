@@ -1,0 +1,160 @@
+"""Runs as Inspect logs, and Inspect logs of our tasks as runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from overton.api import inspect_scores
+from overton.api.runs import Run, fresh_folder, open_run
+from overton.api.studies import binding_of, makes_items
+from overton.errors import InputError, Problem
+from overton.hosts.local import RunFolder
+
+if TYPE_CHECKING:
+    from overton.hosts.inspect.exporting import Exported, Scoring
+    from overton.hosts.inspect.layout import TaskData
+
+T = TypeVar("T")
+
+__all__ = ["LOGS", "export_run", "import_logs"]
+
+LOGS = "logs"
+"""Where Inspect itself looks for logs if not told otherwise."""
+_ENDINGS = (".eval", ".json")
+
+
+def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
+    """Write a run as logs of Inspect AI, which `inspect view` opens: one for each model, or one where models meet.
+
+    Example: `overton.export_run("runs/first", out="logs")`.
+
+    Nothing is asked; the run is not changed. Items that are not whole are left out.
+
+    Raises:
+        InputError: the run is of a study that has no task; a log of it is in `out` already.
+        RunMismatch: prompts or items are not those that the run began with.
+        MissingExtra: Inspect AI is not installed.
+    """
+    opened = open_run(run)
+    study = opened.manifest.study
+    if makes_items(study):
+        raise InputError([Problem(str(run), "", f"is a run of {study}, which makes items: it has no task in Inspect")])
+    binding = binding_of(study)
+    from overton.hosts.inspect import exporting
+
+    folder, place = RunFolder(opened.path), Path(out)
+    return _apart(lambda: exporting.write_logs(folder, binding.study, opened.manifest, place, _scoring))
+
+
+def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
+    """Make a run of logs of one of our tasks, each of another model; it is reported, resumed and extended as any run.
+
+    Example: `overton.import_logs(["logs/2026-11-22_open-mindedness.eval"], out="runs/from-inspect")`.
+
+    `logs` are files or folders of them. The records are made anew from the calls that the logs hold. Where samples are
+    missing or erred the run is stopped, and `resume` asks for the rest. `out` defaults to a folder below `runs/` named
+    by study and time.
+
+    Raises:
+        InputError: what is not a log of ours, or is damaged; logs that are not of one run, and in what they differ.
+        RunMismatch: prompts have changed since, or what a log holds is not what the study asks.
+        MissingExtra: Inspect AI is not installed.
+    """
+    if not logs:
+        raise InputError([Problem("import", "", "name at least one log")])
+    return _apart(lambda: _imported(_files(logs), out))
+
+
+def _files(named: Sequence[str | Path]) -> list[Path]:
+    """The logs named, those in folders included, each once.
+
+    Raises:
+        InputError: a folder without logs.
+    """
+    found: dict[Path, None] = {}
+    for path in map(Path, named):
+        inside = sorted(file for file in path.glob("*") if file.suffix in _ENDINGS) if path.is_dir() else [path]
+        if not inside:
+            raise InputError([Problem(str(path), "", "is a folder without logs")])
+        found |= dict.fromkeys(inside)
+    return list(found)
+
+
+def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
+    from overton.hosts.inspect import importing, reading
+
+    logs = [reading.open_log(path) for path in paths]
+    study = binding_of(logs[0].task.study).study
+    importing.check_same_run(logs, study)
+    folder = Path(out) if out is not None else fresh_folder(study.name)
+    return Run(folder, importing.make_run(logs, study, folder))
+
+
+def _apart(work: Callable[[], T]) -> T:
+    """Beside an event loop that runs already (a notebook's), work in a thread: Inspect would patch that loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
+
+
+def _scoring(task: TaskData) -> Scoring:
+    """Scores and figures as the study's task has them."""
+    from overton.hosts.inspect.exporting import Scoring
+
+    study = binding_of(task.study).study
+    entries = task.models[study.roles[0]]
+    options: dict[str, Any] = {
+        "study": study.name,
+        "models": [entry.spec for entry in entries],
+        "held": any(entry.holds_form for entry in entries),
+    }
+    return Scoring(
+        scorer=inspect_scores.scorer_name(study.name),
+        score=partial(inspect_scores.score_of, study.name),
+        metrics=lambda table: inspect_scores.figures(table=table, **options),
+        metric="overton/figures",
+        options=options,
+        arguments={"seed": task.seed} | _task_arguments(task),
+    )
+
+
+def _task_arguments(task: TaskData) -> dict[str, Any]:
+    """The parameters of the study's task that ask as this run did, but for its items; defaults are left out."""
+    study = binding_of(task.study).study
+    given, default = msgspec.convert(task.options, study.options), study.options()
+    own = {name: _spelled(value) for name in task.options if (value := getattr(given, name)) != getattr(default, name)}
+    own = {_PARAMETERS.get((task.study, name), name): value for name, value in own.items()}
+    if study.together:
+        own |= {"agents": len(task.models[study.roles[0]])}
+    sources = {role: task.models[role][0].spec for role in study.retrieval if task.models.get(role)}
+    return {name: value for name, value in (own | sources).items() if name}
+
+
+def _spelled(value: Any) -> Any:
+    """A value as `-T` takes it: what is left to the endpoint is 'own', an order of agents '2-1-3'."""
+    if not isinstance(value, list | tuple):
+        return value
+    return [
+        "own" if one is None else "-".join(map(str, one)) if isinstance(one, list | tuple) else one for one in value
+    ]
+
+
+_PARAMETERS = {
+    ("open-mindedness", "wordings"): "",
+    ("deliberation", "orders"): "orderings",
+    ("deliberation", "named_orders"): "order",
+    ("deliberation", "values"): "",
+    ("stance-stability", "pages"): "pages_per_turn",
+    ("stance-stability", "queries"): "",
+}
+"""Task parameters that have another name than the option, '' where there is none: roles say the same."""

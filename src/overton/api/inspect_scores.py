@@ -1,0 +1,109 @@
+"""What a study's task in Inspect AI makes of records: a score for each sample, and figures over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.api.headlines import Headlines, standard_error
+from overton.api.held import HELD
+from overton.api.studies import binding_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["figures", "figures_of_records", "score_of", "scorer_name"]
+
+_LONGEST = 60
+"""Characters of a cell that a person reads."""
+_MOST_ROWS = 200
+
+
+def scorer_name(study: str) -> str:
+    """What a study's task and its scorer are called."""
+    return study.replace("-", "_")
+
+
+def score_of(study: str, records: Sequence[Any]) -> Any:
+    """Inspect's score of one sample's records: a number to sort by, and a table to read."""
+    from inspect_ai.scorer import Score
+
+    headlines = _headlines(study)
+    value = round(headlines.value(records), 4)
+    return Score(value=value, explanation=f"{headlines.meaning}\n\n{_table(headlines.columns, records)}")
+
+
+def figures_of_records(
+    study: str, records: Sequence[Mapping[str, Any]], models: Sequence[str], *, held: bool = False
+) -> dict[str, float]:
+    """The figures of records as they stand in scores' metadata; see `figures`."""
+    from overton.engine.outcomes import columns_of, record_type_columns
+
+    kind = binding_of(study).study.record
+    rows = [msgspec.convert(record, kind) for record in records]
+    return figures(study, columns_of(rows, record_type_columns(kind)), models, held=held)
+
+
+def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> dict[str, float]:
+    """A study's first figures of a table of records, each followed by its standard error, items being the clusters.
+
+    `models` are the specs of those measured, one where each has a lane of its own; with `held`, answers were held to
+    their form, and the figures' names say so. Empty where there is nothing to measure.
+    """
+    from overton.errors import InputError
+
+    headlines = _headlines(study)
+    if not table.height:
+        return {}
+    try:
+        found = headlines.headline(headlines.analyze(_labelled(study, table, models, held)))
+    except InputError:  # every call failed, or there is nothing to measure
+        return {}
+    clusters = table[headlines.item].n_unique()
+    made = {}
+    for name, estimate in found.items():
+        told = f"{name}_held" if held else name
+        made[told] = estimate.value
+        if isfinite(error := standard_error(estimate, clusters)):
+            made[f"{told}_stderr"] = error
+    return made
+
+
+def _headlines(study: str) -> Headlines:
+    found = binding_of(study).headlines
+    if found is None:
+        raise TypeError(f"{study} has no headlines")
+    return found
+
+
+def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
+    """The table as a run's records have it: with the model's name where that is not in every row anyway."""
+    import polars as pl
+
+    if binding_of(study).study.together:
+        return table
+    (spec,) = models
+    return table.with_columns(model=pl.lit(spec + (HELD if held else "")), held=pl.lit(held))
+
+
+def _table(columns: Sequence[str], records: Sequence[Any]) -> str:
+    """Records as a table of plain text, as our logs have the viewer show it; columns without a value are left out."""
+    rows = [[_cell(getattr(record, name)) for name in columns] for record in records[:_MOST_ROWS]]
+    told = [[name, *cells] for name, *cells in zip(columns, *rows, strict=True) if any(cells)]
+    widths = [max(map(len, column)) for column in told]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*told, strict=True)
+    ]
+    more = len(records) - _MOST_ROWS
+    return "\n".join([*lines, *([f"\n{more} more records are in the metadata."] if more > 0 else [])])
+
+
+def _cell(value: Any) -> str:
+    """A value in one line, cut where it is long."""
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,49 @@
+"""A study as a task of Inspect AI, from what a user sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from overton.api.setting_up import set_up
+from overton.api.studies import binding_of
+from overton.hosts.inspect.casting import cast_of, model_entries
+from overton.hosts.inspect.task import Hosted, make_task
+from overton.hosts.local import ModelEntry
+
+__all__ = ["make"]
+
+Measuring = Callable[[str, Sequence[ModelEntry]], tuple[Any, Any]]
+"""The scorer and the metric for a study and the models that it measures."""
+
+
+def make(
+    study: str,
+    measuring: Measuring,
+    *,
+    items: str | Path | Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
+    seed: int = 0,
+    agents: int = 0,
+    sources: Mapping[str, Sequence[str]] | None = None,
+    source_args: Mapping[str, Mapping[str, str | Sequence[str]]] | None = None,
+    trials_at_once: int = 10,
+    cache: bool = True,
+    **options: Any,
+) -> Any:
+    """The task of a study; parameters are those of `overton.run`, models those that Inspect has.
+
+    `agents` is how many models meet where they do, `sources` what searches and reads pages, by role.
+
+    Raises:
+        InputError: anything wrong with what was given; nothing was asked.
+    """
+    binding = binding_of(study)
+    models = model_entries(binding.study, seed, agents)
+    named = {role: [entry.spec for entry in entries] for role, entries in models.items()} | dict(sources or {})
+    ready = set_up(binding, named, items=items, only=only, options=options, source_args=source_args)
+    searched = {role: requests for role, requests in ready.wanted.items() if role in binding.study.retrieval}
+    cast = cast_of(binding.study, seed, agents, models, searched)
+    hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
+    return make_task(hosted, *measuring(study, models[binding.study.roles[0]]))

@@ -1,0 +1,152 @@
+"""The `Ask` of one trial inside Inspect AI: calls go to Inspect's models, which pace, retry, cache and log them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from overton.calls import Failure, Form, Message, Question, Reply, Request, Settings
+from overton.engine.asking import gravity
+from overton.engine.identity import Identity, Place
+from overton.engine.placing import Placing
+from overton.errors import AccessError, CallFailed
+from overton.hosts.inspect.layout import CallData
+from overton.hosts.inspect.seats import Seat
+from overton.hosts.inspect.settings import config_of
+from overton.hosts.inspect.sharing import Shared
+from overton.hosts.inspect.sources import Sources
+from overton.hosts.inspect.words import is_inspects_own, trouble_of
+from overton.models.inspect_words import chat_messages, reply_of
+
+__all__ = ["Conversation", "InspectAsk", "Table"]
+
+_GIVE_UP_AFTER = 24
+"""Requests that a model rejects in a row, none answered before, until its settings are taken to be wrong."""
+
+Call = tuple[Seat, Identity, Place, Request]
+
+
+@dataclass
+class Table:
+    """What all samples of an eval ask through. `own` is the identity that the lane has for itself, '' where none."""
+
+    seats: Mapping[str, Seat]
+    own: str
+    sources: Sources
+    cache: bool = True
+    shared: Shared = field(default_factory=Shared)
+
+
+@dataclass
+class Conversation:
+    """A call of the model that the study is about, for people to read: what it was told, and Inspect's output."""
+
+    messages: Sequence[Message]
+    output: Any
+
+
+class InspectAsk:
+    """The `Ask` that one trial's `conduct` is given. `keep` is handed every call as its outcome comes."""
+
+    def __init__(self, table: Table, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
+        self._table = table
+        self._call = Placing(trial, table.seats, table.own).call
+        self._first = first_role
+        self._keep = keep
+        self.last: Conversation | None = None
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        settings: Settings | None = None,
+        shared: bool = False,
+    ) -> Reply:
+        """See `Ask`."""
+        return await self._answer(self._call(role, messages, speaker, form, settings, shared))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        calls = [self._call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
+        replies: dict[int, Reply] = {}
+        errors: list[Exception] = []
+
+        async def answer(number: int, call: Call) -> None:
+            try:
+                replies[number] = await self._answer(call)
+            except Exception as error:  # noqa: BLE001 - raised below, once its siblings have ended
+                errors.append(error)
+
+        import anyio
+
+        async with anyio.create_task_group() as group:
+            for number, call in enumerate(calls):
+                group.start_soon(answer, number, call)
+        if errors:
+            raise min(errors, key=gravity)
+        return [replies[number] for number in range(len(calls))]
+
+    async def _answer(self, call: Call) -> Reply:
+        _, identity, place, _ = call
+        if place.trial:
+            found = await self._made(call)
+        else:
+            found = await self._table.shared.once(identity.slot, lambda: self._made(call))
+        self._keep(_data(identity, place, found))
+        if isinstance(found, Failure):
+            raise CallFailed(found.kind, found.message)
+        return found
+
+    async def _made(self, call: Call) -> Reply | Failure:
+        seat, identity, place, request = call
+        if seat.model is None:
+            return await self._table.sources.outcome(place.speaker, request)
+        try:
+            output = await seat.model.generate(
+                chat_messages(request.messages),
+                config=config_of(request, seat.settings, seat.extra_body, hold=seat.holds_form),
+                cache=self._policy(identity),
+            )
+            reply = reply_of(output)
+        except Exception as error:
+            if is_inspects_own(error):
+                raise
+            return _failed(seat, error)
+        seat.answered = True
+        if place.speaker.partition("/")[0] == self._first:
+            self.last = Conversation(request.messages, output)
+        return reply
+
+    def _policy(self, identity: Identity) -> Any:
+        """Answers are kept for good under the call's identity, so that an eval that was killed does not pay again."""
+        from inspect_ai.model import CachePolicy
+
+        return self._table.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
+
+
+def _failed(seat: Seat, error: Exception) -> Failure:
+    """The failure that the trial records.
+
+    Raises:
+        AnswerError: the sample cannot go on.
+    """
+    trouble = trouble_of(error, seat.answerer.name)
+    if not isinstance(trouble, Failure):
+        raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
+    # A rejection is about one request, unless every request so far was rejected: then it is about the settings.
+    seat.rejected += not seat.answered
+    if seat.rejected >= _GIVE_UP_AFTER:
+        reason = f"{seat.rejected} requests were rejected and none answered, so it is taken to be set up wrongly"
+        raise AccessError(
+            "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; it said: {trouble.message}"
+        ) from error
+    return trouble
+
+
+def _data(identity: Identity, place: Place, found: Reply | Failure) -> CallData:
+    reply, failure = (None, found) if isinstance(found, Failure) else (found, None)
+    return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)

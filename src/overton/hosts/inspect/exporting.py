@@ -1,0 +1,97 @@
+"""From a run folder to Inspect logs, one for each lane: calls are recalled and shown as Inspect shows its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from overton.engine import digest
+from overton.errors import InputError, MissingExtra, Problem, RunError
+from overton.hosts.inspect.lane_log import LaneLog, Scoring
+from overton.hosts.inspect.layout import TaskData
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.manifest import Manifest
+from overton.hosts.local.recalling import Recall
+from overton.hosts.local.running import _check_same
+from overton.studies.study import Study
+
+__all__ = ["Exported", "Scoring", "write_logs"]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A log that was written: of whom, how many samples it holds, and how many the run is to have."""
+
+    path: Path
+    lane: str
+    samples: int
+    planned: int
+
+
+def write_logs(
+    folder: RunFolder, study: Study, manifest: Manifest, out: Path, scoring: Callable[[TaskData], Scoring]
+) -> list[Exported]:
+    """Write a log for each lane of a run into the folder `out`: whole items only, as reports have them.
+
+    Raises:
+        MissingExtra: Inspect AI is not installed.
+        InputError: a log of this run is there already; none is written.
+        RunMismatch: prompts or items are not those that the run began with.
+    """
+    _check_installed()
+    _check_same(study, folder, manifest)
+    tasks = _tasks(study, manifest)
+    paths = [out / _file_name(manifest, task) for task in tasks]
+    if there := [path for path in paths if path.exists()]:
+        raise InputError([Problem(str(path), "", "is there already; nothing is written over") for path in there])
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with closing(Recall(folder, study, manifest)) as recall, TemporaryDirectory(prefix=".export-", dir=out) as new:
+            logs = [
+                LaneLog(study, manifest, task, recall, lane, scoring(task))
+                for lane, task in zip(recall.lanes, tasks, strict=True)
+            ]
+            for log, path in zip(logs, paths, strict=True):
+                log.write(Path(new) / path.name)
+            for path in paths:
+                (Path(new) / path.name).rename(path)
+    except OSError as error:
+        raise RunError(f"{out} cannot be written: {error.strerror}") from error
+    return [
+        Exported(path, name, log.written, len(log.planned))
+        for path, name, log in zip(paths, recall.names, logs, strict=True)
+    ]
+
+
+def _check_installed() -> None:
+    try:
+        import inspect_ai  # noqa: F401
+    except ImportError:
+        raise MissingExtra("writing Inspect logs", "inspect") from None
+
+
+def _tasks(study: Study, manifest: Manifest) -> list[TaskData]:
+    """What each lane's log is of."""
+    first = study.roles[0]
+    entries = manifest.models[first]
+    return [
+        TaskData(
+            study=manifest.study,
+            seed=manifest.seed,
+            options=manifest.options,
+            models=manifest.models | {first: list(lane)},
+            prompts=manifest.prompts,
+            overton=manifest.overton,
+            left_out=manifest.left_out,
+        )
+        for lane in ([entries] if study.together else [[entry] for entry in entries])
+    ]
+
+
+def _file_name(manifest: Manifest, task: TaskData) -> str:
+    """A log's name as Inspect makes them, the same for the same lane of the same run."""
+    when = manifest.created.replace(":", "-")
+    return f"{when}_{task.study}_{digest([manifest.items, task])[:22]}.eval"

@@ -1,0 +1,167 @@
+"""From Inspect logs to a run folder: the logs' calls become a journal, from which the records are made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from overton.engine import Journal, digest
+from overton.engine.journal_file import Entry
+from overton.errors import InputError, OvertonError, Problem, RunError, RunExists, RunMismatch
+from overton.hosts.inspect.gathering import Gathered
+from overton.hosts.inspect.reading import Log
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.manifest import Manifest
+from overton.hosts.local.recalling import recall_records
+from overton.studies.study import Study
+
+__all__ = ["check_same_run", "make_run"]
+
+_BATCH = 2_000
+"""Calls handed to the journal at a time. Logs are read in between, outside of any event loop: Inspect has its own."""
+
+
+def check_same_run(logs: Sequence[Log], study: Study) -> None:
+    """Refuse logs that are not lanes of one run, or that this version would ask otherwise.
+
+    Raises:
+        InputError: what differs between the logs, with both places; a model that two of them measured.
+        RunMismatch: prompts that differ from those that the logs were made with.
+    """
+    first, *others = logs
+    problems = [
+        Problem(str(log.path), what, f"differs from that of {first.path}")
+        for log in others
+        for what in _differences(first, log, study)
+    ]
+    if others and study.together:
+        problems.append(Problem(str(others[0].path), "", f"a log of {study.name} is a run of its own: import one"))
+    problems += [problem for log in logs for problem in _unusable(log, study)]
+    problems = problems or list(_measured_twice(logs, study.roles[0]))
+    if problems:
+        raise InputError(problems)
+    _check_prompts(first, study)
+
+
+def make_run(logs: Sequence[Log], study: Study, out: Path) -> Manifest:
+    """Make a run folder of logs that are lanes of one run.
+
+    What a log lacks (samples that were not asked, erred or were invalidated) the run lacks too: it is then 'stopped',
+    names the items that are not whole, and can be resumed. Nothing is left behind where the import fails.
+
+    Raises:
+        RunExists: there is something at `out` already.
+        InputError: a log is damaged, or logs ask different things under one name.
+        RunMismatch: what a log holds is not what the study asks.
+    """
+    if out.exists():
+        raise RunExists(str(out))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".import-", dir=out.parent) as beside:
+            folder, manifest = _made(logs, study, Path(beside) / out.name)
+            folder.path.rename(out)
+    except OSError as error:
+        raise RunError(f"{out} cannot be made: {error.strerror}") from error
+    return manifest
+
+
+def _made(logs: Sequence[Log], study: Study, path: Path) -> tuple[RunFolder, Manifest]:
+    manifest = _manifest(logs, study)
+    folder = RunFolder.create(path, manifest, [])
+    gathered = Gathered(study)
+    with closing(Journal(folder.journal)) as journal:
+        entries = (entry for log in logs for sample in log.samples() for entry in gathered.add(log, sample))
+        while some := list(islice(entries, _BATCH)):
+            run_to_end(_append(journal, some))
+    items = list(gathered.items.values())
+    (path / "items.jsonl").write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
+    manifest.items = digest(items)
+    manifest.left_out = "; ".join(filter(None, [manifest.left_out, *_left_out(logs, gathered)]))
+    return folder, _recalled(folder, study, manifest, gathered, ", ".join(str(log.path) for log in logs))
+
+
+async def _append(journal: Journal, entries: Sequence[Entry]) -> None:
+    for entry in entries:
+        await journal.append(entry)
+
+
+def _recalled(folder: RunFolder, study: Study, manifest: Manifest, gathered: Gathered, named: str) -> Manifest:
+    try:
+        return recall_records(folder, study, manifest, lacking=gathered.lacking)
+    except RunMismatch as error:
+        told = str(error).removeprefix(f"{folder.path}: ")
+        raise RunMismatch([Problem(named, "", f"does not hold what {study.name} asks. {told}")]) from error
+    except OvertonError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InputError([Problem(named, "", f"its items or options cannot be asked: {error!r}")]) from error
+
+
+def _manifest(logs: Sequence[Log], study: Study) -> Manifest:
+    """The run's manifest, all but what its items and records make of it."""
+    task = logs[0].task
+    first = study.roles[0]
+    models = {role: list(task.models.get(role, [])) for role in study.roles}
+    models[first] = [entry for log in logs for entry in log.task.models[first]]
+    return Manifest(
+        study=task.study,
+        seed=task.seed,
+        options=task.options,
+        models=models,
+        items="",
+        prompts=task.prompts,
+        created=logs[0].created,
+        overton=task.overton,
+        sessions=1,
+        left_out=task.left_out,
+    )
+
+
+def _left_out(logs: Sequence[Log], gathered: Gathered) -> Iterator[str]:
+    """What no run can be made of: items that no sample tells of, epochs after the first."""
+    if not gathered.tells_of_all(logs[0].planned):
+        yield "items of which the logs hold no sample"
+    if any(log.epochs > 1 for log in logs):
+        yield "epochs after the first, which ask the same again (trials=N repeats a trial)"
+
+
+def _differences(one: Log, other: Log, study: Study) -> Iterator[str]:
+    """What two logs would have to have in common to be lanes of one run."""
+    for what in ("study", "seed", "options", "prompts", "left_out"):
+        if getattr(one.task, what) != getattr(other.task, what):
+            yield what
+    yield from (role for role in study.roles[1:] if one.task.models.get(role) != other.task.models.get(role))
+    if set(one.planned) != set(other.planned):
+        sample = min(set(one.planned) ^ set(other.planned))
+        yield f"the set of samples ({sample} is in one of them only)"
+
+
+def _unusable(log: Log, study: Study) -> Iterator[Problem]:
+    """Roles that nobody answers in, though the study cannot do without."""
+    for role in study.roles:
+        if role not in study.optional and not log.task.models.get(role):
+            yield Problem(str(log.path), role, f"is damaged: it names no model as {role}")
+
+
+def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
+    seen: dict[str, Path] = {}
+    for log in logs:
+        for entry in log.task.models[first]:
+            if (earlier := seen.setdefault(entry.identity, log.path)) != log.path:
+                yield Problem(str(log.path), entry.spec, f"is measured in {earlier} already: import one of the two")
+
+
+def _check_prompts(log: Log, study: Study) -> None:
+    now = {name: digest(text) for name, text in study.prompts().items()}
+    then = log.task.prompts
+    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    if changed:
+        problems = [Problem(str(log.path), f"prompt {name}", "differs from what was asked") for name in changed]
+        raise RunMismatch([*problems, Problem(str(log.path), "", f"import it with overton {log.task.overton}")])

@@ -1,0 +1,199 @@
+"""One lane of a run as an Inspect log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.engine import Lane, digest
+from overton.engine.outcomes import columns_of, record_type_columns
+from overton.hosts.inspect.layout import CALLS, KEY, RECORDS, SampleData, TaskData
+from overton.hosts.inspect.planning import condition_of, grouped
+from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once, inspect_name
+from overton.hosts.inspect.viewing import viewer_config
+from overton.hosts.inspect.writing import write_log
+from overton.hosts.local.manifest import Manifest
+from overton.hosts.local.recalling import Heard, Recall, Recalled
+from overton.studies.study import Study
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["LaneLog", "Scoring"]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What the study's task makes of records: `score` an Inspect score, `metrics` the figures of a table of them.
+
+    `scorer` is the scorer's name, `metric` the metric's and `options` what it is made with; `arguments` are the task's
+    that would ask the same again.
+    """
+
+    scorer: str
+    score: Callable[[Sequence[Any]], Any]
+    metrics: Callable[[pl.DataFrame], Mapping[str, float]]
+    metric: str
+    options: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+
+
+class LaneLog:
+    """A lane's samples, an item in a condition each, and what follows from them.
+
+    `planned` are the ids of the samples that the lane is to have, `written` counts those that were.
+    """
+
+    def __init__(  # noqa: PLR0917
+        self, study: Study, manifest: Manifest, task: TaskData, recall: Recall, lane: Lane, scoring: Scoring
+    ) -> None:
+        self.planned: list[str] = []
+        self.written = 0
+        self._study = study
+        self._manifest = manifest
+        self._task = task
+        self._recall = recall
+        self._lane = lane
+        self._scoring = scoring
+        self._items = {item.id: item for item in recall.items}
+        self._prices = {entry.identity: entry.price for side in task.models.values() for entry in side}
+        self._began = datetime.fromisoformat(manifest.created)
+        self._missing: list[str] = []
+        self._shared: set[bytes] = set()
+        self._usage: dict[str, Any] = {}
+        self._tables: list[pl.DataFrame] = []
+
+    def write(self, path: Path) -> None:
+        """Conduct the lane's trials on the journal and write them.
+
+        Raises:
+            RunMismatch: something else would be asked now than was asked then.
+        """
+        self.planned = list(grouped(self._study, self._lane.trials()))
+        self._spec = self._specified()
+        write_log(self._spec, self._samples(), self._finished, path)
+
+    def _samples(self) -> Iterator[Any]:
+        """Samples in plan order, of whole items only."""
+        for item, trials in groupby(self._lane.trials(), key=lambda trial: trial.item):
+            groups = grouped(self._study, trials)
+            found = {name: self._recall.conduct(self._lane, some) for name, some in groups.items()}
+            if any(one is None for some in found.values() for one in some):
+                self._missing.append(item)
+                continue
+            for name, some in found.items():
+                self.written += 1
+                yield self._sample(item, name, [one for one in some if one is not None])
+
+    def _sample(self, item: str, name: str, found: Sequence[Recalled]) -> Any:
+        from inspect_ai.log import EvalSample
+
+        calls = each_once(call for one in found for call in one.calls)
+        self._count(calls)
+        records = [record for one in found for record in one.records]
+        self._tables.append(columns_of(records, record_type_columns(self._study.record)))
+        shown = Transcriber(self._began, self._prices, self._study.retrieval)
+        first, last = _ends(found, self._study.roles[0])
+        return EvalSample(
+            id=name,
+            epoch=1,
+            uuid=digest([self._manifest.created, self._task, name])[:22],
+            input=shown.prompt(first) if first else "",
+            target="",
+            messages=shown.conversation(last) if last else [],
+            **({"output": shown.output(last)} if last else {}),
+            scores={self._scoring.scorer: self._scored(found, records)},
+            metadata={KEY: self._data(item, found)},
+            store={CALLS: [msgspec.to_builtins(call_data(call)) for call in calls]},
+            events=[event for one in found for event in shown.events(one)],
+            model_usage=shown.usage(calls),
+        )
+
+    def _data(self, item: str, found: Sequence[Recalled]) -> Any:
+        condition = condition_of(self._study, found[0].trial)
+        names = [one.trial.name for one in found]
+        return msgspec.to_builtins(SampleData(msgspec.to_builtins(self._items[item]), condition, names))
+
+    def _scored(self, found: Sequence[Recalled], records: Sequence[Any]) -> Any:
+        """The score that the study's task gives these records, with the records in its metadata."""
+        told = {
+            "answer": condition_of(self._study, found[0].trial),
+            "metadata": {RECORDS: msgspec.to_builtins(records)},
+        }
+        return self._scoring.score(records).model_copy(update=told)
+
+    def _count(self, calls: Sequence[Heard]) -> None:
+        """Add a sample's tokens to the log's, those of calls that trials share once."""
+        fresh = [call for call in calls if call.place.trial or call.identity.slot not in self._shared]
+        self._shared |= {call.identity.slot for call in calls if not call.place.trial}
+        for model, usage in Transcriber(self._began, self._prices).usage(fresh).items():
+            self._usage[model] = self._usage[model] + usage if model in self._usage else usage
+
+    def _specified(self) -> Any:
+        from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
+
+        manifest, task = self._manifest, self._task.study.replace("-", "_")
+        entries = self._task.models[self._study.roles[0]]
+        metric = {"name": self._scoring.metric, "options": dict(self._scoring.options)}
+        return EvalSpec(
+            created=manifest.created,
+            run_id=digest([manifest.created, manifest.items])[:22],
+            task_id=digest([manifest.items, self._task])[:22],
+            task=f"overton/{task}",
+            task_registry_name=f"overton/{task}",
+            task_display_name=self._task.study,
+            task_version=manifest.overton,
+            task_args=dict(self._scoring.arguments),
+            model=" + ".join(inspect_name(entry.spec, entry.identity) for entry in entries),
+            scorers=[{"name": self._scoring.scorer, "metrics": [metric]}],
+            metrics=[metric],
+            dataset=EvalDataset(name=self._task.study, samples=len(self.planned), sample_ids=self.planned),
+            config=EvalConfig(epochs=1),
+            packages={"inspect_ai": version("inspect_ai"), "overton": manifest.overton},
+            metadata={KEY: msgspec.to_builtins(self._task)},
+            viewer=viewer_config(self._scoring.scorer),
+        )
+
+    def _finished(self) -> Any:
+        """The log's head, once all samples were seen."""
+        from inspect_ai.log import EvalLog, EvalStats
+
+        lacking = {"items that are not whole": len(self._missing)} if self._missing else {}
+        return EvalLog(
+            status="cancelled" if self._missing else "success",
+            eval=self._spec.model_copy(update={"metadata": self._spec.metadata | lacking}),
+            results=self._results(),
+            stats=EvalStats(
+                started_at=self._manifest.created, completed_at=self._recall.ended, model_usage=self._usage
+            ),
+        )
+
+    def _results(self) -> Any:
+        import polars as pl
+        from inspect_ai.log import EvalMetric, EvalResults, EvalScore
+
+        figures = self._scoring.metrics(pl.concat(self._tables)) if self._tables else {}
+        name = self._scoring.scorer
+        group, params = self._scoring.metric.rpartition("/")[2], dict(self._scoring.options)
+        metrics = {key: EvalMetric(name=key, group=group, value=value, params=params) for key, value in figures.items()}
+        return EvalResults(
+            total_samples=len(self.planned),
+            completed_samples=self.written,
+            scores=[EvalScore(name=name, scorer=name, scored_samples=self.written, metrics=metrics)],
+        )
+
+
+def _ends(found: Sequence[Recalled], role: str) -> tuple[Heard | None, Heard | None]:
+    """Of the first trial that asked anything, what it asked first, and what it asked last of the model measured."""
+    for one in found:
+        own = [call for call in one.calls if call.place.speaker.partition("/")[0] == role]
+        if one.calls:
+            return one.calls[0], (own or one.calls)[-1]
+    return None, None

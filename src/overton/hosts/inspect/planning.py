@@ -1,0 +1,94 @@
+"""From a study's trials to the samples of a task: an item in a condition, with its first prompt to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from overton.calls import Message, Question, Trial
+from overton.errors import Stopped
+from overton.hosts.inspect.layout import KEY, SampleData
+from overton.hosts.local import run_to_end
+from overton.models.inspect_words import chat_messages
+from overton.studies.study import Study
+
+__all__ = ["Groups", "grouped", "sample_name", "samples_of"]
+
+Groups = Mapping[str, Sequence[Trial]]
+"""Trials by the name of the sample that they belong to, in plan order."""
+
+
+def sample_name(study: Study, trial: Trial) -> str:
+    """The sample that a trial belongs to: its item and condition."""
+    return f"{trial.item}/{condition_of(study, trial)}"
+
+
+def condition_of(study: Study, trial: Trial) -> str:
+    """The condition that a trial is in.
+
+    Raises:
+        TypeError: the study has no conditions, so that no task can be made of it.
+    """
+    if study.condition is None:
+        raise TypeError(f"{study.name} names no conditions")
+    return study.condition(trial)
+
+
+def grouped(study: Study, trials: Iterable[Trial]) -> Groups:
+    """Trials by sample."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(sample_name(study, trial), []).append(trial)
+    return groups
+
+
+def samples_of(study: Study, items: Sequence[Any], groups: Groups) -> list[Any]:
+    """The samples of a task; each has as its input what its first trial asks first."""
+    from inspect_ai.dataset import Sample
+
+    by_id = {item.id: msgspec.to_builtins(item) for item in items}
+    prompts = run_to_end(_first_prompts(study, [trials[0] for trials in groups.values()]))
+    return [
+        Sample(
+            id=name,
+            input=chat_messages(prompt),
+            metadata={
+                KEY: msgspec.to_builtins(
+                    SampleData(by_id[trials[0].item], condition_of(study, trials[0]), [trial.name for trial in trials])
+                )
+            },
+        )
+        for (name, trials), prompt in zip(groups.items(), prompts, strict=True)
+    ]
+
+
+async def _first_prompts(study: Study, trials: Sequence[Trial]) -> list[Sequence[Message]]:
+    return [await _first_prompt(study, trial) for trial in trials]
+
+
+async def _first_prompt(study: Study, trial: Trial) -> Sequence[Message]:
+    ask = _Listening()
+    with suppress(_Heard):
+        await study.conduct(trial, ask)
+    return ask.heard
+
+
+class _Heard(Stopped):
+    """Ends a trial when it has asked for the first time."""
+
+
+class _Listening:
+    """Keeps the first question and answers nothing."""
+
+    def __init__(self) -> None:
+        self.heard: Sequence[Message] = ()
+
+    async def __call__(self, role: str, messages: Sequence[Message], **_: Any) -> Any:
+        self.heard = self.heard or messages
+        raise _Heard(role)
+
+    async def all(self, questions: Sequence[Question]) -> Any:
+        return [await self(one.role, one.messages) for one in questions]

@@ -1,0 +1,134 @@
+"""Overton's own models inside Inspect AI: `--model overton/embedded/smollm2-135m`, `-M KEY=VALUE` as `--model-arg`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    RetryDecision,
+)
+
+from overton.calls import Answerer, Message, Reply, Request, Settings
+from overton.errors import InputError, OvertonError, Problem, UnavailableError
+from overton.hosts.inspect.settings import FORM, form_in
+from overton.hosts.inspect.sources import check_backend
+from overton.hosts.inspect.words import prerequisite
+from overton.models import Model, open_model
+
+__all__ = ["OvertonAPI", "Own"]
+
+_STOPS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "content_filter": "content_filter"}
+
+
+@dataclass(frozen=True)
+class Own:
+    """A model of ours as a run's manifest knows it."""
+
+    spec: str
+    arguments: tuple[tuple[str, str], ...]
+    answerer: Answerer
+
+
+class OvertonAPI(ModelAPI):  # type: ignore[misc]
+    """A model of ours as one of Inspect's. It can be held to a form, which comes in the request's extra body.
+
+    Retrying, pacing and settings are Inspect's; what a model argument would set of these is refused.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: Any = None,
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], *([config] if config else []))
+        address = {"base_url": base_url} if base_url else {}
+        arguments = tuple((key, _text(value)) for key, value in (address | model_args).items())
+        try:
+            check_backend(f"overton/{model_name}")
+            self._model: Model = open_model(model_name, arguments)
+            _check_unset(self._model.settings)
+        except OvertonError as error:
+            raise prerequisite(error) from error
+        self._arguments = arguments
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.overton = Own(model_name, arguments, self._model.answerer)
+
+    async def generate(self, input: Sequence[Any], tools: Any, tool_choice: Any, config: Any) -> Any:
+        """Answer once; Inspect asks again where `should_retry` says so."""
+        answerer = await self._here()
+        extra = dict(config.extra_body or {})
+        form = form_in(extra)
+        settings = Settings(
+            temperature=config.temperature,
+            top_p=config.top_p,
+            max_tokens=config.max_tokens,
+            reasoning_effort=config.reasoning_effort,
+            extra={name: value for name, value in extra.items() if name != FORM},
+        )
+        messages = tuple(Message(one.role, one.text) for one in input)
+        reply = await answerer.answer(Request(messages, settings, form, config.seed))
+        return _output(self.model_name, reply)
+
+    async def _here(self) -> Answerer:
+        """The answerer, opened anew where another event loop than before is running: connections belong to one."""
+        loop = asyncio.get_running_loop()
+        if self._loop not in (None, loop):
+            self._model = open_model(self.model_name, self._arguments)
+        self._loop = loop
+        return self._model.answerer
+
+    def should_retry(self, ex: Exception) -> Any:
+        """What is worth asking again, and when."""
+        if not isinstance(ex, UnavailableError):
+            return RetryDecision.no()
+        decide = RetryDecision.rate_limit if ex.kind == "rate limit" else RetryDecision.transient
+        return decide(ex.retry_after)
+
+    def max_connections(self) -> int:
+        """As many as the model takes at a time."""
+        return self._model.connections
+
+    def connection_key(self) -> str:
+        """Each model is paced by itself."""
+        return self._model.answerer.identity
+
+    async def aclose(self) -> None:
+        """Give back connections and memory."""
+        await self._model.answerer.close()
+
+
+def _check_unset(settings: Settings) -> None:
+    """Refuse settings among the model's arguments: Inspect has flags for them, and would not know of these."""
+    if given := [name for name, value in msgspec.to_builtins(settings).items() if value]:
+        raise InputError([Problem(f"-M {name}", "", f"say --{name.replace('_', '-')} instead") for name in given])
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _output(model: str, reply: Reply) -> Any:
+    usage = reply.usage
+    counted = usage.input_tokens is not None and usage.output_tokens is not None
+    stop = "content_filter" if reply.refused else _STOPS.get(reply.finish, "unknown")
+    return ModelOutput(
+        model=reply.model or model,
+        choices=[ChatCompletionChoice(message=ChatMessageAssistant(content=reply.text), stop_reason=stop)],
+        usage=_usage(usage.input_tokens or 0, usage.output_tokens or 0) if counted else None,
+    )
+
+
+def _usage(given: int, made: int) -> Any:
+    return ModelUsage(input_tokens=given, output_tokens=made, total_tokens=given + made)

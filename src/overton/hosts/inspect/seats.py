@@ -1,0 +1,167 @@
+"""Who answers in which role of an eval, and how: from Inspect's models to seats and to a manifest's entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from overton.calls import Settings
+from overton.errors import InputError, Problem
+from overton.hosts.inspect.settings import pairs_of, settings_of
+from overton.hosts.local.manifest import ModelEntry
+from overton.hosts.local.opening import MAX_TOKENS, REASONING_MAX_TOKENS
+from overton.models import parse_spec, price_of
+from overton.models.naming import reasons_of, series_of
+from overton.models.spec import checked_base_url
+from overton.retrieval import Source
+from overton.studies.study import Study
+
+__all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]
+
+_LOCAL = ("embedded/", "gguf:")
+"""Models that run here repeat themselves: they are given the run's seed where the user gives none."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An answerer, as far as its name goes."""
+
+    name: str
+    identity: str
+
+
+@dataclass
+class Seat:
+    """Who answers in a role: one of Inspect's models, or a source of searches and pages."""
+
+    role: str
+    answerer: Any
+    settings: Settings
+    model: Any = None
+    holds_form: bool = False
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    answered: bool = False
+    rejected: int = 0
+
+
+def named_models(study: Study, agents: int = 0) -> dict[str, list[Any]]:
+    """Inspect's models by role of the study: the evaluated one in the first, those of `--model-role` in the others.
+
+    Where models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one where not named, or
+    as many as `--model-role agent=[...]` lists.
+
+    Raises:
+        InputError: no model is being evaluated, or a role that is needed has none.
+    """
+    from inspect_ai.model import get_model, model_roles
+
+    roles = model_roles()
+    evaluated = _evaluated()
+    first, *others = study.roles
+    found = {first: _together(first, agents, evaluated) if study.together else [evaluated]}
+    for role in others:
+        if role in study.retrieval:
+            continue
+        found[role] = [get_model(role=role)] if role in roles else []
+        if not found[role] and role not in study.optional:
+            reason = f"name a model for this role: --model-role {role}=PROVIDER/NAME"
+            raise InputError([Problem("--model-role", role, reason)])
+    return found
+
+
+def _evaluated() -> Any:
+    from inspect_ai.model import get_model
+
+    try:
+        return get_model()
+    except ValueError:
+        reason = (
+            "the model is not known yet: name the task, as in eval('overton/open_mindedness', model=..., task_args=...)"
+        )
+        raise InputError([Problem("--model", "", reason)]) from None
+
+
+def _together(role: str, count: int, evaluated: Any) -> list[Any]:
+    from inspect_ai.model import get_model, model_roles
+
+    listed = model_roles().get(role)
+    if isinstance(listed, list):
+        return list(listed)
+    if listed is not None:
+        return [listed] * count
+    return [get_model(role=f"{role}_{number}", default=evaluated) for number in range(1, count + 1)]
+
+
+def entry_of(model: Any, role: str, seed: int) -> ModelEntry:
+    """A model as a run's manifest has it: the same as if Overton's own engine had asked it.
+
+    Raises:
+        InputError: it is set up in a way that would change the study.
+    """
+    settings, spec = settings_of(_config(model), role), _spec(model)
+    parsed = parse_spec(spec)
+    own = getattr(model.api, "overton", None)
+    arguments = own.arguments if own else _address(model)
+    return ModelEntry(
+        spec=spec,
+        identity=own.answerer.identity if own else parsed.identity,
+        settings=_completed(settings, spec, seed, reasons=reasons_of(parsed)),
+        arguments=(*arguments, *pairs_of(settings)),
+        holds_form=bool(own and own.answerer.holds_form),
+        price=price_of(parsed),
+        family=series_of(parsed),
+    )
+
+
+def _spec(model: Any) -> str:
+    own = getattr(model.api, "overton", None)
+    return str(own.spec) if own else f"inspect/{model}"
+
+
+def _address(model: Any) -> tuple[tuple[str, str], ...]:
+    """Where the model is asked, if the user said so; an address that holds credentials is left out."""
+    try:
+        url = checked_base_url(model.explicit_base_url or "")
+    except ValueError:
+        return ()
+    return (("base_url", url),)
+
+
+def _completed(settings: Settings, spec: str, seed: int, *, reasons: bool) -> Settings:
+    """Settings with what the user left open: output is bounded, and what runs here repeats itself."""
+    if settings.max_tokens is None:
+        roomy = reasons or settings.reasoning_effort is not None
+        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else MAX_TOKENS)
+    if settings.seed is None and spec.startswith(_LOCAL):
+        settings = msgspec.structs.replace(settings, seed=seed)
+    return settings
+
+
+def seats_of(
+    study: Study,
+    models: Mapping[str, Sequence[Any]],
+    entries: Mapping[str, Sequence[ModelEntry]],
+    sources: Mapping[str, Source],
+) -> dict[str, Seat]:
+    """Who answers under each name that the study asks."""
+    seats = {role: Seat(role, source.answerer, source.settings) for role, source in sources.items()}
+    for role, found in models.items():
+        together = study.together and role == study.roles[0]
+        for number, (model, entry) in enumerate(zip(found, entries[role], strict=True), 1):
+            seats[f"{role}/{number}" if together else role] = Seat(
+                role=role,
+                answerer=Known(entry.spec, entry.identity),
+                settings=entry.settings,
+                model=model,
+                holds_form=entry.holds_form,
+                extra_body=dict(_config(model).extra_body or {}),
+            )
+    return seats
+
+
+def _config(model: Any) -> Any:
+    """What Inspect generates with where a call says nothing: the model's own settings, the task's, the user's flags."""
+    return model._resolve_config(None)

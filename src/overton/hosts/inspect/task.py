@@ -1,0 +1,131 @@
+"""A study as a task of Inspect AI: its samples, and the solver that conducts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+import overton
+from overton.engine import digest
+from overton.errors import InputError, Problem
+from overton.hosts.inspect.asking import Table
+from overton.hosts.inspect.casting import Cast
+from overton.hosts.inspect.conducting import Held, hold_trials
+from overton.hosts.inspect.handing import hand_over
+from overton.hosts.inspect.layout import CALLS, KEY, TaskData
+from overton.hosts.inspect.planning import Groups, grouped, samples_of
+from overton.hosts.inspect.viewing import viewer_config
+from overton.hosts.inspect.words import prerequisite
+from overton.models.inspect_words import chat_messages
+
+__all__ = ["MAX_RETRIES", "Hosted", "make_task"]
+
+MAX_RETRIES = 7
+"""Inspect retries for ever unless told otherwise; so many take six minutes."""
+
+
+@dataclass
+class Hosted:
+    """A study with everything that shapes an eval of it.
+
+    `trials_at_once` is how many trials of one sample are under way side by side; with `cache` what was answered once is
+    not asked again in a later eval. `left_out` says which of the items read are not asked about.
+    """
+
+    cast: Cast
+    items: Sequence[Any]
+    options: msgspec.Struct
+    trials_at_once: int = 10
+    cache: bool = True
+    left_out: str = ""
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The trials of each sample."""
+        study = self.cast.study
+        return grouped(study, study.trials(self.items, self.options, self.cast.seed))
+
+    @cached_property
+    def table(self) -> Table:
+        """What all samples ask through."""
+        return self.cast.table(cache=self.cache)
+
+    @property
+    def data(self) -> TaskData:
+        """What the task's metadata says of the run."""
+        study = self.cast.study
+        return TaskData(
+            study=study.name,
+            seed=self.cast.seed,
+            options=msgspec.to_builtins(self.options),
+            models=self.cast.entries,
+            prompts={name: digest(text) for name, text in study.prompts().items()},
+            overton=overton.__version__,
+            left_out=self.left_out,
+        )
+
+
+def make_task(hosted: Hosted, scorer: Any, metric: Any) -> Any:
+    """The task, with what scores its samples and what measures them all.
+
+    Raises:
+        InputError: it cannot be asked as it was set up.
+    """
+    from inspect_ai import Task
+    from inspect_ai.dataset import MemoryDataset
+    from inspect_ai.model import GenerateConfig
+
+    if hosted.trials_at_once < 1:
+        raise InputError([Problem("trials_at_once", str(hosted.trials_at_once), "must be 1 or more")])
+    study = hosted.cast.study
+    return Task(
+        dataset=MemoryDataset(samples_of(study, hosted.items, hosted.groups), name=study.name),
+        solver=_solver(hosted),
+        scorer=scorer,
+        metrics=[metric],
+        config=GenerateConfig(max_retries=MAX_RETRIES),
+        version=overton.__version__,
+        viewer=viewer_config(study.name.replace("-", "_")),
+        metadata={KEY: msgspec.to_builtins(hosted.data)},
+    )
+
+
+def _solver(hosted: Hosted) -> Any:
+    from inspect_ai.solver import solver
+
+    def conduct() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            return await _solve(hosted, state)
+
+        return solve
+
+    return solver(name="conduct")(conduct)()
+
+
+async def _solve(hosted: Hosted, state: Any) -> Any:
+    if state.epoch > 1:
+        raise prerequisite("an epoch would ask the same again: use -T trials=N for more answers, and --epochs 1")
+    held, trials = Held(), hosted.groups[str(state.sample_id)]
+    try:
+        table = hosted.table
+    except InputError as error:
+        raise prerequisite(error) from error
+    async with table.sources:
+        try:
+            await hold_trials(hosted.cast.study, trials, table, held, hosted.trials_at_once)
+        finally:
+            state.store.set(CALLS, msgspec.to_builtins(held.calls))
+            hand_over(state, [record for trial in trials for record in held.records.get(trial.name, ())])
+            _show(state, held)
+    return state
+
+
+def _show(state: Any, held: Held) -> None:
+    """Have the viewer show the first trial's conversation."""
+    if held.shown is not None:
+        state.messages = [*chat_messages(held.shown.messages), held.shown.output.message]
+        state.output = held.shown.output

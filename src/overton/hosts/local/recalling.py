@@ -1,0 +1,140 @@
+"""A run from its journal alone: trials are conducted again, and nothing is asked, paid or journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from overton.calls import Failure, Reply, Request, Trial
+from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits
+from overton.engine.asking import TrialAsk
+from overton.engine.desk import NotRecalled
+from overton.engine.identity import Identity, Place
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.manifest import Manifest, write_manifest
+from overton.hosts.local.session import _lanes, _names, _spent, _write_records
+from overton.studies.study import Study
+
+__all__ = ["Heard", "Recall", "Recalled", "recall_records"]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A call as it was asked and answered; `answerer` is the name of what answered."""
+
+    identity: Identity
+    place: Place
+    answerer: str
+    request: Request
+    outcome: Reply | Failure
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A trial with its records, and its calls in the order in which they were asked."""
+
+    trial: Trial
+    records: list[Any]
+    calls: list[Heard]
+
+
+@dataclass
+class _Listening(Desk):
+    """A desk that keeps what was recalled."""
+
+    heard: list[Heard] = field(default_factory=list)
+
+    async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
+        found = await super().outcome(bound, identity, place, request)
+        self.heard.append(Heard(identity, place, bound.answerer.name, request, found))
+        return found
+
+
+class Recall:
+    """A run's lanes with its journal open; to be closed. `ended` is when its last session did, in ISO 8601.
+
+    Raises:
+        RunLocked: another process works on the run.
+        JournalError: the journal cannot be read.
+    """
+
+    def __init__(self, folder: RunFolder, study: Study, manifest: Manifest) -> None:
+        self._study = study
+        self.items = folder.items(study.item)
+        self.ended = _ended(folder, manifest)
+        self.lanes: list[Lane] = _lanes(folder, study, manifest, None)
+        self.names: list[str] = _names(study, manifest)
+        self.journal = Journal(folder.journal)
+        self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
+
+    def close(self) -> None:
+        """Unlock the run."""
+        self.journal.close()
+
+    def conduct(self, lane: Lane, trials: Iterable[Trial]) -> list[Recalled | None]:
+        """Conduct trials of a lane again, one after the other; None for those that the journal cannot complete.
+
+        Raises:
+            RunMismatch: something else would be asked now than was asked then.
+        """
+        return run_to_end(self._all(lane, trials))
+
+    async def _all(self, lane: Lane, trials: Iterable[Trial]) -> list[Recalled | None]:
+        return [await self.one(lane, trial) for trial in trials]
+
+    async def one(self, lane: Lane, trial: Trial) -> Recalled | None:
+        """See `conduct`."""
+        self._desk.heard = []
+        try:
+            records = await self._study.conduct(trial, TrialAsk(self._desk, trial.name, lane.bindings, lane.own))
+        except NotRecalled:
+            return None
+        finally:
+            await self._desk.settle()
+        return Recalled(trial, records, self._desk.heard)
+
+
+def recall_records(folder: RunFolder, study: Study, manifest: Manifest, *, lacking: str) -> Manifest:
+    """Write the records of what a run's journal completes, whole items only; gives its manifest as it then is.
+
+    `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.
+
+    Raises:
+        RunMismatch: something else would be asked now than was asked then.
+    """
+    recall = Recall(folder, study, manifest)
+    try:
+        run_to_end(_recall_lanes(recall))
+        manifest.spent = msgspec.structs.replace(_spent(folder, manifest), failed=recall.journal.failed)
+    finally:
+        recall.close()
+    manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
+    manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
+    manifest.status, manifest.stopped = ("stopped", lacking) if any(manifest.missing.values()) else ("finished", "")
+    _write_records(folder, recall.lanes)
+    write_manifest(folder.path, manifest)
+    return manifest
+
+
+def _ended(folder: RunFolder, manifest: Manifest) -> str:
+    """When the run's last session ended, as far as its files tell."""
+    if not folder.records_file.exists():
+        return manifest.created
+    when = datetime.fromtimestamp(folder.records_file.stat().st_mtime, UTC)
+    return max(when, datetime.fromisoformat(manifest.created)).isoformat(timespec="seconds")
+
+
+async def _recall_lanes(recall: Recall) -> None:
+    """Records in plan order, numbered by those that there are, so that none waits for one that is missing."""
+    for lane in recall.lanes:
+        position = count()
+        for trial in lane.trials():
+            found = await recall.one(lane, trial)
+            if found is not None:
+                lane.outcomes.add(next(position), trial, found.records)

@@ -1,0 +1,59 @@
+"""How samples are scored, and what is measured over all of them: by the study's own measures, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
+
+from overton.api.inspect_scores import figures_of_records, score_of, scorer_name
+from overton.hosts.inspect.handing import handed_over
+from overton.hosts.inspect.layout import KEY, RECORDS
+from overton.hosts.inspect.words import prerequisite
+from overton.hosts.local import ModelEntry
+
+__all__ = ["figures", "measuring"]
+
+
+@metric(scores="unreduced")
+def figures(study: str, models: list[str], held: bool = False) -> Metric:
+    """A study's first figures with standard errors clustered by item; `models` are the specs of those measured.
+
+    With `held`, answers were held to their form, which the figures' names then say.
+    """
+
+    def compute(scores: list[SampleScore]) -> dict[str, float]:
+        records = [record for one in scores for record in (one.score.metadata or {}).get(RECORDS, ())]
+        return figures_of_records(study, records, models, held=held)
+
+    return compute
+
+
+def _scorer_of(study: str) -> Any:
+    @scorer(metrics=[], name=scorer_name(study))
+    def conducted() -> Scorer:
+        async def score(state: Any, target: Any) -> Score:
+            records = handed_over(state)
+            if records is None:
+                raise prerequisite(
+                    "a log of Overton's is not scored again: 'overton import LOG' makes its records anew"
+                )
+            made: Score = score_of(study, records)
+            made.metadata = {RECORDS: msgspec.to_builtins(records)}
+            made.answer = state.metadata[KEY]["condition"]  # the viewer's list has room for it there, not for whole ids
+            return made
+
+        return score
+
+    return conducted
+
+
+_SCORERS = {study: _scorer_of(study) for study in ("open-mindedness", "stance-stability", "pluralism", "deliberation")}
+
+
+def measuring(study: str, entries: Sequence[ModelEntry]) -> tuple[Scorer, Metric]:
+    """The scorer and the metric for a study and the models that it measures."""
+    held = any(entry.holds_form for entry in entries)
+    return _SCORERS[study](), figures(study, [entry.spec for entry in entries], held)

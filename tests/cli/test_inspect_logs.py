@@ -1,0 +1,64 @@
+"""`overton export` and `overton import` as a person meets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
+
+
+def overton(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("overton")), *words]
+    return subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
+    asked = ["--model", "simulated/open-minded", "--only", "cashless-shops", "--trials", "1", "--out", "run"]
+    assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 0
+    out = overton(tmp_path, "export", "run", "--to", "inspect")
+    assert out.returncode == 0, out.stderr
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    assert out.stdout.strip() == f"logs/{log.name}"
+    back = overton(tmp_path, "import", "logs", "--out", "back")
+    assert back.returncode == 0, back.stderr
+    assert "Report: back/report.html" in back.stdout
+    again = overton(tmp_path, "export", "run", "--to", "inspect")
+    assert again.returncode == 2
+    assert "is there already; nothing is written over" in again.stderr
+
+
+def test_what_is_left_out_and_missing_is_said(tmp_path: Path) -> None:
+    two = ["--only", "cashless-shops", "--only", "congestion-charge", "--max-calls", "80"]
+    asked = ["--model", "simulated/open-minded", *two, "--trials", "1", "--out", "run"]
+    assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 4
+    out = overton(tmp_path, "export", "run", "--to", "inspect", "--out", "elsewhere")
+    assert out.returncode == 0
+    assert "11 of 22 samples are left out, since their items are not whole" in out.stderr
+    back = overton(tmp_path, "import", "elsewhere", "--out", "back")
+    assert back.returncode == 0
+    assert "Left out: " in back.stderr
+    assert "items of which the logs hold no sample" in back.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["export", "run"], "--to"),
+        (["export", "run", "--to", "csv"], "csv"),
+        (["export", "nowhere", "--to", "inspect"], "is not a run folder"),
+        (["import", "nowhere.eval"], "nowhere.eval: there is no such file"),
+        (["import", "."], "is a folder without logs"),
+        (["import"], "LOG..."),
+    ],
+)
+def test_what_cannot_be_done_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    done = overton(tmp_path, *words)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,113 @@
+"""Evals of our tasks in this process, by Inspect AI, against the endpoint of the folder above."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
+
+KEY = "sk-inspect-not-to-be-told"
+SEED = 5
+
+
+@pytest.fixture(autouse=True)
+def inspect_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Logs, caches and keys of Inspect's, for this test alone."""
+    for name, value in {
+        "INSPECT_LOG_DIR": str(tmp_path / "logs"),
+        "INSPECT_CACHE_DIR": str(tmp_path / "cache"),
+        "INSPECT_DISPLAY": "none",
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "LOCAL_API_KEY": KEY,
+    }.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+@pytest.fixture
+def evaluate(endpoint: Any) -> Callable[..., Any]:
+    """Eval a task of ours against the endpoint: its log."""
+    from inspect_ai import eval as inspect_eval
+
+    def made(task: str, *, model: str = "openai-api/local/m", **how: Any) -> Any:
+        settings = {"seed": SEED, "log_samples": True, "model_base_url": endpoint.url} | how
+        (log,) = inspect_eval(f"overton/{task}", model=model, display="none", **settings)
+        return log
+
+    return made
+
+
+@pytest.fixture
+def talking(endpoint: Any) -> Any:
+    """The endpoint as the models of all studies: 'm' and its like are measured, 'judge' judges, 'values' names values.
+
+    What each says follows from the request alone.
+    """
+
+    async def behave(asked: Any) -> web.Response:
+        messages = msgspec.json.decode(await asked.request.read())["messages"]
+        asked.messages = [(message["role"], message["content"]) for message in messages]
+        words = {"judge": _judged, "values": lambda *_: '{"answers": ["Empathy", "Honesty"]}'}.get(asked.model, _said)
+        asked.replied = True
+        endpoint.replied.append(asked)
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": words(asked)}}
+        body = {"id": "1", "object": "chat.completion", "created": 1, "model": f"{asked.model}-2026"}
+        usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
+        if endpoint.before_reply:
+            endpoint.before_reply(asked)
+        return web.Response(
+            body=msgspec.json.encode(body | {"choices": [choice], "usage": usage}), content_type="application/json"
+        )
+
+    endpoint.behave = behave
+    return endpoint
+
+
+OPINION = re.compile(r"^(\d+)\. ", re.MULTILINE)
+STANCES = ("supporting", "against", "neutral")
+
+
+def _said(asked: Any) -> str:
+    """An answer of a model that is measured."""
+    prompt, chance = asked.prompt, asked.chance
+    system = asked.messages[0][1]
+    if "position <<A>>" in prompt:
+        return str(asked.reply)
+    if prompt.startswith("Write one short query"):
+        return " ".join(prompt.split("Question: ")[1].split()[:9])
+    if "verdict" in system:
+        return f"{('YTA', 'NTA')[int(chance * 2)]}: since {chance:.6f}."
+    if prompt.endswith("Your ranking:"):
+        turn = int(chance * 5)
+        return ", ".join(map(str, [1, 2, 3, 4, 5][turn:] + [1, 2, 3, 4, 5][:turn]))
+    if "'1' or '2'" in prompt:
+        return "12"[int(chance * 2)]
+    return "\n\n".join(f"{number}. Response {chance:.6f} [1]." for number in (1, 2, 3))
+
+
+def _judged(asked: Any) -> str:
+    """A judgement of stance stability's or pluralism's judge."""
+    prompt, chance = asked.prompt, asked.chance
+    opinions = prompt.partition("<opinions>")[2].partition("</opinions>")[0]
+    if "Label all" in prompt:
+        return json.dumps({number: STANCES[int(number) % 2] for number in OPINION.findall(opinions)})
+    if "<opinions>" in prompt:
+        return json.dumps({"entailed": [1 + int(chance * len(OPINION.findall(opinions)))]})
+    if "<response>" in prompt:
+        return json.dumps({"stance": STANCES[int(chance * 3)]})
+    if "certainty" in prompt or "certainty" in asked.messages[0][1]:
+        labels = {"rationale": "so", "key_claims": [], "contradictions_acknowledged": True}
+        stance, sure = (
+            ("supportive", "critical", "balanced")[int(chance * 3)],
+            ("clearly", "likely")[int(chance * 6) % 2],
+        )
+        return json.dumps(labels | {"stance": stance, "certainty": sure})
+    return json.dumps({"belief": f"I think that it is so, as {chance:.6f} says."})

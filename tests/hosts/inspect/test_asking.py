@@ -1,0 +1,182 @@
+"""Asking by Inspect's models: side by side, once where shared, under either backend of Inspect's."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from overton.calls import Form, Question, Settings, user
+from overton.errors import AccessError, CallFailed, RejectedError
+from overton.hosts.inspect.asking import InspectAsk, Table
+from overton.hosts.inspect.layout import CallData
+from overton.hosts.inspect.loops import conduct_here
+from overton.hosts.inspect.seats import Known, Seat
+from overton.hosts.inspect.settings import FORM, form_in, pairs_of
+from overton.hosts.inspect.sharing import Shared
+from overton.hosts.inspect.sources import Sources
+from overton.models import open_model
+
+BACKENDS = ["asyncio", "trio"]
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: Any) -> str:
+    pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+    return str(request.param)
+
+
+class Model:
+    """Answers after a while with what it was asked, or raises what it is told to for a message."""
+
+    def __init__(self, **errors: Exception) -> None:
+        self.errors = errors
+        self.asked: list[str] = []
+        self.ended: list[str] = []
+        self.configs: list[Any] = []
+
+    async def generate(self, messages: list[Any], config: Any, cache: Any) -> Any:
+        from inspect_ai.model import ModelOutput
+
+        text = messages[-1].text
+        self.asked.append(text)
+        self.configs.append(config)
+        await anyio.sleep(0 if text in self.errors else 0.01)
+        self.ended.append(text)
+        if text in self.errors:
+            raise self.errors[text]
+        return ModelOutput.from_content("m", f"heard {text}")
+
+
+def table(model: Model, **seat: Any) -> Table:
+    sitting = Seat("subject", Known("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
+    return Table({"subject": sitting}, "inspect/m", Sources(), cache=False)
+
+
+def asking(table: Table, calls: list[CallData] | None = None) -> InspectAsk:
+    return InspectAsk(table, "t", "subject", ([] if calls is None else calls).append)
+
+
+def questions(*words: str) -> list[Question]:
+    return [Question("subject", (user(word),)) for word in words]
+
+
+def test_replies_come_in_the_order_of_the_questions(backend: str) -> None:
+    async def main() -> list[str]:
+        return [reply.text for reply in await asking(table(Model())).all(questions("a", "b", "c"))]
+
+    assert anyio.run(main, backend=backend) == ["heard a", "heard b", "heard c"]
+
+
+def test_all_end_before_the_gravest_error_is_raised(backend: str) -> None:
+    model, calls = Model(b=RejectedError("too long", "no"), c=AccessError("no permission", "no key")), []
+
+    async def main() -> None:
+        with pytest.raises(AccessError, match="subject: inspect/m: no key"):
+            await asking(table(model), calls).all(questions("a", "b", "c", "d"))
+
+    anyio.run(main, backend=backend)
+    assert sorted(model.ended) == ["a", "b", "c", "d"]
+    assert sorted(call.number for call in calls) == [0, 1, 3]  # what has an outcome is kept
+
+
+def test_a_request_that_is_rejected_has_failed_for_good(backend: str) -> None:
+    calls: list[CallData] = []
+
+    async def main() -> None:
+        with pytest.raises(CallFailed, match="too long: no"):
+            await asking(table(Model(a=RejectedError("too long", "no"))), calls)("subject", (user("a"),))
+
+    anyio.run(main, backend=backend)
+    assert [(call.reply, call.failure.kind) for call in calls if call.failure] == [(None, "too long")]
+
+
+def test_a_shared_call_is_made_once_however_many_wait(backend: str) -> None:
+    model, shared_table = Model(), None
+    shared_table = table(model)
+    kept: list[CallData] = []
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                ask = asking(shared_table, kept)
+                group.start_soon(lambda ask=ask: ask("subject", (user("a"),), shared=True))
+
+    anyio.run(main, backend=backend)
+    assert model.asked == ["a"]
+    assert len({call.slot for call in kept}) == 1
+    assert len(kept) == 5  # each sample holds what it was told
+
+
+def test_where_the_one_that_asks_is_cut_off_another_asks(backend: str) -> None:
+    made: list[str] = []
+
+    async def main() -> str:
+        shared: Any = Shared()
+
+        async def make(name: str) -> Any:
+            made.append(name)
+            await anyio.sleep(0.01)
+            return name
+
+        async def first() -> None:
+            with anyio.move_on_after(0.001):
+                await shared.once(b"s", lambda: make("first"))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(first)
+            await anyio.lowlevel.checkpoint()
+            return str(await shared.once(b"s", lambda: make("second")))
+
+    assert anyio.run(main, backend=backend) == "second"
+    assert made[-1] == "second"
+
+
+def test_a_study_may_use_asyncio_under_either_backend(backend: str) -> None:
+    import asyncio
+
+    async def conduct(trial: Any, ask: Any) -> list[str]:
+        one, other = await asyncio.gather(ask("subject", (user("a"),), speaker="x"), ask("subject", (user("b"),)))
+        return [one.text, other.text, *[reply.text for reply in await ask.all(questions("c"))]]
+
+    async def main() -> list[str]:
+        return await conduct_here(conduct, SimpleNamespace(name="t"), asking(table(Model())), anyio.CapacityLimiter(2))
+
+    assert anyio.run(main, backend=backend) == ["heard a", "heard b", "heard c"]
+
+
+def test_what_a_study_raises_comes_back_from_its_own_loop(backend: str) -> None:
+    async def conduct(trial: Any, ask: Any) -> list[str]:
+        await ask("subject", (user("a"),))
+        return []
+
+    model = Model(a=AccessError("no permission", "no key"))
+
+    async def main() -> None:
+        with pytest.raises(AccessError):
+            await conduct_here(conduct, SimpleNamespace(name="t"), asking(table(model)), anyio.CapacityLimiter(2))
+
+    anyio.run(main, backend=backend)
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_a_form_goes_to_who_can_be_held_to_it(hold: bool) -> None:
+    model, form = Model(), Form(choices=("A", "B"))
+    anyio.run(lambda: asking(table(model, holds_form=hold, extra_body={"x": 1}))("subject", (user("a"),), form=form))
+    body = model.configs[0].extra_body
+    assert body["x"] == 1
+    assert (FORM in body, form_in(body)) == ((True, form) if hold else (False, None))
+
+
+def test_a_calls_own_settings_are_sent(backend: str) -> None:
+    model = Model()
+    anyio.run(lambda: asking(table(model))("subject", (user("a"),), settings=Settings(temperature=0.25)))
+    assert (model.configs[0].temperature, model.configs[0].max_tokens) == (0.25, 7)
+
+
+def test_settings_as_pairs_make_the_same_settings() -> None:
+    settings = Settings(0.5, 0.9, 77, "high", 5, {"top_k": 3, "stop_seqs": ["x"], "word": "w"})
+    assert open_model("inspect/mockllm/model", pairs_of(settings)).settings == settings

@@ -1,0 +1,146 @@
+"""One protocol, two hosts: the same seed, the same requests; the same replies, the same records and measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+import overton
+from overton.api.dilemmas import starter_dilemmas
+from overton.api.inspect_scores import figures
+from overton.api.issues import starter_issues
+from overton.api.studies import binding_of
+from overton.engine.outcomes import columns_of, record_type_columns
+from overton.hosts.inspect.layout import KEY, TaskData
+
+SEED = 5
+DILEMMAS = [dilemma.id for dilemma in starter_dilemmas()[:2]]
+ISSUES = [issue.id for issue in starter_issues()[:2]]
+
+
+@dataclass
+class Case:
+    """A study, set up alike for both hosts."""
+
+    study: str
+    options: dict[str, Any]
+    only: Sequence[str]
+    models: Sequence[str] = ("m",)
+    roles: dict[str, str] = field(default_factory=dict)
+    task: dict[str, Any] = field(default_factory=dict)
+    others: dict[str, list[str]] = field(default_factory=dict)
+
+
+CASES = (
+    Case("open-mindedness", {"trials": 1}, ISSUES, task={"trials": 1}),
+    Case(
+        "stance-stability",
+        {"temperatures": [0.0, None], "turns": 3},
+        ["nutrition-low-carbohydrate-first", "education-policy-school-phones"],
+        roles={"judge": "judge"},
+        task={"temperatures": [0, "own"], "turns": 3, "search": "starter"},
+        others={"search": ["starter"]},
+    ),
+    Case(
+        "pluralism",
+        {"responses": 3, "ranked": 5},
+        ["free-buses", "the-top-note"],
+        roles={"judge": "judge"},
+        task={"responses": 3, "ranked": 5},
+    ),
+    Case(
+        "deliberation",
+        {"formats": ["synchronous", "round-robin"], "rounds": 3},
+        DILEMMAS,
+        models=("m", "n", "m"),
+        roles={"agent_2": "n", "values": "values"},
+        task={"formats": ["synchronous", "round-robin"], "rounds": 3},
+    ),
+)
+
+
+def sent(asked: Sequence[Any]) -> Counter[tuple[Any, ...]]:
+    return Counter((one.model, one.seed, *one.messages) for one in asked)
+
+
+def rows(table: pl.DataFrame) -> list[str]:
+    return sorted(table.write_ndjson().splitlines())
+
+
+def records_of(study: str, log: Any) -> pl.DataFrame:
+    """The records in a log's scores, as a run has them but for its labels."""
+    kind = binding_of(study).study.record
+    rows = [
+        msgspec.convert(record, kind)
+        for sample in log.samples
+        for score in sample.scores.values()
+        for record in score.metadata["records"]
+    ]
+    return columns_of(rows, record_type_columns(kind))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
+def test_requests_records_and_measures_are_those_of_our_own_engine(
+    case: Case, talking: Any, evaluate: Any, tmp_path: Any
+) -> None:
+    from inspect_ai.model import GenerateConfig, get_model
+
+    task = case.study.replace("-", "_")
+    roles = {
+        role: get_model(
+            f"openai-api/local/{name}", base_url=talking.url, config=GenerateConfig(seed=SEED), memoize=False
+        )
+        for role, name in case.roles.items()
+    }
+    log = evaluate(task, model_roles=roles, task_args=case.task | {"only": list(case.only)})
+    assert log.status == "success", log.error
+    asked = sent(talking.asked)
+    talking.asked.clear()
+
+    specs = [f"inspect/openai-api/local/{name}" for name in case.models]
+    others = {
+        role: [f"inspect/openai-api/local/{name}"] for role, name in case.roles.items() if not role.startswith("agent")
+    }
+    named = {*specs, *(spec for found in others.values() for spec in found)}
+    run = overton.run(
+        case.study,
+        models=specs,
+        others=others | case.others,
+        only=case.only,
+        out=tmp_path / "run",
+        model_args={spec: {"seed": str(SEED), "base_url": talking.url} for spec in named},
+        **case.options,
+    )
+    assert run.finished
+    assert sent(talking.asked) == asked
+
+    own = run.records()
+    records = records_of(case.study, log)
+    assert records.height
+    assert rows(records) == rows(own.select(records.columns))
+    told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    assert told == pytest.approx(figures(case.study, own.select(records.columns), specs))
+    data = msgspec.convert(log.eval.metadata[KEY], TaskData)
+    assert msgspec.json.encode(data.options) == msgspec.json.encode(run.manifest.options)
+    assert data.prompts == run.manifest.prompts
+    for role, entries in run.manifest.models.items():
+        then = [(entry.spec, entry.identity, entry.settings, entry.family) for entry in data.models[role]]
+        assert then == [(entry.spec, entry.identity, entry.settings, entry.family) for entry in entries]
+
+
+def test_a_log_goes_on_as_a_run_of_our_own_engine(talking: Any, evaluate: Any, tmp_path: Any) -> None:
+    small = {"trials": 1, "templates": [1], "conditions": ["baseline", "balanced"], "only": ISSUES[:1]}
+    log = evaluate("open_mindedness", task_args=small, temperature=0.5)
+    run = overton.import_logs([log.location], out=tmp_path / "run")
+    assert rows(run.records().drop("model", "held")) == rows(records_of("open-mindedness", log))
+    asked = len(talking.asked)
+    extended = overton.extend(run.path, trials=2)
+    assert extended.finished
+    assert len(talking.asked) == 2 * asked
+    assert extended.records().height == 2 * asked
