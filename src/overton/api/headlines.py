@@ -16,6 +16,9 @@ __all__ = ["DELIBERATION", "OPEN_MINDEDNESS", "PLURALISM", "STANCE_STABILITY", "
 
 Figures = Iterator[tuple[str, "Estimate"]]
 
+_FEWEST = 5
+"""Items from which an interval tells a standard error: from fewer, it ends where resamples of one item alone do."""
+
 
 @dataclass(frozen=True)
 class Headlines:
@@ -39,13 +42,13 @@ class Headlines:
 
 
 def standard_error(estimate: Estimate, clusters: int) -> float:
-    """The standard error that an estimate's interval over so many clusters stands for; NaN where it has none.
+    """The standard error that an estimate's interval over so many clusters stands for; NaN where they are too few.
 
     Intervals have the width of Student's t interval (see `overton.statistics.bootstrap.tail`).
     """
     from scipy.special import stdtrit
 
-    if clusters < 2:
+    if clusters < _FEWEST:
         return nan
     return (estimate.high - estimate.low) / 2 / float(stdtrit(clusters - 1, (1 + estimate.level) / 2))
 

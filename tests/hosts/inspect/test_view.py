@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import socket
 import subprocess
 import sys
@@ -22,14 +21,6 @@ import overton
 from overton.api.issues import starter_issues
 
 pytestmark = pytest.mark.browser
-
-_BROWSER = Path(__file__).parents[2] / "reporting" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("overton_tests_browser", _BROWSER)
-assert _spec is not None
-assert _spec.loader is not None
-_module = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-browser_address, tab = _module.browser_address, _module.tab
 
 HOSTILE = '<img src=x onerror="window.__pwned = 1"> [out](http://192.0.2.1/) ![seen](http://192.0.2.1/seen.png)'
 SHOWN = "(document.body?.innerText ?? '')"

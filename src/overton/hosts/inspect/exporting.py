@@ -15,7 +15,7 @@ from overton.hosts.inspect.layout import TaskData
 from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.manifest import Manifest
 from overton.hosts.local.recalling import Recall
-from overton.hosts.local.running import _check_same
+from overton.hosts.local.running import check_same
 from overton.studies.study import Study
 
 __all__ = ["Exported", "Scoring", "write_logs"]
@@ -42,7 +42,7 @@ def write_logs(
         RunMismatch: prompts or items are not those that the run began with.
     """
     _check_installed()
-    _check_same(study, folder, manifest)
+    check_same(study, folder, manifest)
     tasks = _tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:

@@ -15,10 +15,11 @@ from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits
 from overton.engine.asking import TrialAsk
 from overton.engine.desk import NotRecalled
 from overton.engine.identity import Identity, Place
+from overton.hosts.local.accounts import spent_so_far
 from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.lanes import lane_names, lanes_of, write_records
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.manifest import Manifest, write_manifest
-from overton.hosts.local.session import _lanes, _names, _spent, _write_records
 from overton.studies.study import Study
 
 __all__ = ["Heard", "Recall", "Recalled", "recall_records"]
@@ -68,8 +69,8 @@ class Recall:
         self._study = study
         self.items = folder.items(study.item)
         self.ended = _ended(folder, manifest)
-        self.lanes: list[Lane] = _lanes(folder, study, manifest, None)
-        self.names: list[str] = _names(study, manifest)
+        self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
+        self.names: list[str] = lane_names(study, manifest)
         self.journal = Journal(folder.journal)
         self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
 
@@ -111,13 +112,13 @@ def recall_records(folder: RunFolder, study: Study, manifest: Manifest, *, lacki
     recall = Recall(folder, study, manifest)
     try:
         run_to_end(_recall_lanes(recall))
-        manifest.spent = msgspec.structs.replace(_spent(folder, manifest), failed=recall.journal.failed)
+        manifest.spent = msgspec.structs.replace(spent_so_far(folder, manifest), failed=recall.journal.failed)
     finally:
         recall.close()
     manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
     manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
     manifest.status, manifest.stopped = ("stopped", lacking) if any(manifest.missing.values()) else ("finished", "")
-    _write_records(folder, recall.lanes)
+    write_records(folder, recall.lanes)
     write_manifest(folder.path, manifest)
     return manifest
 

@@ -19,7 +19,7 @@ from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.models import Model
 from overton.studies.study import Study
 
-__all__ = ["extend", "resume", "start"]
+__all__ = ["check_same", "extend", "resume", "start"]
 
 
 def start(
@@ -81,7 +81,7 @@ def resume(
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
-    _check_same(study, folder, manifest)
+    check_same(study, folder, manifest)
     manifest.limits = _merged(manifest.limits, limits)
     if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
         return hold_session(folder, study, manifest, None, watch=watch)
@@ -111,7 +111,7 @@ def extend(
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
-    _check_same(study, folder, manifest)
+    check_same(study, folder, manifest)
     if options is not None:
         _check_grows(study, folder, manifest, options)
     wanted = wanted_of(manifest)
@@ -147,7 +147,7 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
         )
 
 
-def _check_same(study: Study, folder: RunFolder, manifest: Manifest) -> None:
+def check_same(study: Study, folder: RunFolder, manifest: Manifest) -> None:
     """Refuse a run whose items or prompts are not those that it began with."""
     now = {name: digest(text) for name, text in study.prompts().items()}
     changed = sorted(

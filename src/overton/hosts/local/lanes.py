@@ -1,0 +1,102 @@
+"""The lanes of a run: one for each model that it measures, or one in which they meet; and their records on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from overton.calls import Reply, Request
+from overton.engine import Bound, Lane, Outcomes, Pacer
+from overton.errors import RejectedError
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.manifest import Manifest, ModelEntry
+from overton.hosts.local.opening import Opened
+from overton.studies.study import Study
+
+__all__ = ["lane_names", "lanes_of", "write_records"]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Stands for a model whose replies are all in the journal: it has an identity and answers nothing."""
+
+    name: str
+    identity: str
+    holds_form: bool = False
+
+    async def answer(self, request: Request) -> Reply:
+        """Raise: nothing is asked in a replay."""
+        raise RejectedError("replay", f"{self.name} is only replayed here")
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def lanes_of(
+    folder: RunFolder, study: Study, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+) -> list[Lane]:
+    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes."""
+    items = folder.items(study.item)
+    options = msgspec.convert(manifest.options, study.options)
+    planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
+    return [
+        Lane(
+            bindings=bindings,
+            trials=lambda: study.trials(items, options, manifest.seed),
+            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
+            planned=planned,
+            own="" if study.together else bindings[study.roles[0]].answerer.identity,
+            at_once=max(bound.pacer.most for name, bound in bindings.items() if name not in study.retrieval),
+        )
+        for number, (bindings, label) in enumerate(_seatings(study, manifest, models))
+    ]
+
+
+def lane_names(study: Study, manifest: Manifest) -> list[str]:
+    """What each lane is called: its model's spec, or the study's name where models meet."""
+    return [study.name] if study.together else [entry.spec for entry in manifest.models[study.roles[0]]]
+
+
+def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
+    """Write the outcome table, whole items only, in the place of an earlier one."""
+    import polars as pl
+
+    fresh = folder.path / ".records.new"
+    pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes]).sink_parquet(fresh)
+    fresh.replace(folder.records_file)
+    for lane in lanes:
+        lane.outcomes.discard()
+    with suppress(OSError):
+        (folder.path / "records.parts").rmdir()
+
+
+def _seatings(
+    study: Study, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
+    """For each lane who answers under which name, and what its records are labelled with."""
+    bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.roles}
+    first, *others = study.roles
+    shared = {role: bound[role][0] for role in others if bound[role]}
+    if study.together:
+        return [(shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, {})]
+    return [
+        (shared | {first: one}, {"model": entry.spec, "held": entry.holds_form})
+        for one, entry in zip(bound[first], manifest.models[first], strict=True)
+    ]
+
+
+def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Bound]:
+    """Each model with how it is asked and paced; one that stands in several places is paced once."""
+    if models is None:
+        return [
+            Bound(Recorded(entry.spec, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)
+            for entry in entries_
+        ]
+    once: dict[int, Bound] = {}
+    for model, entry in zip(models, entries_, strict=True):
+        once.setdefault(id(model), Bound(model.answerer, entry.settings, Pacer(model.connections), model.price))
+    return [once[id(model)] for model in models]
