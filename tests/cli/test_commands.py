@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -22,22 +21,19 @@ Overton = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def overton(tmp_path: Path) -> Overton:
+def overton(command_line: Overton, tmp_path: Path) -> Overton:
     """Runs the command in an empty folder."""
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [str(Path(sys.executable).with_name("overton")), *words]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        return command_line(*words, folder=tmp_path, environment=environment)
 
     return run
+
+
+def test_the_installed_command_starts() -> None:
+    command = Path(sys.executable).with_name("overton")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.startswith("overton ")
 
 
 @pytest.fixture

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
 
 
-def overton(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("overton")), *words]
-    return subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=100, check=False)
+@pytest.fixture
+def overton(command_line: Any) -> Any:
+    """Runs the command in a folder."""
+    return lambda folder, *words: command_line(*words, folder=folder)
 
 
-def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
+def test_a_run_goes_out_and_comes_back(overton: Any, tmp_path: Path) -> None:
     asked = ["--model", "simulated/open-minded", "--only", "cashless-shops", "--trials", "1", "--out", "run"]
     assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 0
     out = overton(tmp_path, "export", "run", "--to", "inspect")
@@ -32,7 +31,7 @@ def test_a_run_goes_out_and_comes_back(tmp_path: Path) -> None:
     assert "is there already; nothing is written over" in again.stderr
 
 
-def test_what_is_left_out_and_missing_is_said(tmp_path: Path) -> None:
+def test_what_is_left_out_and_missing_is_said(overton: Any, tmp_path: Path) -> None:
     two = ["--only", "cashless-shops", "--only", "congestion-charge", "--max-calls", "80"]
     asked = ["--model", "simulated/open-minded", *two, "--trials", "1", "--out", "run"]
     assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 4
@@ -56,7 +55,7 @@ def test_what_is_left_out_and_missing_is_said(tmp_path: Path) -> None:
         (["import"], "LOG..."),
     ],
 )
-def test_what_cannot_be_done_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_refused(overton: Any, tmp_path: Path, words: list[str], said: str) -> None:
     done = overton(tmp_path, *words)
     assert done.returncode in (1, 2)
     assert said in done.stderr

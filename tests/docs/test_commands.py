@@ -8,10 +8,9 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-from overton.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -43,42 +42,26 @@ def commands(text: str) -> list[list[str]]:
 STORIES = {name: found for page in PAGES for name, text in chapters(page) if (found := commands(text))}
 
 
-def overton(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
-    """The exit code of a command, in this process: starting one takes longer than most commands."""
-    monkeypatch.setattr(sys, "argv", ["overton", *words])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(left.value.code or 0)
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("story", STORIES)
 def test_commands_of_a_chapter_run_and_succeed(
-    story: str,
-    desk: Path,
-    environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    story: str, desk: Path, environment: dict[str, str], command_line: Any
 ) -> None:
-    monkeypatch.chdir(desk)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    for program, *words in STORIES[story]:
-        shown = shlex.join([program, *words])
-        if program == "inspect":
+    for command in STORIES[story]:
+        program, *words = command
+        assert program in {"overton", "inspect"}, f"{story} shows {command}"
+        slow = program == "overton" and words[0] == "run" and any(word.startswith("embedded/") for word in words)
+        if program == "overton":
+            limited = [*words, "--max-calls", "1"] if slow else words
+            done = command_line(*limited, folder=desk, environment=environment)
+        else:
             pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
-            done = subprocess.run([sys.executable, "-m", "inspect_ai", *words], timeout=120, check=False)
-            assert done.returncode == 0, f"{shown}\n{said(capfd)}"
-            continue
-        assert program == "overton", f"{story} shows {shown}"
-        slow = words[0] == "run" and any(word.startswith("embedded/") for word in words)
-        code = overton([*words, "--max-calls", "1"] if slow else words, monkeypatch)
-        assert code == (STOPPED if slow else 0), f"{shown}\n{said(capfd)}"
-
-
-def said(capfd: pytest.CaptureFixture[str]) -> str:
-    out, err = capfd.readouterr()
-    return f"{out[-2000:]}\n{err[-2000:]}"
+            done = subprocess.run(
+                [sys.executable, "-m", "inspect_ai", *words], cwd=desk, env=os.environ | environment,
+                capture_output=True, text=True, timeout=120, check=False,
+            )  # fmt: skip
+        said = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert done.returncode == (STOPPED if slow else 0), f"{shlex.join(command)}\n{said}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

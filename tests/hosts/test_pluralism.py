@@ -219,10 +219,11 @@ def dumped(folder: Path) -> tuple[Path, Path]:
     return submissions, replies
 
 
-def test_viewpoints_are_made_from_a_dump_and_asked_about_by_the_command_line(served: Any, tmp_path: Path) -> None:
+def test_viewpoints_are_made_from_a_dump_and_asked_about_by_the_command_line(
+    served: Any, command_line: Any, tmp_path: Path
+) -> None:
     def command(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        program = str(Path(sys.executable).with_name("overton"))
-        done = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+        done: subprocess.CompletedProcess[str] = command_line(*words, folder=tmp_path)
         assert done.returncode == code, done.stderr
         return done
 
@@ -258,10 +259,11 @@ def test_viewpoints_are_made_from_a_dump_and_asked_about_by_the_command_line(ser
     assert (tmp_path / "asked" / "report.html").stat().st_size > 10_000
 
 
-def test_two_clusterings_are_compared_and_preferred_by_the_command_line(served: Any, tmp_path: Path) -> None:
-    def command(*words: str) -> subprocess.CompletedProcess[str]:
-        program = str(Path(sys.executable).with_name("overton"))
-        return subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+def test_two_clusterings_are_compared_and_preferred_by_the_command_line(
+    served: Any, command_line: Any, tmp_path: Path
+) -> None:
+    def command(*words: str) -> Any:
+        return command_line(*words, folder=tmp_path)
 
     submissions, replies = dumped(tmp_path)
     command("items", "threads", "--submissions", str(submissions), "--comments", str(replies), "--min-comments", "5")

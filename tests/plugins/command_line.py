@@ -1,0 +1,38 @@
+"""The command line in the test's own process: the fixture `command_line` for every test.
+
+Starting a process takes longer than most commands; that the installed command starts is a test of its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from overton.cli import main
+
+CommandLine = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    """Runs `overton WORDS` in a folder: exit code and outputs, as of a process."""
+
+    def run(
+        *words: str, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            patch.setattr(sys, "argv", ["overton", *words])
+            for name, value in (environment or {}).items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as left:
+                main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(["overton", *words], int(left.value.code or 0), out, err)
+
+    return run
