@@ -22,6 +22,7 @@ from overton.calls import Reply
 from overton.engine import Patience, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
+from overton.hosts.local import Progress
 from overton.retrieval.archived import contents_of
 from overton.starter import topics as starter_folder
 
@@ -172,6 +173,13 @@ def test_conversations_are_under_way_as_models_take_requests_not_as_pages_do(giv
     stopped = overton.run("stance-stability", **wanted | {"model_args": arguments}, max_calls=30)
     begun = {trial.partition(" of ")[0] for trial in calls_of(stopped.path / "journal.db") if trial}
     assert len(begun) == 2  # of four: the first has ended, one is under way
+
+
+def test_progress_counts_the_models_requests_not_searches_and_pages(given: Any) -> None:
+    seen: list[Progress] = []
+    overton.run("stance-stability", **given("run"), watch=seen.append)
+    assert seen[-1].admitted == 2 * CONNECTIONS  # of the model and the judge
+    assert max(one.in_flight for one in seen) <= 2 * CONNECTIONS
 
 
 def test_a_finished_run_is_held_again_without_network_or_archive(endpoint: Any, given: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from time import monotonic
@@ -14,6 +14,7 @@ from overton.engine import (
     Journal,
     Lane,
     Limits,
+    Pacer,
     Patience,
     Tally,
     conduct_lanes,
@@ -35,7 +36,11 @@ __all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is, for whoever watches. `stopping` says why it sends nothing more, '' while it goes on."""
+    """How far a run is, for whoever watches.
+
+    `in_flight` are the models' requests under way, `admitted` how many they bear now; searches and pages are neither.
+    `stopping` says why it sends nothing more, '' while it goes on.
+    """
 
     done: int
     total: int
@@ -131,7 +136,11 @@ async def _conduct(
 ) -> OvertonError | None:
     """Conduct all lanes; gives what stopped them, None at their end."""
     began = monotonic()
-    ticker = asyncio.create_task(_tick(watch, desk, lanes, began)) if watch else None
+
+    def progress() -> Progress:
+        return _progress(desk, lanes, _pacers(study, lanes), monotonic() - began)
+
+    ticker = asyncio.create_task(_tick(watch, progress)) if watch else None
     try:
         with few_collections():
             await until_interrupted(conduct_lanes(lanes, study.conduct, desk), desk)
@@ -143,7 +152,7 @@ async def _conduct(
         for model in _all(models):
             await model.answerer.close()
         if watch:
-            watch(_progress(desk, lanes, monotonic() - began))
+            watch(progress())
     return None
 
 
@@ -155,14 +164,19 @@ def _sources(models: Mapping[str, Sequence[Opened]] | None) -> list[Source]:
     return [one for one in _all(models) if isinstance(one, Source)]
 
 
-async def _tick(watch: Watch, desk: Desk, lanes: Sequence[Lane], began: float) -> None:
+async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
     while True:
-        watch(_progress(desk, lanes, monotonic() - began))
+        watch(progress())
         await asyncio.sleep(0.2)
 
 
-def _progress(desk: Desk, lanes: Sequence[Lane], seconds: float) -> Progress:
-    pacers = {id(bound.pacer): bound.pacer for lane in lanes for bound in lane.bindings.values()}.values()
+def _pacers(study: Study, lanes: Sequence[Lane]) -> Collection[Pacer]:
+    """What paces the models, each once."""
+    bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
+    return {id(one.pacer): one.pacer for one in bound}.values()
+
+
+def _progress(desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer], seconds: float) -> Progress:
     return Progress(
         done=sum(lane.outcomes.done.total() for lane in lanes),
         total=sum(lane.planned.total() for lane in lanes),
