@@ -23,17 +23,17 @@ class ObjectLine(NamedTuple):
     notes: Notes
 
 
-def files_at(path: Path, name: str, notes: Notes) -> list[Path]:
+def files_at(path: Path, name: str, notes: Notes, *, advice: str = "finish the run, or name a file") -> list[Path]:
     """The files to read at `path`: itself; in a folder the dataset `name`, or else every '.jsonl' file.
 
-    A run folder without its dataset is noted: its other files are no items.
+    A run folder without its dataset is noted, with `advice`: its other files are no items.
     """
     if not path.is_dir():
         return [path]
     if (path / name).is_file():
         return [path / name]
     if (path / "journal.db").exists():
-        notes.error("", f"is a run folder without {name}: finish the run, or name a file")
+        notes.error("", f"is a run folder without {name}: {advice}")
         return []
     return sorted(file for file in path.glob("*.jsonl") if not file.name.startswith("."))
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-import msgspec
-
 from overton.corpora.draft import take_each, take_required
 from overton.corpora.findings import Finding, Notes, quoted
-from overton.corpora.texts import MAX_FILE_BYTES, decode, kind_of, read_json
-from overton.errors import InputError, Problem
+from overton.corpora.object_lines import files_at, note_repeated, note_unknown, object_lines, write_objects
+from overton.corpora.texts import kind_of
+from overton.errors import InputError
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.questions import problems_of
 
@@ -26,8 +24,6 @@ TOPICS = "topics.jsonl"
 MAX_TOPICS = 100_000
 
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
-_KEYS = [field.name for field in msgspec.structs.fields(Topic)]
-_QUESTION_KEYS = [field.name for field in msgspec.structs.fields(ProbingQuestion)]
 
 
 def read_topics(path: Path, *, published_rules: bool = True) -> list[Topic]:
@@ -57,19 +53,7 @@ def write_topics(topics: Sequence[Topic], path: Path, *, replace: bool = False) 
     Raises:
         InputError: the file exists already and not `replace`, or cannot be written.
     """
-    file = path if path.suffix == ".jsonl" else path / TOPICS
-    if file.exists() and not replace:
-        raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(b"".join(msgspec.json.encode(topic) + b"\n" for topic in topics))
-        partial.replace(file)
-    except OSError as error:
-        raise InputError([Problem(str(file), "", f"cannot be written: {error.strerror or error}")]) from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return file
+    return write_objects(topics, path if path.suffix == ".jsonl" else path / TOPICS, replace=replace)
 
 
 @dataclass
@@ -90,33 +74,16 @@ def _read(path: Path, published_rules: bool) -> tuple[list[_Draft], list[Notes]]
     general = Notes(str(path))
     notes = [general]
     drafts: list[_Draft] = []
-    for file in _files(path, general):
+    for file in files_at(path, TOPICS, general, advice="name a folder of topics, or a file"):
         drafts += _from_file(file, notes, published_rules, MAX_TOPICS - len(drafts))
-    first: dict[str, Notes] = {}
-    for draft in drafts:
-        earlier = first.setdefault(draft.id, draft.notes)
-        if draft.id and earlier is not draft.notes:
-            place = f"{earlier.place}, {earlier.prefix}" if earlier.place != draft.notes.place else earlier.prefix
-            draft.notes.error("id", f"{quoted(draft.id)} stands already in {place}")
+    note_repeated((draft.id, draft.notes) for draft in drafts)
     if not drafts and not any(noted.failed for noted in notes):
         general.error("", "holds no topics")
     return drafts, notes
 
 
-def _files(path: Path, notes: Notes) -> list[Path]:
-    """The files to read; those of a run folder besides its dataset are none."""
-    if not path.is_dir():
-        return [path]
-    if (path / TOPICS).is_file():
-        return [path / TOPICS]
-    if (path / "journal.db").exists():
-        notes.error("", f"is a run folder without {TOPICS}: name a folder of topics, or a file")
-        return []
-    return sorted(file for file in path.glob("*.jsonl") if not file.name.startswith("."))
-
-
 def _from_file(file: Path, notes: list[Notes], published_rules: bool, room: int) -> Iterator[_Draft]:
-    for line in _lines(file, notes):
+    for line in object_lines(file, notes):
         if room <= 0:
             line.notes.error("", f"is one topic more than {MAX_TOPICS:,}")
             return
@@ -124,34 +91,8 @@ def _from_file(file: Path, notes: list[Notes], published_rules: bool, room: int)
         yield _draft(line.data, line.notes, published_rules)
 
 
-@dataclass
-class _Line:
-    notes: Notes
-    data: dict[str, Any]
-
-
-def _lines(file: Path, notes: list[Notes]) -> Iterator[_Line]:
-    """The JSON objects of a file, each with notes of its own."""
-    number = 0
-    try:
-        with file.open("rb") as lines:
-            while line := lines.readline(MAX_FILE_BYTES + 1):
-                number += 1
-                noted = Notes(str(file), f"line {number}")
-                notes.append(noted)
-                if len(line) > MAX_FILE_BYTES:
-                    noted.error("", f"is longer than {MAX_FILE_BYTES:,} bytes")
-                    return
-                text = decode(line.rstrip(b"\r\n"), noted) if line.strip() else None
-                data = read_json(text, noted) if text is not None else None
-                if data is not None:
-                    yield _Line(noted, data)
-    except OSError as error:
-        notes[0].error("", f"{file.name} cannot be read: {error.strerror or error}")
-
-
 def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _Draft:
-    _note_unknown(data, _KEYS, "", notes)
+    note_unknown(data, Topic, notes)
     texts = {key: take_required(data, key, notes) or "" for key in ("id", "domain", "topic", "proposition")}
     belief = _one_of(get_args(Belief), data.get("initial_belief"), "initial_belief", notes)
     strength = _one_of(get_args(Strength), data.get("debate_strength"), "debate_strength", notes)
@@ -174,7 +115,7 @@ def _question(value: Any, key: str, notes: Notes) -> ProbingQuestion | None:
     if not isinstance(value, dict):
         notes.error(key, f"is {kind_of(value)}, not an object with text and kind")
         return None
-    _note_unknown(value, _QUESTION_KEYS, f"{key}.", notes)
+    note_unknown(value, ProbingQuestion, notes, f"{key}.")
     text = take_required(value, "text", notes, f"{key}.")
     kind: Kind | None = _one_of(KINDS, value.get("kind"), f"{key}.kind", notes)
     return ProbingQuestion(text, kind) if text is not None and kind is not None else None
@@ -191,9 +132,3 @@ def _one_of(known: tuple[T, ...], value: Any, key: str, notes: Notes) -> T | Non
             key, f"is missing; it is one of {allowed}" if value is None else f"is {quoted(value)}, none of {allowed}"
         )
     return found
-
-
-def _note_unknown(data: dict[str, Any], known: Sequence[str], prefix: str, notes: Notes) -> None:
-    for key in data:
-        if key not in known:
-            notes.error(f"{prefix}{quoted(key)}", f"is not a key of this layout ({', '.join(known)})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from functools import cached_property
 from hashlib import sha256
 from importlib.util import find_spec
@@ -37,7 +38,7 @@ _WEIGHTS = {"l2_supercat": 256}
 """The configurations whose weights are in wordllama's wheel, and their dimensions."""
 
 
-class _Embedder:
+class _Embedder(ABC):
     """What embedders share: requests in, replies out, one at a time in a thread."""
 
     holds_form = True
@@ -54,7 +55,7 @@ class _Embedder:
         texts = _texts_of(request, self.name)
         return await asyncio.to_thread(self._reply, texts)
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027 - an answerer has it, and this is all of it
         """Nothing to give back but memory, which goes with the answerer."""
 
     def _reply(self, texts: list[str]) -> Reply:
@@ -62,8 +63,9 @@ class _Embedder:
             rows = self._vectors(texts).tolist() if texts else []
         return Reply(_ENCODE([[round(value, 6) for value in row] for row in rows]).decode())
 
+    @abstractmethod
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
-        raise NotImplementedError
+        """The vectors of texts, a row each."""
 
 
 class WordLlamaEmbedder(_Embedder):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.cli.items.dumps import say_read
 
 __all__ = ["dilemmas"]
 
@@ -50,8 +51,5 @@ def dilemmas(
         )
     for step in built.steps:
         say(f"{step.number}. {step.name}: {step.kept:,} posts. {step.note}")
-    for what, tally in zip(("posts", "comments"), built.unread, strict=True):
-        say(f"{what}: {tally.records:,} read of {tally.lines:,} lines")
-        for skipped in tally.skipped.values():
-            say(f"{what}: {skipped}")
+    say_read(built.unread)
     results().print(str(built.path), markup=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.cli.items.dumps import say_read
 
 __all__ = ["threads"]
 
@@ -48,8 +49,5 @@ def threads(
     )
     for step in sampled.steps:
         say(f"{step.number}. {step.name}: {step.kept:,}. {step.note}")
-    for what, tally in zip(("posts", "comments"), sampled.unread, strict=True):
-        say(f"{what}: {tally.records:,} read of {tally.lines:,} lines")
-        for skipped in tally.skipped.values():
-            say(f"{what}: {skipped}")
+    say_read(sampled.unread)
     results().print(str(sampled.path), markup=False, soft_wrap=True)

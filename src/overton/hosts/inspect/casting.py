@@ -12,6 +12,7 @@ from overton.hosts.inspect.seats import entry_of, named_models, seats_of
 from overton.hosts.inspect.sources import Sources, check_backend
 from overton.hosts.local import ModelEntry, ModelRequest
 from overton.hosts.local.opening import PAGES
+from overton.hosts.local.opening import entry_of as local_entry
 from overton.retrieval import Source, open_pages, open_search
 from overton.studies.study import Study
 
@@ -74,7 +75,7 @@ def cast_of(
     sources = {role: _opened(role, requests[0]) for role, requests in wanted.items() if requests}
     if sources:
         check_backend("searching and reading pages")
-    known = {role: [_source_entry(source, wanted[role][0])] for role, source in sources.items()}
+    known = {role: [local_entry(wanted[role][0], source)] for role, source in sources.items()}
     empty: dict[str, list[ModelEntry]] = {role: [] for role in study.roles}
     return Cast(study, seed, agents, empty | dict(models) | known, sources)
 
@@ -86,15 +87,3 @@ def _entries(models: Mapping[str, Sequence[Any]], seed: int) -> dict[str, list[M
 def _opened(role: str, request: ModelRequest) -> Source:
     opening = open_pages if role == PAGES else open_search
     return opening(request.spec, request.arguments)
-
-
-def _source_entry(source: Source, request: ModelRequest) -> ModelEntry:
-    return ModelEntry(
-        spec=request.spec,
-        identity=source.answerer.identity,
-        settings=source.settings,
-        arguments=request.arguments,
-        holds_form=source.answerer.holds_form,
-        price=source.price,
-        family=source.series or source.family,
-    )

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from overton.calls import Settings
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.settings import pairs_of, settings_of
 from overton.hosts.local.manifest import ModelEntry
-from overton.hosts.local.opening import MAX_TOKENS, REASONING_MAX_TOKENS
+from overton.hosts.local.opening import with_defaults
 from overton.models import parse_spec, price_of
 from overton.models.naming import reasons_of, series_of
 from overton.models.spec import checked_base_url
@@ -20,9 +18,6 @@ from overton.retrieval import Source
 from overton.studies.study import Study
 
 __all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]
-
-_LOCAL = ("embedded/", "gguf:")
-"""Models that run here repeat themselves: they are given the run's seed where the user gives none."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +103,7 @@ def entry_of(model: Any, role: str, seed: int) -> ModelEntry:
     return ModelEntry(
         spec=spec,
         identity=own.answerer.identity if own else parsed.identity,
-        settings=_completed(settings, spec, seed, reasons=reasons_of(parsed)),
+        settings=with_defaults(settings, spec, seed, reasons=reasons_of(parsed)),
         arguments=(*arguments, *pairs_of(settings)),
         holds_form=bool(own and own.answerer.holds_form),
         price=price_of(parsed),
@@ -128,16 +123,6 @@ def _address(model: Any) -> tuple[tuple[str, str], ...]:
     except ValueError:
         return ()
     return (("base_url", url),)
-
-
-def _completed(settings: Settings, spec: str, seed: int, *, reasons: bool) -> Settings:
-    """Settings with what the user left open: output is bounded, and what runs here repeats itself."""
-    if settings.max_tokens is None:
-        roomy = reasons or settings.reasoning_effort is not None
-        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else MAX_TOKENS)
-    if settings.seed is None and spec.startswith(_LOCAL):
-        settings = msgspec.structs.replace(settings, seed=seed)
-    return settings
 
 
 def seats_of(

@@ -15,12 +15,24 @@ from overton.models import Model, open_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
 from overton.studies.study import Study
 
-__all__ = ["ModelRequest", "Opened", "Wanted", "completed", "entries_of", "open_models", "wanted_of"]
+__all__ = [
+    "ModelRequest",
+    "Opened",
+    "Wanted",
+    "completed",
+    "entries_of",
+    "entry_of",
+    "open_models",
+    "wanted_of",
+    "with_defaults",
+]
 
 MAX_TOKENS = 1024
 """Output tokens allowed where the user does not say: an answer is one line, a refusal a paragraph."""
 REASONING_MAX_TOKENS = 16_384
 """The same for models that reason before they answer, whose reasoning counts as output."""
+
+_LOCAL = ("embedded/", "gguf:", "simulated/")
 
 SEARCH, PAGES = "search", "pages"
 """The roles that the room `retrieval` has answerers for."""
@@ -87,20 +99,22 @@ def open_models(
 def entries_of(wanted: Wanted, models: Mapping[str, Sequence[Opened]]) -> dict[str, list[ModelEntry]]:
     """Answerers as the manifest keeps them."""
     return {
-        role: [
-            ModelEntry(
-                spec=request.spec,
-                identity=model.answerer.identity,
-                settings=model.settings,
-                arguments=request.arguments,
-                holds_form=model.answerer.holds_form,
-                price=model.price,
-                family=model.series or model.family,
-            )
-            for request, model in zip(wanted.get(role, ()), opened, strict=True)
-        ]
+        role: [entry_of(request, model) for request, model in zip(wanted.get(role, ()), opened, strict=True)]
         for role, opened in models.items()
     }
+
+
+def entry_of(request: ModelRequest, model: Opened) -> ModelEntry:
+    """An answerer as the manifest keeps it."""
+    return ModelEntry(
+        spec=request.spec,
+        identity=model.answerer.identity,
+        settings=model.settings,
+        arguments=request.arguments,
+        holds_form=model.answerer.holds_form,
+        price=model.price,
+        family=model.series or model.family,
+    )
 
 
 def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
@@ -146,15 +160,15 @@ def _open_model(study: Study, items: Sequence[Any], request: ModelRequest, seed:
         return study.simulated(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, simulated=simulated, need_key=need_key)
-    return replace(model, settings=_defaults(model, request.spec, seed), price=request.price or model.price)
+    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons)
+    return replace(model, settings=settings, price=request.price or model.price)
 
 
-def _defaults(model: Model, spec: str, seed: int) -> Settings:
+def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool) -> Settings:
     """Settings with what the user left open: output is bounded, and what runs here repeats itself."""
-    settings = model.settings
     if settings.max_tokens is None:
-        reasons = settings.reasoning_effort is not None or model.reasons
-        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if reasons else MAX_TOKENS)
-    if settings.seed is None and spec.startswith(("embedded/", "gguf:", "simulated/")):
+        roomy = reasons or settings.reasoning_effort is not None
+        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else MAX_TOKENS)
+    if settings.seed is None and spec.startswith(_LOCAL):
         settings = msgspec.structs.replace(settings, seed=seed)
     return settings

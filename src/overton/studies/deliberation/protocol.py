@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
-from overton.errors import CallFailed, Stopped
+from overton.errors import CallFailed
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Record
 from overton.studies.deliberation.valuing import NOT_VALUED, Valued, valued
 from overton.studies.deliberation.verdicts import read_verdict
+from overton.studies.together import side_by_side
 
 __all__ = ["DilemmaTrial", "conduct", "speaker", "trials"]
 
@@ -113,8 +113,7 @@ def _seated(trial: DilemmaTrial, place: int) -> _Agent:
 
 async def _all_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
     """Everybody answers; then everybody is told what the others said."""
-    speaking = [_speak(round_, agent, ask) for agent in agents]
-    said = _unless_stopped(await asyncio.gather(*speaking, return_exceptions=True))
+    said = await side_by_side(_speak(round_, agent, ask) for agent in agents)
     for one in said:
         _tell(agents, one)
     return said
@@ -138,14 +137,6 @@ async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
     except CallFailed as failed:
         return _failed(round_, agent, failed, [])
     return await _heard(round_, agent, reply, ask)
-
-
-def _unless_stopped(outcomes: Sequence[_Said | BaseException]) -> list[_Said]:
-    """What was said. All have ended by now, so that nothing that was paid for is lost where the run stops."""
-    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-    if errors:
-        raise min(errors, key=lambda error: isinstance(error, Stopped))  # what is wrong with the run before its stop
-    return [outcome for outcome in outcomes if isinstance(outcome, _Said)]
 
 
 async def _heard(round_: int, agent: _Agent, reply: Reply, ask: Ask) -> _Said:
