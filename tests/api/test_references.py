@@ -72,7 +72,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def simulated(items: Any, name: str, arguments: Any) -> Any:
         return kinds[name](f"simulated/{name}", counted)
 
-    monkeypatch.setattr(referencing, "REFERENCING", dataclasses.replace(referencing.REFERENCING, simulated=simulated))
+    monkeypatch.setattr(referencing, "REFERENCING", dataclasses.replace(referencing.REFERENCING, simulated=dict.fromkeys(("writer", "embedder"), simulated)))
     return counted
 
 

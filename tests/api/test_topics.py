@@ -38,7 +38,7 @@ class Writer:
 
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = dataclasses.replace(generating.STUDY, simulated=lambda items, name, arguments: Writer())
+    study = dataclasses.replace(generating.STUDY, simulated={"writer": lambda items, name, arguments: Writer()})
     monkeypatch.setattr(generating, "STUDY", study)
 
 

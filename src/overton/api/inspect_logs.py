@@ -112,7 +112,7 @@ def _scoring(task: TaskData) -> Scoring:
     from overton.hosts.inspect.exporting import Scoring
 
     study = binding_of(task.study).study
-    entries = task.models[study.roles[0]]
+    entries = task.models[study.first]
     options: dict[str, Any] = {
         "study": study.name,
         "models": [entry.spec for entry in entries],
@@ -135,7 +135,7 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
     own = {name: _spelled(value) for name in task.options if (value := getattr(given, name)) != getattr(default, name)}
     own = {_PARAMETERS.get((task.study, name), name): value for name, value in own.items()}
     if study.together:
-        own |= {"agents": len(task.models[study.roles[0]])}
+        own |= {"agents": len(task.models[study.first])}
     sources = {role: task.models[role][0].spec for role in study.retrieval if task.models.get(role)}
     return {name: value for name, value in (own | sources).items() if name}
 

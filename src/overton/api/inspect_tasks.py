@@ -46,4 +46,4 @@ def make(
     searched = {role: requests for role, requests in ready.wanted.items() if role in binding.study.retrieval}
     cast = cast_of(binding.study, seed, agents, models, searched)
     hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
-    return make_task(hosted, *measuring(study, models[binding.study.roles[0]]))
+    return make_task(hosted, *measuring(study, models[binding.study.first]))

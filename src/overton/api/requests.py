@@ -9,7 +9,7 @@ from overton.calls import Price
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import ModelRequest
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Arguments", "Others", "Prices", "SourceArguments", "model_requests", "requests_of"]
 
@@ -24,7 +24,7 @@ Prices = Mapping[str, tuple[float, float]]
 
 
 def requests_of(
-    study: Study,
+    study: AnyStudy,
     named: Mapping[str, Sequence[str]],
     arguments: Arguments | None = None,
     prices: Prices | None = None,

@@ -54,7 +54,7 @@ class Run:
     @property
     def entries(self) -> list[ModelEntry]:
         """The models that the run measures, one a lane."""
-        return self.manifest.models[study_named(self.manifest.study).roles[0]]
+        return self.manifest.models[study_named(self.manifest.study).first]
 
     def records(self) -> pl.DataFrame:
         """The outcome table: a row a trial, whole items only.
@@ -66,7 +66,7 @@ class Run:
 
     def items(self) -> Sequence[Any]:
         """What the run asks about."""
-        return RunFolder(self.path).items(study_named(self.manifest.study).item)
+        return RunFolder(self.path).items(study_named(self.manifest.study).items.kind)
 
 
 def items_of(runs: Sequence[Run]) -> list[Any]:
@@ -131,7 +131,7 @@ def run(
     folder = Path(out) if out is not None else fresh_folder(binding.study.name)
     ready = set_up(
         binding,
-        {binding.study.roles[0]: models, **(others or {})},
+        {binding.study.first: models, **(others or {})},
         items=items,
         only=only,
         options=options,
@@ -175,7 +175,7 @@ def plan(
     binding = binding_of(study)
     ready = set_up(
         binding,
-        {binding.study.roles[0]: models, **(others or {})},
+        {binding.study.first: models, **(others or {})},
         items=items,
         only=only,
         options=options,
@@ -237,7 +237,7 @@ def extend(
     folder = Path(path)
     manifest = RunFolder(folder).manifest()
     binding = binding_of(manifest.study)
-    first = binding.study.roles[0]
+    first = binding.study.first
     changed = {key: _grown(manifest.options.get(key), value) for key, value in options.items() if value is not None}
     if not changed and not models:
         raise InputError([Problem("extend", "", "nothing to add: give more trials, conditions or models")])

@@ -10,7 +10,7 @@ from typing import Any
 
 from overton.api.headlines import Headlines
 from overton.errors import InputError, Problem
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Binding", "Exhibits", "binding_of", "makes_items", "study_named"]
 
@@ -48,7 +48,7 @@ class Binding:
     `headlines` are the few figures that stand for it elsewhere.
     """
 
-    study: Study
+    study: AnyStudy
     read: Callable[[Path], Sequence[Any]]
     starter: Callable[[], Sequence[Any]]
     check_options: Callable[[Any], None]
@@ -72,7 +72,7 @@ def binding_of(name: str) -> Binding:
     return binding
 
 
-def study_named(name: str) -> Study:
+def study_named(name: str) -> AnyStudy:
     """The study of a run, those that make items included.
 
     Raises:
@@ -87,7 +87,7 @@ def makes_items(name: str) -> bool:
     return name in _makers()
 
 
-def _makers() -> dict[str, Study]:
+def _makers() -> dict[str, AnyStudy]:
     from overton.studies.deliberation import crowd
     from overton.studies.open_mindedness import auditing, rephrasing
     from overton.studies.pluralism.referencing import REFERENCING

@@ -94,7 +94,7 @@ def _topics_of(folder: Path) -> dict[str, tuple[str, str]]:
     run = RunFolder(folder)
     if run.manifest().study != STUDY.name:
         return {}
-    return {topic.id: (topic.topic, topic.proposition) for topic in run.items(STUDY.item)}
+    return {topic.id: (topic.topic, topic.proposition) for topic in run.items(STUDY.items.kind)}
 
 
 def _with_propositions(transcripts: Sequence[Transcript], topics: dict[str, tuple[str, str]]) -> list[Transcript]:

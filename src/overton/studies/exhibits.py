@@ -26,6 +26,7 @@ __all__ = [
     "Chart",
     "Column",
     "Exhibit",
+    "Exhibits",
     "Facet",
     "Method",
     "Missing",
@@ -169,3 +170,18 @@ class TrialTable:
     answers: Callable[[int, int], Sequence[str]]
     longest: int = 2_000
     round: str = "Round"
+
+
+@dataclass(frozen=True)
+class Exhibits:
+    """What a study puts into a report.
+
+    `sections` hold what it found, `trials` what was asked and answered (None where there is nothing to browse), `data`
+    what readers compute on. `warnings` have to be read before any number.
+    """
+
+    summary: str
+    sections: Sequence[Section]
+    trials: TrialTable | None
+    data: Any
+    warnings: Sequence[str] = ()

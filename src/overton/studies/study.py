@@ -1,48 +1,172 @@
-"""The shape that every study has, and that the hosts run."""
+"""The one object that a study is. Everything a person meets is derived from it: commands, tasks, calls, reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from overton.calls import Answerer, Conduct, Form, Trial
+from overton.errors import InputError, Problem
+from overton.studies.items import Items
+from overton.studies.options import NoOptions
 
-__all__ = ["Canned", "Study"]
+if TYPE_CHECKING:
+    from overton.studies.measuring import Measuring
+    from overton.studies.sheet import Sheet
+
+__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Role", "Simulated", "Study"]
+
+INTERFACE = 1
+"""The version of this shape. A study of another package says for which it was written."""
 
 Canned = Callable[[str, str, Form | None], str]
 """A reply to plan with: `canned(role, speaker, form)`."""
+Simulated = Callable[[Sequence[Any], str, Mapping[str, str]], Answerer]
+"""Makes an answerer whose truth is known: `simulated(items, name, arguments)`, `name` being all after 'simulated/'."""
+
+Item = TypeVar("Item", bound=msgspec.Struct)
+Options = TypeVar("Options", bound=msgspec.Struct)
+Record = TypeVar("Record", bound=msgspec.Struct)
+Analysis = TypeVar("Analysis")
 
 
 @dataclass(frozen=True)
-class Study:
-    """A protocol, ready to be hosted.
+class Role:
+    """Who answers: `name` is what `conduct` asks, `help` one line about it.
 
-    `roles` names the answerers that `conduct` asks, the one that lanes differ in first. `item`, `options` and
-    `record` are the struct types of what it asks about, of the choices that shape its trials, and of the rows it
-    yields. `trials(items, options, seed)` gives the trials in plan order, each item's together. `prompts` gives every
-    text that a model reads by name, so that a run can tell which of them changed.
-    `simulated(items, name, arguments)` makes an answerer whose truth is known. Each model of the first role has a lane
-    of its own, or with `together` all of them meet in one, asked as 'ROLE/1', 'ROLE/2', ... as they were given.
-    `optional` names roles that a run can do without, `retrieval` those whose answerers search ('search') and read pages
-    ('pages'): their names say which. `canned` holds replies to plan with, given role, speaker and form:
-    those that make every trial as short as it can be, then as long. `condition(trial)` names the condition that a trial
-    is in, without its item and whatever else repeats it; None where a study has no conditions.
+    `flag` is the word by which a person names the answerer ('model' for '--model'), by default the role's name. An
+    `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
+    models. `usual` answers where nobody is named.
     """
 
     name: str
-    roles: tuple[str, ...]
-    item: type[msgspec.Struct]
-    options: type[msgspec.Struct]
-    record: type[msgspec.Struct]
-    trials: Callable[[Sequence[Any], Any, int], Iterator[Trial]]
+    help: str
+    flag: str = ""
+    optional: bool = False
+    retrieves: Literal["", "search", "pages"] = ""
+    usual: str = ""
+
+    @property
+    def word(self) -> str:
+        """What a person calls it."""
+        return self.flag or self.name
+
+
+@dataclass(frozen=True)
+class Dataset(Generic[Item, Record]):
+    """What a study makes: `made(items, records)` gives the lines of the file `name`, None where there is none to make.
+
+    `told(records)` says in a few lines what became of everything.
+    """
+
+    name: str
+    made: Callable[[Sequence[Item], Sequence[Record], Mapping[str, Any]], Sequence[msgspec.Struct] | None]
+    told: Callable[[Sequence[Record]], Iterable[str]] = lambda records: ()
+
+
+def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    return options
+
+
+def _nothing_wrong(options: Any) -> Iterable[Problem]:
+    return ()
+
+
+def _no_arguments(options: Any) -> Mapping[str, Mapping[str, str]]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Study(Generic[Item, Options, Record, Analysis]):
+    """A protocol, whole: what is asked of whom about what, and what it means.
+
+    name        as a person writes it: 'my-study'
+    title       what stands over its report
+    question    one sentence: what it finds out
+    roles       who answers, the one that lanes differ in first
+    items       what it asks about
+    options     what shapes its trials, each field with its `Option`
+    record      one row of its outcome
+    trials      `trials(items, options, seed)` gives the trials in plan order, each item's together
+    conduct     the protocol
+    prompts     every text that a model reads, by name, so that a run can tell which of them changed
+    simulated   answerers whose truth is known, by what follows 'simulated/'; 'kind/NAME' has a name of its own there
+    together    all models of the first role meet in one lane, asked as 'ROLE/1', 'ROLE/2', ... as they were given
+    canned      replies to plan with: those that make every trial as short as it can be, then as long
+    condition   the condition that a trial is in, without its item and whatever else repeats it
+    complete    adds to the options what follows from the models' names by role
+    check       what is wrong with options that each alone would be right
+    arguments   what follows from the options for what searches and reads pages, by role
+    measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
+    sheet       what its judge labelled, laid out for people; None where nothing is
+    dataset     what it makes, where it makes something
+    labels      the study whose measures its records take, where it labels what exists instead of asking for views
+    interface   the version of this shape that it was written for
+    """
+
+    name: str
+    roles: tuple[Role, ...]
+    items: Items[Item]
+    record: type[Record]
+    trials: Callable[[Sequence[Item], Any, int], Iterator[Trial]]
     conduct: Conduct
     prompts: Callable[[], dict[str, str]]
-    simulated: Callable[[Sequence[Any], str, Mapping[str, str]], Answerer] | None = None
+    title: str = ""
+    question: str = ""
+    options: type[msgspec.Struct] = NoOptions
+    simulated: Mapping[str, Simulated] = field(default_factory=dict)
     together: bool = False
-    optional: tuple[str, ...] = ()
-    retrieval: tuple[str, ...] = ()
     canned: tuple[Canned, ...] = ()
     condition: Callable[[Any], str] | None = None
+    complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
+    check: Callable[[Any], Iterable[Problem]] = _nothing_wrong
+    arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
+    measuring: Measuring[Any, Any] | None = None
+    sheet: Sheet | None = None
+    dataset: Dataset[Any, Any] | None = None
+    labels: str = ""
+    interface: int = field(default=INTERFACE)
+
+    @property
+    def role_names(self) -> tuple[str, ...]:
+        """The names of its roles, the one that lanes differ in first."""
+        return tuple(role.name for role in self.roles)
+
+    @property
+    def first(self) -> str:
+        """The role whose models are measured."""
+        return self.roles[0].name
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """Roles that a run can do without."""
+        return tuple(role.name for role in self.roles if role.optional)
+
+    @property
+    def retrieval(self) -> tuple[str, ...]:
+        """Roles whose answerers search and read pages."""
+        return tuple(role.name for role in self.roles if role.retrieves)
+
+    def role(self, name: str) -> Role:
+        """The role of this name."""
+        return next(role for role in self.roles if role.name == name)
+
+    def simulate(self, items: Sequence[Item], name: str, arguments: Mapping[str, str]) -> Answerer:
+        """The simulated answerer of this name, without 'simulated/'.
+
+        Raises:
+            InputError: there is none, or it takes no such arguments.
+        """
+        kind, _, own = name.partition("/")
+        make = self.simulated.get(name) or (self.simulated.get(f"{kind}/NAME") if own else None)
+        if make is None:
+            known = ", ".join(f"simulated/{one}" for one in self.simulated) or "none in this study"
+            raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
+        return make(items, name, arguments)
+
+
+AnyStudy: TypeAlias = Study[Any, Any, Any, Any]
+"""A study, whatever it asks about."""

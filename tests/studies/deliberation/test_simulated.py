@@ -353,8 +353,7 @@ def test_effects_and_tastes_have_the_spread_that_is_told() -> None:
 
 
 def test_parameters_come_from_words() -> None:
-    one = STUDY.simulated
-    assert one is not None
+    one = STUDY.simulate
     words = {
         "inertia": "1.98",
         "preference.NTA": "1.2",
@@ -395,9 +394,8 @@ def test_words_that_are_no_parameters_are_all_named() -> None:
 
 @pytest.mark.parametrize("name", ["deliberater", "deliberator/", "values-judge/x", "open-minded"])
 def test_other_names_are_refused_with_those_that_there_are(name: str) -> None:
-    assert STUDY.simulated is not None
     with pytest.raises(InputError, match="known are simulated/deliberator"):
-        STUDY.simulated([dilemma()], name, {})
+        STUDY.simulate([dilemma()], name, {})
 
 
 def test_the_identity_tells_name_and_every_parameter() -> None:

@@ -17,7 +17,7 @@ from overton.errors import AccessError, OvertonError
 from overton.hosts import local
 from overton.hosts.local import ModelRequest
 from overton.studies.pluralism import STUDY, Options, ReferenceThread, tables
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 
 class Counting:
@@ -50,12 +50,11 @@ def most() -> list[int]:
 
 
 @pytest.fixture
-def study(asked: Counter[str], most: list[int]) -> Study:
+def study(asked: Counter[str], most: list[int]) -> AnyStudy:
     def simulated(threads: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Any:
-        assert STUDY.simulated is not None
-        return Counting(STUDY.simulated(threads, name, arguments), asked, most)
+        return Counting(STUDY.simulate(threads, name, arguments), asked, most)
 
-    return replace(STUDY, simulated=simulated)
+    return replace(STUDY, simulated=dict.fromkeys(STUDY.simulated, simulated))
 
 
 def wanted(*subjects: str) -> dict[str, list[ModelRequest]]:
@@ -71,7 +70,7 @@ def threads(thread: Callable[..., ReferenceThread]) -> list[ReferenceThread]:
 
 
 def test_two_models_share_reference_opinions_and_beliefs(
-    study: Study, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
+    study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
 ) -> None:
     manifest = local.start(study, threads, wanted("pluralist/a", "pluralist/b"), tmp_path / "run")
     run = Run(tmp_path / "run", manifest)
@@ -93,7 +92,7 @@ def test_two_models_share_reference_opinions_and_beliefs(
 
 
 def test_a_finished_run_replays_as_it_was_without_asking(
-    study: Study, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
+    study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], tmp_path: Path
 ) -> None:
     run = Run(tmp_path / "run", local.start(study, threads, wanted("pluralist"), tmp_path / "run"))
     records, before = run.records(), sum(asked.values())
@@ -103,7 +102,7 @@ def test_a_finished_run_replays_as_it_was_without_asking(
 
 
 def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
-    study: Study, threads: list[ReferenceThread], asked: Counter[str], most: list[int], tmp_path: Path
+    study: AnyStudy, threads: list[ReferenceThread], asked: Counter[str], most: list[int], tmp_path: Path
 ) -> None:
     whole = Run(tmp_path / "whole", local.start(study, threads, wanted("pluralist"), tmp_path / "whole"))
     needed = sum(asked.values())
@@ -118,7 +117,7 @@ def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
     assert broken.records().equals(whole.records())
 
 
-def test_a_plan_counts_what_is_asked_of_each_role(study: Study, threads: list[ReferenceThread]) -> None:
+def test_a_plan_counts_what_is_asked_of_each_role(study: AnyStudy, threads: list[ReferenceThread]) -> None:
     models = local.open_models(study, threads[:1], wanted("pluralist"), 0)
     plan = local.plan(study, threads[:1], models, Options(experiments=("sycophancy",)), 0)
     counts = {one.role: (one.calls, one.calls_at_most) for one in plan.models}

@@ -169,11 +169,10 @@ async def test_other_prompts_are_refused(threads: list[ReferenceThread]) -> None
 
 
 def test_answerers_are_named_and_told_on_a_command_line(threads: list[ReferenceThread]) -> None:
-    assert STUDY.simulated is not None
-    made = STUDY.simulated(threads, "pluralist/blunt", {"suppress": "0.9"})
+    made = STUDY.simulate(threads, "pluralist/blunt", {"suppress": "0.9"})
     assert made.name == "simulated/pluralist/blunt"
     assert '"suppress":0.9' in made.identity
-    assert STUDY.simulated(threads, "pluralist-judge", {"miss": "0.1"}).name == "simulated/pluralist-judge"
+    assert STUDY.simulate(threads, "pluralist-judge", {"miss": "0.1"}).name == "simulated/pluralist-judge"
     for name, arguments in (
         ("pluralist", {"supress": "1"}),
         ("pluralist", {"voice": "2"}),
@@ -181,4 +180,4 @@ def test_answerers_are_named_and_told_on_a_command_line(threads: list[ReferenceT
         ("x", {}),
     ):
         with pytest.raises(InputError):
-            STUDY.simulated(threads, name, arguments)
+            STUDY.simulate(threads, name, arguments)

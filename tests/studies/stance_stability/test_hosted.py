@@ -18,7 +18,7 @@ from overton.hosts import local
 from overton.hosts.local import ModelRequest
 from overton.studies.stance_stability import STUDY, Options
 from overton.studies.stance_stability.simulated import Chameleon, StanceJudge
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 
 class Web:
@@ -49,7 +49,7 @@ def asked() -> Counter[str]:
 
 
 @pytest.fixture
-def study(kit: Any, asked: Counter[str]) -> Study:
+def study(kit: Any, asked: Counter[str]) -> AnyStudy:
     """The study with a web of its own: a query finds three pages on a site of its last word and one known to all."""
 
     def found(query: str) -> str:
@@ -64,7 +64,11 @@ def study(kit: Any, asked: Counter[str]) -> Study:
         }
         return made[name]() if name in made else Chameleon(f"simulated/{name}")
 
-    return dataclasses.replace(STUDY, simulated=simulated, retrieval=())
+    return dataclasses.replace(
+        STUDY,
+        simulated=dict.fromkeys(("search", "pages", "judge", "chameleon", "chameleon/NAME"), simulated),
+        roles=tuple(dataclasses.replace(role, retrieves="") for role in STUDY.roles),
+    )
 
 
 def wanted(*subjects: str, **more: str) -> dict[str, list[ModelRequest]]:
@@ -74,7 +78,7 @@ def wanted(*subjects: str, **more: str) -> dict[str, list[ModelRequest]]:
 
 
 def test_a_run_is_recorded_and_replays_as_it_was_without_asking(
-    study: Study, topic: Any, asked: Counter[str], tmp_path: Path
+    study: AnyStudy, topic: Any, asked: Counter[str], tmp_path: Path
 ) -> None:
     items = [topic("buses", 4), topic("trams", 4)]
     options = Options(temperatures=(0.0, 1.0), judge_prompts="both")
@@ -96,7 +100,7 @@ def test_a_run_is_recorded_and_replays_as_it_was_without_asking(
     assert sum(asked.values()) == before
 
 
-def test_one_judge_serves_several_models(study: Study, topic: Any, tmp_path: Path) -> None:
+def test_one_judge_serves_several_models(study: AnyStudy, topic: Any, tmp_path: Path) -> None:
     manifest = local.start(study, [topic("buses", 4)], wanted("chameleon/a", "chameleon/b"), tmp_path / "run")
     run = Run(tmp_path / "run", manifest)
     records = run.records()
@@ -106,7 +110,7 @@ def test_one_judge_serves_several_models(study: Study, topic: Any, tmp_path: Pat
 
 
 def test_shared_queries_are_written_once_for_all_models_and_temperatures(
-    study: Study, topic: Any, asked: Counter[str], tmp_path: Path
+    study: AnyStudy, topic: Any, asked: Counter[str], tmp_path: Path
 ) -> None:
     options = Options(temperatures=(0.0, 1.0), queries="shared")
     named = wanted("chameleon/a", "chameleon/b", queries="chameleon/q")

@@ -177,17 +177,15 @@ async def test_other_prompts_are_refused() -> None:
     ],
 )
 def test_wrong_names_and_parameters_are_told(name: str, arguments: dict[str, str], said: str) -> None:
-    assert STUDY.simulated is not None
     with pytest.raises(InputError) as refused:
-        STUDY.simulated([], name, arguments)
+        STUDY.simulate([], name, arguments)
     assert said in str(refused.value)
 
 
 def test_parameters_are_part_of_the_identity() -> None:
-    assert STUDY.simulated is not None
-    one, two = (STUDY.simulated([], "chameleon", {"change": change}) for change in ("0.1", "0.2"))
+    one, two = (STUDY.simulate([], "chameleon", {"change": change}) for change in ("0.1", "0.2"))
     assert one.identity != two.identity
-    assert STUDY.simulated([], "chameleon/a", {}).name == "simulated/chameleon/a"
+    assert STUDY.simulate([], "chameleon/a", {}).name == "simulated/chameleon/a"
 
 
 def test_weights_that_are_named_replace_the_default() -> None:
@@ -196,7 +194,6 @@ def test_weights_that_are_named_replace_the_default() -> None:
 
 
 def test_transcripts_are_judged_by_the_judge_alone() -> None:
-    assert JUDGING.simulated is not None
-    assert JUDGING.simulated([], "stance-judge", {}).name == "simulated/stance-judge"
+    assert JUDGING.simulate([], "stance-judge", {}).name == "simulated/stance-judge"
     with pytest.raises(InputError, match="stance-judge"):
-        JUDGING.simulated([], "chameleon", {})
+        JUDGING.simulate([], "chameleon", {})

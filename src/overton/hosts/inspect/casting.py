@@ -14,7 +14,7 @@ from overton.hosts.local import ModelEntry, ModelRequest
 from overton.hosts.local.opening import PAGES
 from overton.hosts.local.opening import entry_of as local_entry
 from overton.retrieval import Source, open_pages, open_search
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Cast", "cast_of", "model_entries"]
 
@@ -23,7 +23,7 @@ __all__ = ["Cast", "cast_of", "model_entries"]
 class Cast:
     """Who answers in each role of a study, as a run's manifest has it; `agents` is how many meet where models do."""
 
-    study: Study
+    study: AnyStudy
     seed: int
     agents: int
     entries: dict[str, list[ModelEntry]]
@@ -47,11 +47,11 @@ class Cast:
                 if (then.identity, then.settings) != (now.identity, now.settings):
                     reason = f"the task was made for {then.spec} with {then.settings}; name the task to eval, as in"
                     raise InputError([Problem(role, now.spec, f"{reason} eval('overton/...', model=...)")])
-        own = "" if self.study.together else entries[self.study.roles[0]][0].identity
+        own = "" if self.study.together else entries[self.study.first][0].identity
         return Table(seats_of(self.study, models, entries, self.sources), own, Sources(self.sources), cache)
 
 
-def model_entries(study: Study, seed: int, agents: int = 0) -> dict[str, list[ModelEntry]]:
+def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list[ModelEntry]]:
     """The models that Inspect has for each role of a study, `agents` of them where models meet.
 
     Raises:
@@ -61,7 +61,7 @@ def model_entries(study: Study, seed: int, agents: int = 0) -> dict[str, list[Mo
 
 
 def cast_of(
-    study: Study,
+    study: AnyStudy,
     seed: int,
     agents: int,
     models: Mapping[str, list[ModelEntry]],
@@ -76,7 +76,7 @@ def cast_of(
     if sources:
         check_backend("searching and reading pages")
     known = {role: [local_entry(wanted[role][0], source)] for role, source in sources.items()}
-    empty: dict[str, list[ModelEntry]] = {role: [] for role in study.roles}
+    empty: dict[str, list[ModelEntry]] = {role: [] for role in study.role_names}
     return Cast(study, seed, agents, empty | dict(models) | known, sources)
 
 

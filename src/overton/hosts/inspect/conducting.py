@@ -12,7 +12,7 @@ from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.loops import conduct_here
 from overton.hosts.inspect.viewing import span_name
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Held", "hold_trials"]
 
@@ -27,7 +27,7 @@ class Held:
     shown: Conversation | None = None
 
 
-async def hold_trials(study: Study, trials: Sequence[Trial], table: Table, held: Held, at_once: int) -> None:
+async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, held: Held, at_once: int) -> None:
     """Conduct the trials, at most so many side by side. Those under way come to their end where one of them cannot.
 
     Raises:
@@ -55,10 +55,10 @@ async def hold_trials(study: Study, trials: Sequence[Trial], table: Table, held:
         raise min(errors, key=gravity)
 
 
-async def _hold(study: Study, trial: Trial, table: Table, held: Held, threads: Any, *, shown: bool) -> None:
+async def _hold(study: AnyStudy, trial: Trial, table: Table, held: Held, threads: Any, *, shown: bool) -> None:
     from inspect_ai.util import span
 
-    ask = InspectAsk(table, trial.name, study.roles[0], held.calls.append)
+    ask = InspectAsk(table, trial.name, study.first, held.calls.append)
     async with span(span_name(trial), type="trial"):
         try:
             held.records[trial.name] = await conduct_here(study.conduct, trial, ask, threads)

@@ -16,7 +16,7 @@ from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.manifest import Manifest
 from overton.hosts.local.recalling import Recall
 from overton.hosts.local.running import check_same
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Exported", "Scoring", "write_logs"]
 
@@ -32,7 +32,7 @@ class Exported:
 
 
 def write_logs(
-    folder: RunFolder, study: Study, manifest: Manifest, out: Path, scoring: Callable[[TaskData], Scoring]
+    folder: RunFolder, study: AnyStudy, manifest: Manifest, out: Path, scoring: Callable[[TaskData], Scoring]
 ) -> list[Exported]:
     """Write a log for each lane of a run into the folder `out`: whole items only, as reports have them.
 
@@ -73,9 +73,9 @@ def _check_installed() -> None:
         raise MissingExtra("writing Inspect logs", "inspect") from None
 
 
-def _tasks(study: Study, manifest: Manifest) -> list[TaskData]:
+def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
     """What each lane's log is of."""
-    first = study.roles[0]
+    first = study.first
     entries = manifest.models[first]
     return [
         TaskData(

@@ -15,7 +15,7 @@ from overton.engine.journal_file import Entry
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.reading import Log, LoggedSample
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Gathered"]
 
@@ -29,7 +29,7 @@ class Gathered:
     without a cache: their calls are left out.
     """
 
-    study: Study
+    study: AnyStudy
     items: dict[str, Any] = field(default_factory=dict)
     samples: set[str] = field(default_factory=set)
     unfinished: int = 0
@@ -68,7 +68,7 @@ class Gathered:
 
     def _add_item(self, log: Log, sample: LoggedSample) -> None:
         try:
-            item = msgspec.convert(sample.data.item, self.study.item)
+            item = msgspec.convert(sample.data.item, self.study.items.kind)
         except msgspec.ValidationError as error:
             raise InputError([Problem(str(log.path), f"sample {sample.id}", f"its item is damaged: {error}")]) from None
         name = getattr(item, "id", "")

@@ -19,7 +19,7 @@ from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.manifest import Manifest
 from overton.hosts.local.recalling import recall_records
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["check_same_run", "make_run"]
 
@@ -27,7 +27,7 @@ _BATCH = 2_000
 """Calls handed to the journal at a time. Logs are read in between, outside of any event loop: Inspect has its own."""
 
 
-def check_same_run(logs: Sequence[Log], study: Study) -> None:
+def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
     """Refuse logs that are not lanes of one run, or that this version would ask otherwise.
 
     Raises:
@@ -43,13 +43,13 @@ def check_same_run(logs: Sequence[Log], study: Study) -> None:
     if others and study.together:
         problems.append(Problem(str(others[0].path), "", f"a log of {study.name} is a run of its own: import one"))
     problems += [problem for log in logs for problem in _unusable(log, study)]
-    problems = problems or list(_measured_twice(logs, study.roles[0]))
+    problems = problems or list(_measured_twice(logs, study.first))
     if problems:
         raise InputError(problems)
     _check_prompts(first, study)
 
 
-def make_run(logs: Sequence[Log], study: Study, out: Path) -> Manifest:
+def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Manifest:
     """Make a run folder of logs that are lanes of one run.
 
     What a log lacks (samples that were not asked, erred or were invalidated) the run lacks too: it is then 'stopped',
@@ -72,7 +72,7 @@ def make_run(logs: Sequence[Log], study: Study, out: Path) -> Manifest:
     return manifest
 
 
-def _made(logs: Sequence[Log], study: Study, path: Path) -> tuple[RunFolder, Manifest]:
+def _made(logs: Sequence[Log], study: AnyStudy, path: Path) -> tuple[RunFolder, Manifest]:
     manifest = _manifest(logs, study)
     folder = RunFolder.create(path, manifest, [])
     gathered = Gathered(study)
@@ -92,7 +92,7 @@ async def _append(journal: Journal, entries: Sequence[Entry]) -> None:
         await journal.append(entry)
 
 
-def _recalled(folder: RunFolder, study: Study, manifest: Manifest, gathered: Gathered, named: str) -> Manifest:
+def _recalled(folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: Gathered, named: str) -> Manifest:
     try:
         return recall_records(folder, study, manifest, lacking=gathered.lacking)
     except RunMismatch as error:
@@ -104,11 +104,11 @@ def _recalled(folder: RunFolder, study: Study, manifest: Manifest, gathered: Gat
         raise InputError([Problem(named, "", f"its items or options cannot be asked: {error!r}")]) from error
 
 
-def _manifest(logs: Sequence[Log], study: Study) -> Manifest:
+def _manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
     """The run's manifest, all but what its items and records make of it."""
     task = logs[0].task
-    first = study.roles[0]
-    models = {role: list(task.models.get(role, [])) for role in study.roles}
+    first = study.first
+    models = {role: list(task.models.get(role, [])) for role in study.role_names}
     models[first] = [entry for log in logs for entry in log.task.models[first]]
     return Manifest(
         study=task.study,
@@ -132,20 +132,20 @@ def _left_out(logs: Sequence[Log], gathered: Gathered) -> Iterator[str]:
         yield "epochs after the first, which ask the same again (trials=N repeats a trial)"
 
 
-def _differences(one: Log, other: Log, study: Study) -> Iterator[str]:
+def _differences(one: Log, other: Log, study: AnyStudy) -> Iterator[str]:
     """What two logs would have to have in common to be lanes of one run."""
     for what in ("study", "seed", "options", "prompts", "left_out"):
         if getattr(one.task, what) != getattr(other.task, what):
             yield what
-    yield from (role for role in study.roles[1:] if one.task.models.get(role) != other.task.models.get(role))
+    yield from (role for role in study.role_names[1:] if one.task.models.get(role) != other.task.models.get(role))
     if set(one.planned) != set(other.planned):
         sample = min(set(one.planned) ^ set(other.planned))
         yield f"the set of samples ({sample} is in one of them only)"
 
 
-def _unusable(log: Log, study: Study) -> Iterator[Problem]:
+def _unusable(log: Log, study: AnyStudy) -> Iterator[Problem]:
     """Roles that nobody answers in, though the study cannot do without."""
-    for role in study.roles:
+    for role in study.role_names:
         if role not in study.optional and not log.task.models.get(role):
             yield Problem(str(log.path), role, f"is damaged: it names no model as {role}")
 
@@ -158,7 +158,7 @@ def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
                 yield Problem(str(log.path), entry.spec, f"is measured in {earlier} already: import one of the two")
 
 
-def _check_prompts(log: Log, study: Study) -> None:
+def _check_prompts(log: Log, study: AnyStudy) -> None:
     now = {name: digest(text) for name, text in study.prompts().items()}
     then = log.task.prompts
     changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))

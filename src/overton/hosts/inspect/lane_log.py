@@ -21,7 +21,7 @@ from overton.hosts.inspect.viewing import viewer_config
 from overton.hosts.inspect.writing import write_log
 from overton.hosts.local.manifest import Manifest
 from overton.hosts.local.recalling import Heard, Recall, Recalled
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,7 @@ class LaneLog:
     """
 
     def __init__(  # noqa: PLR0917
-        self, study: Study, manifest: Manifest, task: TaskData, recall: Recall, lane: Lane, scoring: Scoring
+        self, study: AnyStudy, manifest: Manifest, task: TaskData, recall: Recall, lane: Lane, scoring: Scoring
     ) -> None:
         self.planned: list[str] = []
         self.written = 0
@@ -100,7 +100,7 @@ class LaneLog:
         records = [record for one in found for record in one.records]
         self._tables.append(columns_of(records, record_type_columns(self._study.record)))
         shown = Transcriber(self._began, self._prices, self._study.retrieval)
-        first, last = _ends(found, self._study.roles[0])
+        first, last = _ends(found, self._study.first)
         return EvalSample(
             id=name,
             epoch=1,
@@ -140,7 +140,7 @@ class LaneLog:
         from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
 
         manifest, task = self._manifest, self._task.study.replace("-", "_")
-        entries = self._task.models[self._study.roles[0]]
+        entries = self._task.models[self._study.first]
         metric = {"name": self._scoring.metric, "options": dict(self._scoring.options)}
         return EvalSpec(
             created=manifest.created,

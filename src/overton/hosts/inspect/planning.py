@@ -13,7 +13,7 @@ from overton.errors import Stopped
 from overton.hosts.inspect.layout import KEY, SampleData
 from overton.hosts.local import run_to_end
 from overton.models.inspect_words import chat_messages
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Groups", "grouped", "sample_name", "samples_of"]
 
@@ -21,12 +21,12 @@ Groups = Mapping[str, Sequence[Trial]]
 """Trials by the name of the sample that they belong to, in plan order."""
 
 
-def sample_name(study: Study, trial: Trial) -> str:
+def sample_name(study: AnyStudy, trial: Trial) -> str:
     """The sample that a trial belongs to: its item and condition."""
     return f"{trial.item}/{condition_of(study, trial)}"
 
 
-def condition_of(study: Study, trial: Trial) -> str:
+def condition_of(study: AnyStudy, trial: Trial) -> str:
     """The condition that a trial is in.
 
     Raises:
@@ -37,7 +37,7 @@ def condition_of(study: Study, trial: Trial) -> str:
     return study.condition(trial)
 
 
-def grouped(study: Study, trials: Iterable[Trial]) -> Groups:
+def grouped(study: AnyStudy, trials: Iterable[Trial]) -> Groups:
     """Trials by sample."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -45,7 +45,7 @@ def grouped(study: Study, trials: Iterable[Trial]) -> Groups:
     return groups
 
 
-def samples_of(study: Study, items: Sequence[Any], groups: Groups) -> list[Any]:
+def samples_of(study: AnyStudy, items: Sequence[Any], groups: Groups) -> list[Any]:
     """The samples of a task; each has as its input what its first trial asks first."""
     from inspect_ai.dataset import Sample
 
@@ -65,11 +65,11 @@ def samples_of(study: Study, items: Sequence[Any], groups: Groups) -> list[Any]:
     ]
 
 
-async def _first_prompts(study: Study, trials: Sequence[Trial]) -> list[Sequence[Message]]:
+async def _first_prompts(study: AnyStudy, trials: Sequence[Trial]) -> list[Sequence[Message]]:
     return [await _first_prompt(study, trial) for trial in trials]
 
 
-async def _first_prompt(study: Study, trial: Trial) -> Sequence[Message]:
+async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
     ask = _Listening()
     with suppress(_Heard):
         await study.conduct(trial, ask)

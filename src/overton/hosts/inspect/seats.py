@@ -15,7 +15,7 @@ from overton.models import parse_spec, price_of
 from overton.models.naming import reasons_of, series_of
 from overton.models.spec import checked_base_url
 from overton.retrieval import Source
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]
 
@@ -42,7 +42,7 @@ class Seat:
     rejected: int = 0
 
 
-def named_models(study: Study, agents: int = 0) -> dict[str, list[Any]]:
+def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
     """Inspect's models by role of the study: the evaluated one in the first, those of `--model-role` in the others.
 
     Where models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one where not named, or
@@ -55,7 +55,7 @@ def named_models(study: Study, agents: int = 0) -> dict[str, list[Any]]:
 
     roles = model_roles()
     evaluated = _evaluated()
-    first, *others = study.roles
+    first, *others = study.role_names
     found = {first: _together(first, agents, evaluated) if study.together else [evaluated]}
     for role in others:
         if role in study.retrieval:
@@ -126,7 +126,7 @@ def _address(model: Any) -> tuple[tuple[str, str], ...]:
 
 
 def seats_of(
-    study: Study,
+    study: AnyStudy,
     models: Mapping[str, Sequence[Any]],
     entries: Mapping[str, Sequence[ModelEntry]],
     sources: Mapping[str, Source],
@@ -134,7 +134,7 @@ def seats_of(
     """Who answers under each name that the study asks."""
     seats = {role: Seat(role, source.answerer, source.settings) for role, source in sources.items()}
     for role, found in models.items():
-        together = study.together and role == study.roles[0]
+        together = study.together and role == study.first
         for number, (model, entry) in enumerate(zip(found, entries[role], strict=True), 1):
             seats[f"{role}/{number}" if together else role] = Seat(
                 role=role,

@@ -15,7 +15,7 @@ from overton.errors import RejectedError
 from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.manifest import Manifest, ModelEntry
 from overton.hosts.local.opening import Opened
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["lane_names", "lanes_of", "write_records"]
 
@@ -37,10 +37,10 @@ class Recorded:
 
 
 def lanes_of(
-    folder: RunFolder, study: Study, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
     """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes."""
-    items = folder.items(study.item)
+    items = folder.items(study.items.kind)
     options = msgspec.convert(manifest.options, study.options)
     planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
     return [
@@ -49,16 +49,16 @@ def lanes_of(
             trials=lambda: study.trials(items, options, manifest.seed),
             outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
-            own="" if study.together else bindings[study.roles[0]].answerer.identity,
+            own="" if study.together else bindings[study.first].answerer.identity,
             at_once=max(bound.pacer.most for name, bound in bindings.items() if name not in study.retrieval),
         )
         for number, (bindings, label) in enumerate(_seatings(study, manifest, models))
     ]
 
 
-def lane_names(study: Study, manifest: Manifest) -> list[str]:
+def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
     """What each lane is called: its model's spec, or the study's name where models meet."""
-    return [study.name] if study.together else [entry.spec for entry in manifest.models[study.roles[0]]]
+    return [study.name] if study.together else [entry.spec for entry in manifest.models[study.first]]
 
 
 def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
@@ -75,11 +75,11 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
 
 
 def _seatings(
-    study: Study, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+    study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
     """For each lane who answers under which name, and what its records are labelled with."""
-    bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.roles}
-    first, *others = study.roles
+    bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.role_names}
+    first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
     if study.together:
         return [(shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, {})]

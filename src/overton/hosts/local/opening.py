@@ -13,7 +13,7 @@ from overton.errors import InputError, Problem
 from overton.hosts.local.manifest import Manifest, ModelEntry
 from overton.models import Model, open_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = [
     "ModelRequest",
@@ -53,7 +53,7 @@ Wanted = Mapping[str, Sequence[ModelRequest]]
 Opened = Model | Source
 
 
-def completed(study: Study, wanted: Wanted) -> Wanted:
+def completed(study: AnyStudy, wanted: Wanted) -> Wanted:
     """What is wanted, with the source of pages that goes with the search where none is named.
 
     Raises:
@@ -65,7 +65,7 @@ def completed(study: Study, wanted: Wanted) -> Wanted:
 
 
 def open_models(
-    study: Study, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True
+    study: AnyStudy, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True
 ) -> dict[str, list[Opened]]:
     """Open every answerer asked for, by role; without `need_keys` a missing key is no error, as for a plan.
 
@@ -73,12 +73,12 @@ def open_models(
         InputError: all that is wrong with their names, arguments and keys.
     """
     problems: list[Problem] = []
-    opened: dict[str, list[Opened]] = {role: [] for role in study.roles}
-    for role in study.roles:
+    opened: dict[str, list[Opened]] = {role: [] for role in study.role_names}
+    for role in study.role_names:
         requests = wanted.get(role, ())
         if not requests and role not in study.optional:
             problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
-        if len(requests) > 1 and role != study.roles[0]:
+        if len(requests) > 1 and role != study.first:
             named = ", ".join(request.spec for request in requests)
             problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name one only"))
         once: dict[ModelRequest, Opened] = {}
@@ -129,7 +129,7 @@ def _option(role: str) -> str:
     return "model" if role in ("subject", "writer") else role
 
 
-def _lacking(study: Study, role: str) -> str:
+def _lacking(study: AnyStudy, role: str) -> str:
     return f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
 
 
@@ -144,7 +144,7 @@ def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
 
 
 def _open(  # noqa: PLR0917
-    study: Study, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
+    study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
 ) -> Opened:
     if role not in study.retrieval:
         return _open_model(study, items, request, seed, need_key)
@@ -153,11 +153,9 @@ def _open(  # noqa: PLR0917
     return open_search(request.spec, request.arguments, need_key=need_key)
 
 
-def _open_model(study: Study, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool) -> Model:
+def _open_model(study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
-        if study.simulated is None:
-            raise InputError([Problem(request.spec, "", f"{study.name} has no simulated answerers")])
-        return study.simulated(items, name, arguments)
+        return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, simulated=simulated, need_key=need_key)
     settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons)

@@ -13,7 +13,7 @@ from overton.calls import Form, Message, Price, Question, Reply, Settings, Trial
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
-from overton.studies.study import Canned, Study
+from overton.studies.study import AnyStudy, Canned
 
 __all__ = ["ModelPlan", "Plan", "plan"]
 
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(
-    study: Study, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
+    study: AnyStudy, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
 ) -> Plan:
     """Conduct every trial on canned replies and add up what it asks."""
     trials = list(study.trials(items, options, seed))
@@ -103,9 +103,9 @@ class _Count:
         return self if self.shared else _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
 
 
-def _seats(study: Study, models: Mapping[str, Sequence[Opened]]) -> list[tuple[str, Opened, str, int]]:
+def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[tuple[str, Opened, str, int]]:
     """Each model with its role, the name under which it is asked, and in how many lanes it answers."""
-    first, *others = study.roles
+    first, *others = study.role_names
     lanes = 1 if study.together else len(models[first])
     subjects = [
         (first, model, f"{first}/{number}" if study.together else first, 1)
@@ -154,7 +154,7 @@ def _in_form(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
-async def _course(study: Study, trials: Sequence[Trial], canned: Canned) -> defaultdict[str, _Count]:
+async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned) -> defaultdict[str, _Count]:
     ask = _CannedAsk(canned, study.retrieval)
     for trial in trials:
         await study.conduct(trial, ask)

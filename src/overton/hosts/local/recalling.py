@@ -20,7 +20,7 @@ from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.lanes import lane_names, lanes_of, write_records
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.manifest import Manifest, write_manifest
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Heard", "Recall", "Recalled", "recall_records"]
 
@@ -65,9 +65,9 @@ class Recall:
         JournalError: the journal cannot be read.
     """
 
-    def __init__(self, folder: RunFolder, study: Study, manifest: Manifest) -> None:
+    def __init__(self, folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
         self._study = study
-        self.items = folder.items(study.item)
+        self.items = folder.items(study.items.kind)
         self.ended = _ended(folder, manifest)
         self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
         self.names: list[str] = lane_names(study, manifest)
@@ -101,7 +101,7 @@ class Recall:
         return Recalled(trial, records, self._desk.heard)
 
 
-def recall_records(folder: RunFolder, study: Study, manifest: Manifest, *, lacking: str) -> Manifest:
+def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, lacking: str) -> Manifest:
     """Write the records of what a run's journal completes, whole items only; gives its manifest as it then is.
 
     `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.

@@ -17,13 +17,13 @@ from overton.hosts.local.manifest import Manifest
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.models import Model
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["check_same", "extend", "resume", "start"]
 
 
 def start(
-    study: Study,
+    study: AnyStudy,
     items: Sequence[Any],
     wanted: Wanted,
     out: Path,
@@ -63,7 +63,7 @@ def start(
 
 
 def resume(
-    study: Study,
+    study: AnyStudy,
     path: Path,
     *,
     retry_failed: bool = False,
@@ -85,14 +85,14 @@ def resume(
     manifest.limits = _merged(manifest.limits, limits)
     if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
         return hold_session(folder, study, manifest, None, watch=watch)
-    models = open_models(study, folder.items(study.item), wanted_of(manifest), manifest.seed)
+    models = open_models(study, folder.items(study.items.kind), wanted_of(manifest), manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
 
 def extend(
-    study: Study,
+    study: AnyStudy,
     path: Path,
     *,
     options: msgspec.Struct | None = None,
@@ -117,7 +117,7 @@ def extend(
     wanted = wanted_of(manifest)
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
-    models = open_models(study, folder.items(study.item), wanted, manifest.seed)
+    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
@@ -147,7 +147,7 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
         )
 
 
-def check_same(study: Study, folder: RunFolder, manifest: Manifest) -> None:
+def check_same(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> None:
     """Refuse a run whose items or prompts are not those that it began with."""
     now = {name: digest(text) for name, text in study.prompts().items()}
     changed = sorted(
@@ -156,7 +156,7 @@ def check_same(study: Study, folder: RunFolder, manifest: Manifest) -> None:
     problems = [
         Problem(str(folder.path), f"prompt {name}", "differs from what this run was asked with") for name in changed
     ]
-    if digest(list(folder.items(study.item))) != manifest.items:
+    if digest(list(folder.items(study.items.kind))) != manifest.items:
         problems.append(Problem(str(folder.path / "items.jsonl"), "", "items were changed after this run began"))
     if problems:
         raise RunMismatch(
@@ -180,8 +180,8 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
         raise RunMismatch(problems)
 
 
-def _check_grows(study: Study, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
-    items = folder.items(study.item)
+def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
+    items = folder.items(study.items.kind)
     old = study.trials(items, msgspec.convert(manifest.options, study.options), manifest.seed)
     kept = {trial.name for trial in study.trials(items, options, manifest.seed)}
     lost = [trial.name for trial in old if trial.name not in kept]

@@ -29,7 +29,7 @@ from overton.hosts.local.loop import few_collections, run_to_end
 from overton.hosts.local.manifest import Manifest, Spent, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
-from overton.studies.study import Study
+from overton.studies.study import AnyStudy
 
 __all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
 
@@ -55,7 +55,7 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-def needs_asking(folder: RunFolder, study: Study, manifest: Manifest, *, retry_failed: bool) -> int:
+def needs_asking(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retry_failed: bool) -> int:
     """How many trials the journal cannot complete. Nothing is asked: no model, key or network is needed.
 
     Raises:
@@ -66,7 +66,7 @@ def needs_asking(folder: RunFolder, study: Study, manifest: Manifest, *, retry_f
 
 def hold_session(
     folder: RunFolder,
-    study: Study,
+    study: AnyStudy,
     manifest: Manifest,
     models: Mapping[str, Sequence[Opened]] | None,
     *,
@@ -86,7 +86,7 @@ def hold_session(
     return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch))
 
 
-async def _rehearse(folder: RunFolder, study: Study, manifest: Manifest, retry_failed: bool) -> int:
+async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
     journal = Journal(folder.journal, retry_failed=retry_failed)
     try:
         desk = Desk(journal, Budget(Limits()), recall_only=True)
@@ -97,7 +97,7 @@ async def _rehearse(folder: RunFolder, study: Study, manifest: Manifest, retry_f
 
 async def _session(  # noqa: PLR0917
     folder: RunFolder,
-    study: Study,
+    study: AnyStudy,
     manifest: Manifest,
     models: Mapping[str, Sequence[Opened]] | None,
     retry_failed: bool,
@@ -129,7 +129,7 @@ async def _session(  # noqa: PLR0917
 
 async def _conduct(
     lanes: Sequence[Lane],
-    study: Study,
+    study: AnyStudy,
     desk: Desk,
     models: Mapping[str, Sequence[Opened]] | None,
     watch: Watch | None,
@@ -170,7 +170,7 @@ async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
         await asyncio.sleep(0.2)
 
 
-def _pacers(study: Study, lanes: Sequence[Lane]) -> Collection[Pacer]:
+def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer]:
     """What paces the models, each once."""
     bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
     return {id(one.pacer): one.pacer for one in bound}.values()

@@ -1,30 +1,36 @@
 """Deliberation: who changes their mind, who holds out, and why, where models discuss a dilemma over rounds."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.errors import InputError, Problem
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.record import Record
-from overton.studies.study import Study
+from overton.studies.items import Items
+from overton.studies.study import Role, Study
+
+if TYPE_CHECKING:
+    from overton.studies.deliberation.measures import Analysis
 
 __all__ = ["STUDY", "VERDICTS", "Crowd", "Dilemma", "Options", "Record", "Verdict"]
 
 
-def _simulated(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.deliberation.simulated import Deliberator, ValuesJudge
+def _deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.deliberation.simulated import Deliberator
 
-    kind, slash, own = name.partition("/")
-    if kind == "deliberator" and bool(slash) == bool(own):
-        return Deliberator.from_args(dilemmas, f"simulated/{name}", arguments)
-    if name == "values-judge":
-        return ValuesJudge.from_args(arguments)
-    known = "simulated/deliberator, simulated/deliberator/NAME and simulated/values-judge"
-    raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
+    return Deliberator.from_args(dilemmas, f"simulated/{name}", arguments)
+
+
+def _values_judge(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.deliberation.simulated import ValuesJudge
+
+    return ValuesJudge.from_args(arguments)
 
 
 def _condition(trial: DilemmaTrial) -> str:
@@ -32,18 +38,26 @@ def _condition(trial: DilemmaTrial) -> str:
     return f"{trial.format}/{trial.goal}/{'-'.join(map(str, trial.order))}"
 
 
-STUDY = Study(
+STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     name="deliberation",
-    roles=("agent", "values"),
-    item=Dilemma,
+    title="Deliberation",
+    question="Who changes their mind, who holds out, and why, when models discuss a dilemma over rounds?",
+    roles=(
+        Role("agent", "Model at the table; the same one may sit there twice"),
+        Role("values", "Model that names the values behind each explanation", flag="values_judge", optional=True),
+    ),
+    items=Items(Dilemma, "dilemma", "JSONL file of dilemmas", dataset="dilemmas.jsonl"),
     options=Options,
     record=Record,
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,
-    simulated=_simulated,
+    simulated={
+        "deliberator": _deliberator,
+        "deliberator/NAME": _deliberator,
+        "values-judge": _values_judge,
+    },
     together=True,
-    optional=("values",),
     canned=CANNED,
     condition=_condition,
 )

@@ -11,7 +11,8 @@ from overton.errors import CallFailed
 from overton.judging import How, read_choice
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
-from overton.studies.study import Study
+from overton.studies.items import Items
+from overton.studies.study import Role, Study
 
 __all__ = ["STUDY", "CrowdOptions", "CrowdTrial", "CrowdVerdict", "UnclearComment", "judged"]
 
@@ -118,10 +119,12 @@ def _prompts() -> dict[str, str]:
     return {f"crowd.{name}": text for name, text in prompts.load("crowd").items()}
 
 
-STUDY = Study(
+STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     name="crowd-verdicts",
-    roles=("judge",),
-    item=UnclearComment,
+    title="Verdicts of a crowd",
+    question="Which verdict does a comment give that patterns cannot read?",
+    roles=(Role("judge", "Model that reads what patterns cannot"),),
+    items=Items(UnclearComment, "comment", "comments that patterns could not read"),
     options=CrowdOptions,
     record=CrowdVerdict,
     trials=_trials,

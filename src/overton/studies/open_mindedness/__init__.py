@@ -1,23 +1,27 @@
 """Open-mindedness: how arguments in context shift a model's stance on contested issues (MillStone)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.errors import InputError, Problem
+from overton.studies.items import Items
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.options import Options
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.record import Record
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
+
+if TYPE_CHECKING:
+    from overton.studies.open_mindedness.measures import Analysis
 
 __all__ = ["STUDY", "Argument", "Issue", "Options", "Paraphrase", "Record"]
 
 
-def _simulated(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
+def _open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
     from overton.studies.open_mindedness.simulated import OpenMinded
 
-    if name != "open-minded":
-        raise InputError([Problem(f"simulated/{name}", "", "no such answerer; known is simulated/open-minded")])
     return OpenMinded.from_args(issues, arguments)
 
 
@@ -26,15 +30,17 @@ def _condition(trial: IssueTrial) -> str:
     return f"{trial.condition.name}/w{trial.wording}" if trial.wording else trial.condition.name
 
 
-STUDY = Study(
+STUDY: Study[Issue, Options, Record, Analysis] = Study(
     name="open-mindedness",
-    roles=("subject",),
-    item=Issue,
+    title="Open-mindedness",
+    question="How far do arguments in its context move a model's stance on contested issues? (MillStone)",
+    roles=(Role("subject", "Model to measure", flag="model"),),
+    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL", dataset="issues.jsonl"),
     options=Options,
     record=Record,
     trials=trials,
     conduct=conduct,
     prompts=prompt_texts,
-    simulated=_simulated,
+    simulated={"open-minded": _open_minded},
     condition=_condition,
 )

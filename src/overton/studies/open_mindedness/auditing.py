@@ -11,10 +11,11 @@ import msgspec
 from overton.calls import Ask, Form, Message, Trial, assistant, user
 from overton.errors import CallFailed
 from overton.judging import How, parse_json, schema_of
+from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import recognise_all
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
 
 __all__ = ["STUDY", "AuditOptions", "AuditTrial", "Label", "Verdict"]
 
@@ -158,10 +159,12 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("audit")
 
 
-STUDY = Study(
+STUDY: Study[Issue, AuditOptions, Verdict, None] = Study(
     name="audit",
-    roles=("judge",),
-    item=Issue,
+    title="Neutrality of paraphrases",
+    question="Are the paraphrases of issues neutral, and do judges agree on that?",
+    roles=(Role("judge", "Model that judges; several show how far judges agree"),),
+    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
     options=AuditOptions,
     record=Verdict,
     trials=_trials,

@@ -10,10 +10,11 @@ import msgspec
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, user
 from overton.errors import CallFailed
 from overton.judging import parse_json
+from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
 
 __all__ = ["ATTEMPTS", "STUDY", "RephraseOptions", "RephraseTrial", "Rephrasing", "with_paraphrases"]
 
@@ -184,10 +185,12 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("rephrase")
 
 
-STUDY = Study(
+STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     name="rephrase",
-    roles=("writer",),
-    item=Issue,
+    title="Paraphrases",
+    question="Write six neutral paraphrases an issue (MillStone, appendix C).",
+    roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
+    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
     options=RephraseOptions,
     record=Rephrasing,
     trials=_trials,

@@ -1,30 +1,36 @@
 """Pluralism: which views a model voices, and which it drops once it knows yours (PluralEval)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.errors import InputError, Problem
+from overton.studies.items import Items
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.options import Options
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.record import Record
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
+
+if TYPE_CHECKING:
+    from overton.studies.pluralism.measures import Analysis
 
 __all__ = ["STUDY", "Comment", "Options", "Record", "ReferenceThread", "Thread", "Viewpoint"]
 
 
-def _simulated(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.pluralism.simulated import Pluralist, PluralistJudge
+def _pluralist(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.pluralism.simulated import Pluralist
 
-    kind, slash, own = name.partition("/")
-    if kind == "pluralist" and bool(slash) == bool(own):
-        return Pluralist.from_args(threads, f"simulated/{name}", arguments)
-    if name == "pluralist-judge":
-        return PluralistJudge.from_args(threads, arguments)
-    known = "simulated/pluralist, simulated/pluralist/NAME and simulated/pluralist-judge"
-    raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
+    return Pluralist.from_args(threads, f"simulated/{name}", arguments)
+
+
+def _judge(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.pluralism.simulated import PluralistJudge
+
+    return PluralistJudge.from_args(threads, arguments)
 
 
 def _condition(trial: ThreadTrial) -> str:
@@ -32,16 +38,26 @@ def _condition(trial: ThreadTrial) -> str:
     return "/".join(filter(None, [trial.experiment, trial.pairing, trial.condition.name]))
 
 
-STUDY = Study(
+STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     name="pluralism",
-    roles=("subject", "judge"),
-    item=ReferenceThread,
+    title="Pluralism",
+    question="Which of a crowd's views does a model voice, and which go missing once it knows yours? (PluralEval)",
+    roles=(
+        Role("subject", "Model to measure", flag="model"),
+        Role("judge", "Model that labels stances, matches responses and words beliefs"),
+    ),
+    items=Items(
+        ReferenceThread,
+        "thread",
+        "threads with reference viewpoints: JSONL, or a run of items references",
+        dataset="references.jsonl",
+    ),
     options=Options,
     record=Record,
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,
-    simulated=_simulated,
+    simulated={"pluralist": _pluralist, "pluralist/NAME": _pluralist, "pluralist-judge": _judge},
     canned=CANNED,
     condition=_condition,
 )

@@ -10,6 +10,7 @@ import msgspec
 
 from overton.calls import Ask, Settings, Trial
 from overton.errors import CallFailed, InputError, Problem
+from overton.studies.items import Items
 from overton.studies.pluralism.clustering import (
     METHODS,
     Clustered,
@@ -24,7 +25,7 @@ from overton.studies.pluralism.clustering.vectors import ROLE
 from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
 from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
 
 __all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "ReferenceTrial", "counted", "references_of"]
 
@@ -227,16 +228,20 @@ def counted(records: Iterable[Built]) -> dict[str, dict[str, int]]:
     return {method: dict(total) for method, total in totals.items()}
 
 
-REFERENCING = Study(
+REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     name="references",
-    roles=("writer", ROLE),
-    item=Thread,
+    title="Reference viewpoints",
+    question="Make the reference viewpoints of threads: opinions stated, clustered, summed up (PluralEval, 4.1).",
+    roles=(
+        Role("writer", "Model that states, groups and sums up opinions", flag="model"),
+        Role(ROLE, "What turns opinions into vectors, for the clusterings that need them", optional=True),
+    ),
+    items=Items(Thread, "thread", "JSONL file of threads, or a folder of them"),
     options=ReferenceOptions,
     record=Built,
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.texts,
-    optional=(ROLE,),
     canned=(canned(1), canned(5)),
 )
 """Reference viewpoints, a thread and clustering a trial; `references_of` makes the dataset of its records."""

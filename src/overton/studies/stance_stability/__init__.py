@@ -1,9 +1,12 @@
 """Stance stability: does a model keep its view over fifteen turns of searching and questioning? (Chameleon)"""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.errors import InputError, Problem
+from overton.studies.items import Items
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
@@ -11,21 +14,24 @@ from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.transcripts import JUDGING, Transcript
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
+
+if TYPE_CHECKING:
+    from overton.studies.stance_stability.measures import Analysis
 
 __all__ = ["JUDGING", "STUDY", "Options", "ProbingQuestion", "Record", "Topic", "Transcript"]
 
 
-def _simulated(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> Answerer:
-    from overton.studies.stance_stability.simulated import Chameleon, StanceJudge
+def _chameleon(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.stance_stability.simulated import Chameleon
 
-    kind, slash, own = name.partition("/")
-    if kind == "chameleon" and bool(slash) == bool(own):
-        return Chameleon.from_args(f"simulated/{name}", arguments)
-    if name == "stance-judge":
-        return StanceJudge.from_args(arguments)
-    known = "simulated/chameleon, simulated/chameleon/NAME and simulated/stance-judge"
-    raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
+    return Chameleon.from_args(f"simulated/{name}", arguments)
+
+
+def _judge(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.stance_stability.simulated import StanceJudge
+
+    return StanceJudge.from_args(arguments)
 
 
 def _condition(trial: TopicTrial) -> str:
@@ -37,18 +43,32 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("subject", "judge", "stance")
 
 
-STUDY = Study(
+STUDY: Study[Topic, Options, Record, Analysis] = Study(
     name="stance-stability",
-    roles=("subject", "judge", "search", "pages", "queries"),
-    item=Topic,
+    title="Stance stability",
+    question="Does a model keep its view over a conversation of searching and questioning? (Chameleon)",
+    roles=(
+        Role("subject", "Model to measure", flag="model"),
+        Role("judge", "Model that reads the stance of every answer"),
+        Role(
+            "search",
+            "starter, index/DIR, archive/RUN, google, brave or searxng/http://HOST:PORT",
+            retrieves="search",
+        ),
+        Role(
+            "pages",
+            "starter, index/DIR, archive/RUN or web; by default what goes with the search",
+            retrieves="pages",
+        ),
+        Role("queries", "Model that writes the queries, the same for all; by default each its own", optional=True),
+    ),
+    items=Items(Topic, "topic", "JSONL file or folder of topics", dataset="topics.jsonl"),
     options=Options,
     record=Record,
     trials=trials,
     conduct=conduct,
     prompts=_prompts,
-    simulated=_simulated,
-    optional=("queries",),
-    retrieval=("search", "pages"),
+    simulated={"chameleon": _chameleon, "chameleon/NAME": _chameleon, "stance-judge": _judge},
     canned=CANNED,
     condition=_condition,
 )

@@ -9,12 +9,13 @@ import msgspec
 
 from overton.calls import Ask, Trial
 from overton.errors import CallFailed, InputError, Problem
+from overton.studies.items import Items
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.domains import Domain, slug
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.proposing import Proposal, Proposed, propose
 from overton.studies.stance_stability.writing import write_questions
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
 from overton.studies.together import side_by_side
 
 __all__ = ["STUDY", "DomainTrial", "MadeTopic", "Making", "TopicsOptions", "counted", "topics_of"]
@@ -147,10 +148,12 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("topics", "questions")
 
 
-STUDY = Study(
+STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     name="topics",
-    roles=("writer",),
-    item=Domain,
+    title="Topics",
+    question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
+    roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
+    items=Items(Domain, "domain", "domains that topics are about"),
     options=TopicsOptions,
     record=MadeTopic,
     trials=_trials,

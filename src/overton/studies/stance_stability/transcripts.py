@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from overton.calls import Answerer, Ask, Trial
 from overton.errors import InputError, Problem
+from overton.studies.items import Items
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.judging import Judged, judge_turn
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
 from overton.studies.stance_stability.record import Stance
-from overton.studies.study import Study
+from overton.studies.study import Role, Study
 
 __all__ = ["JUDGING", "JudgedTurn", "JudgingOptions", "Transcript", "TranscriptTrial", "TranscriptTurn"]
 
@@ -149,24 +151,24 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("judge", "stance")
 
 
-def _simulated(transcripts: Sequence[Transcript], name: str, arguments: Mapping[str, str]) -> Answerer:
+def _judge(transcripts: Sequence[Transcript], name: str, arguments: Mapping[str, str]) -> Answerer:
     from overton.studies.stance_stability.simulated import StanceJudge
 
-    if name != "stance-judge":
-        raise InputError([Problem(f"simulated/{name}", "", "no such answerer; known is simulated/stance-judge")])
     return StanceJudge.from_args(arguments)
 
 
-JUDGING = Study(
+JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
-    roles=("judge",),
-    item=Transcript,
+    title="Stance stability of transcripts",
+    question="Do the speakers of conversations that exist already keep their view?",
+    roles=(Role("judge", "Model that reads the stance of every answer"),),
+    items=Items(Transcript, "transcript", "table (.csv, .parquet, .jsonl) with a row a turn or conversation; or a run"),
     options=JudgingOptions,
     record=JudgedTurn,
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,
-    simulated=_simulated,
+    simulated={"stance-judge": _judge},
     together=True,
     canned=CANNED,
 )

@@ -1,0 +1,122 @@
+"""From a run's records to numbers and to what is shown of them: what a study declares, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+import msgspec
+
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.statistics import Estimate
+    from overton.studies.exhibits import Exhibits
+
+__all__ = ["Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
+
+Analysis = TypeVar("Analysis")
+Record = TypeVar("Record")
+
+
+class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How measures are computed; a study that has more choices derives from it."""
+
+    level: Annotated[float, Option("Coverage of the intervals", least=0.5, most=0.999)] = 0.95
+    resamples: Annotated[int, Option("Bootstrap resamples", least=100, most=100_000)] = 2000
+    seed: Annotated[int, Option("Seed of the bootstrap")] = 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model that was measured: the name that it has in records, and what stands beside that name.
+
+    `spec` is what was asked, as 'provider/name'; `family` groups models of one kind; with `holds_form` a grammar held
+    its answers to their form; `run` is the name of its run's folder.
+    """
+
+    name: str
+    spec: str
+    family: str = ""
+    holds_form: bool = False
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of one run: its folder's name, its options, who answered in each role, how judges did."""
+
+    name: str
+    options: Mapping[str, Any]
+    roles: Mapping[str, Sequence[str]]
+    agreements: Sequence[SheetAgreement] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """What runs gave, put together: models of several runs that have one name are told apart, never pooled.
+
+    `records` are the outcome tables under each other, `items` what was asked about, each once. For a table that was
+    made elsewhere there are neither items nor runs.
+    """
+
+    records: pl.DataFrame
+    items: Sequence[Any] = ()
+    models: Sequence[Measured] = ()
+    runs: Sequence[RunFacts] = ()
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The names of the models whose answers a grammar held to their form."""
+        return tuple(model.name for model in self.models if model.holds_form)
+
+    def answering(self, role: str) -> tuple[str, ...]:
+        """Who answered in a role, in any of the runs, sorted."""
+        return tuple(sorted({name for run in self.runs for name in run.roles.get(role, ())}))
+
+
+@dataclass(frozen=True)
+class Headline(Generic[Analysis, Record]):
+    """What is said of a study where there is room for few figures, as in the logs of another host.
+
+    `figures(analysis)` gives the first of its measures by name; `item` is the column that names the item. `value` is
+    one number for the records of one item in one condition, NaN where they have none, which `meaning` explains;
+    `columns` are those of the record that a person reads first.
+    """
+
+    figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]]
+    item: str
+    value: Callable[[Sequence[Record]], float]
+    meaning: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Measuring(Generic[Analysis, Record]):
+    """How a study's outcome becomes an analysis, and an analysis what is shown.
+
+    how         the choices of computing it, each field with its `Option`
+    records     `records(results, how)` gives the analysis of runs
+    tables      in one line: which tables made elsewhere can be measured
+    table       `table(table, how)` gives the analysis of one of them, opened
+    exhibits    `exhibits(results, analysis, how)` gives what a report shows
+    headline    the few figures that stand for it
+    names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
+    apart       columns whose values are unique in a run only, so that runs under each other need the run's name
+    schema      the version of the analysis' JSON
+    """
+
+    records: Callable[[Results, Any], Analysis]
+    table: Callable[[Any, Any], Analysis]
+    tables: str
+    exhibits: Callable[[Results, Analysis, Any], Exhibits]
+    headline: Headline[Analysis, Record]
+    how: type[How] = How
+    names: tuple[str, ...] = ("model",)
+    joined: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    schema: int = field(default=1)

@@ -1,0 +1,282 @@
+"""Options, declared once, on the field of a struct: commands, plans, tasks, calls, checks and tables come from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from overton.errors import InputError, Problem
+
+__all__ = ["Field", "NoOptions", "Option", "fields_of", "option_place", "options_of"]
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+OPTION = "option "
+"""How a problem's place begins that names an option; a surface puts its own word for the option there."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a person has to know of an option, and what it may be.
+
+    `help` is one sentence. Numbers lie between `least` and `most`. `known` are the values that it can take (those of a
+    `Literal` need not be repeated). `flag` is how the command line calls one of several values, as '--condition' for
+    `conditions`; the field's own name is understood everywhere. `extends` says that `overton extend` may change it:
+    where it holds several values it adds to them. `none` is the word for None among values ('own': the endpoint's).
+    `repeats` lets a value be given twice. `follows` marks what follows from the roles, so that nobody gives it. `file`
+    marks a path, which reaches the study as an opened text.
+    """
+
+    help: str
+    least: float | None = None
+    most: float | None = None
+    known: tuple[Any, ...] = ()
+    flag: str = ""
+    extends: bool = False
+    none: str = ""
+    repeats: bool = False
+    follows: bool = False
+    file: bool = False
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is nothing to choose."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """An option of a struct: its name, what was declared of it, the kind of one value, and its default.
+
+    `kind` is str, int, float, bool or tuple (of whole numbers, written '2-1-3'); `several` says that it holds a tuple
+    of such values, `optional` that None may stand in its place.
+    """
+
+    name: str
+    option: Option
+    kind: type
+    several: bool
+    optional: bool
+    default: Any
+
+    @property
+    def flag(self) -> str:
+        """How the command line calls it."""
+        return self.option.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def needed(self) -> bool:
+        """Whether it has no default."""
+        return self.default is msgspec.NODEFAULT
+
+    def shown_default(self) -> str:
+        """The default in words, '' where there is none to show."""
+        if self.needed or self.default is None or self.default in ((), False):
+            return ""
+        values = self.default if self.several else (self.default,)
+        return ", ".join(self.word(value) for value in values)
+
+    def word(self, value: Any) -> str:
+        """One value as a person writes it."""
+        if value is None:
+            return self.option.none or "none"
+        if isinstance(value, list | tuple):
+            return "-".join(map(str, value))
+        if isinstance(value, float):
+            return f"{value:g}"
+        return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+    def told(self) -> str:
+        """What is told of it in one line: help, the values it takes, its default."""
+        help_ = self.option.help.rstrip(".")
+        known = [self.word(value) for value in self.option.known]
+        if known and not any(word in self.option.help for word in known):
+            help_ += f": {', '.join(known)}"
+        default = self.shown_default()
+        several = "; repeat" if self.several else ""
+        return f"{help_}{several}; {default} by default." if default else f"{help_}{several}."
+
+
+def option_place(name: str) -> str:
+    """The place of a problem with the option `name`; surfaces put their own words for it."""
+    return OPTION + name
+
+
+def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
+    """The options that a struct declares, in its order.
+
+    Raises:
+        TypeError: a field has no `Option`, or a type that no surface can read.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(_field(one.name, hints[one.name], one) for one in msgspec.structs.fields(kind))
+
+
+def _field(name: str, hint: Any, declared: Any) -> Field:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"the field {name!r} declares no Option")
+    inner, *extras = get_args(hint)
+    option = next((extra for extra in extras if isinstance(extra, Option)), None)
+    if option is None:
+        raise TypeError(f"the field {name!r} declares no Option")
+    default = declared.default
+    if default is msgspec.NODEFAULT and declared.default_factory is not msgspec.NODEFAULT:
+        default = declared.default_factory()
+    value, optional = _without_none(inner)
+    several = get_origin(value) is tuple
+    if several:
+        value, _ = _without_none(get_args(value)[0])
+    kind, known = _kind(name, value, option)
+    if known and not option.known:
+        option = replace(option, known=known)
+    return Field(name, option, kind, several, optional, default)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) in (Union, UnionType):
+        kept = [part for part in get_args(hint) if part is not NoneType]
+        if len(kept) == 1:
+            return kept[0], True
+    return hint, False
+
+
+def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
+    if option.file:
+        return str, ()
+    if get_origin(hint) is Literal:
+        known = get_args(hint)
+        return type(known[0]), known
+    if get_origin(hint) is tuple:
+        return tuple, ()
+    if hint in (str, int, float, bool):
+        return hint, ()
+    raise TypeError(f"the field {name!r} has a type that cannot be given as an option: {hint}")
+
+
+def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
+    """The options `given` by name, as words or as values, checked against what is declared; None is as if not given,
+    but for what may be None and has another default.
+
+    Raises:
+        InputError: every option that there is not, is missing, or cannot be what it is given as.
+    """
+    known = {field.name: field for field in fields_of(kind)}
+    problems = [
+        Problem(option_place(name), "", f"no such option; known are {', '.join(known) or 'none'}")
+        for name in given
+        if name not in known
+    ]
+    values: dict[str, Any] = {}
+    for name, field in known.items():
+        if given.get(name) is None:
+            if field.needed:
+                problems.append(Problem(option_place(name), "", "is needed"))
+            continue
+        value, wrong = _read(field, given[name])
+        problems += wrong
+        values[name] = value
+    if problems:
+        raise InputError(problems)
+    return kind(**values)
+
+
+def _read(field: Field, given: Any) -> tuple[Any, list[Problem]]:
+    if field.option.file:
+        return given, []
+    if not field.several:
+        value, wrong = _one(field, given)
+        return value, list(wrong)
+    words = list(given) if isinstance(given, list | tuple) else [given]
+    if not words:
+        return (), [Problem(option_place(field.name), "", "name at least one")]
+    values: list[Any] = []
+    problems: list[Problem] = []
+    for word in words:
+        value, wrong = _one(field, word)
+        values.append(value)
+        problems += wrong
+    if not field.option.repeats and not problems:
+        problems += [
+            Problem(option_place(field.name), field.word(value), "is given twice")
+            for value in dict.fromkeys(values)
+            if values.count(value) > 1
+        ]
+    return tuple(values), problems
+
+
+def _one(field: Field, given: Any) -> tuple[Any, Iterator[Problem]]:
+    """One value, and what is wrong with it."""
+    try:
+        value = _converted(field, given)
+    except ValueError as error:
+        return None, iter([Problem(option_place(field.name), str(given), str(error))])
+    return value, _out_of_range(field, value)
+
+
+def _converted(field: Field, given: Any) -> Any:
+    """Raises ValueError, in words, where it is not of the field's kind."""
+    none = field.option.none
+    if none and (given is None or given == none):
+        return None
+    if field.kind is bool:
+        return _flag(given)
+    if field.kind is tuple:
+        return _numbers(given)
+    if field.kind in (int, float):
+        return _number(field, given)
+    if not isinstance(given, str | int | float) or isinstance(given, bool):
+        raise ValueError("must be a word")
+    return str(given)
+
+
+def _number(field: Field, given: Any) -> int | float:
+    what = "a whole number" if field.kind is int else "a number"
+    or_none = f", or {field.option.none}" if field.option.none else ""
+    if isinstance(given, bool) or not isinstance(given, int | float | str):
+        raise ValueError(f"must be {what}{or_none}")
+    try:
+        value = float(given)
+    except (ValueError, OverflowError):
+        raise ValueError(f"must be {what}{or_none}") from None
+    if not isfinite(value) or (field.kind is int and value != int(value)):
+        raise ValueError(f"must be {what}{or_none}")
+    return (
+        int(given) if field.kind is int and not isinstance(given, float) and str(given).isdigit() else field.kind(value)
+    )
+
+
+def _flag(given: Any) -> bool:
+    if isinstance(given, bool):
+        return given
+    word = str(given).lower()
+    if word not in ("true", "false", "yes", "no"):
+        raise ValueError("must be true or false")
+    return word in ("true", "yes")
+
+
+def _numbers(given: Any) -> tuple[int, ...]:
+    parts = given.split("-") if isinstance(given, str) else given
+    if not isinstance(parts, Sequence) or not parts or not all(str(part).isdigit() for part in parts):
+        raise ValueError("must be numbers joined by '-', as 2-1-3")
+    return tuple(int(part) for part in parts)
+
+
+def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
+    option, place = field.option, option_place(field.name)
+    if option.known and value is not None and value not in option.known:
+        words = ", ".join(field.word(one) for one in option.known)
+        yield Problem(place, str(value), f"must be one of {words}")
+    if value is None or isinstance(value, bool | str | tuple):
+        return
+    least, most = option.least, option.most
+    if (least is not None and value < least) or (most is not None and value > most):
+        if most is None:
+            yield Problem(place, str(value), f"must be {least:,g} or more")
+        elif least is None:
+            yield Problem(place, str(value), f"must be {most:,g} or less")
+        else:
+            yield Problem(place, str(value), f"must be between {least:,g} and {most:,g}")
