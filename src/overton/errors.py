@@ -6,8 +6,9 @@ The command line turns them into its exit codes: `InputError` is 2 (nothing was 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 __all__ = [
     "AccessError",
@@ -54,6 +55,14 @@ class InputError(OvertonError):
     def __init__(self, problems: Sequence[Problem] | str) -> None:
         self.problems = [Problem("input", "", problems)] if isinstance(problems, str) else list(problems)
         super().__init__(problems if isinstance(problems, str) else "\n".join(str(p) for p in self.problems))
+
+    def placed(self, word: Callable[[str], str]) -> Self:
+        """This error with each problem's place as `word` gives it: how a surface calls what it was given."""
+        changed = [replace(problem, place=word(problem.place)) for problem in self.problems]
+        if changed != self.problems:
+            self.problems = changed
+            self.args = ("\n".join(str(problem) for problem in changed),)
+        return self
 
 
 class MissingExtra(InputError):

@@ -1,15 +1,31 @@
-"""From an outcome table to measures."""
+"""From an outcome to measures."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
-from overton.api.studies import binding_of
 from overton.errors import InputError, Problem
+from overton.studies.measuring import How, Results
+from overton.studies.options import fields_of, options_of
+from overton.studies.registry import study_named
+from overton.studies.study import AnyStudy
 
-__all__ = ["analyze"]
+__all__ = ["Outcome", "analyze", "chosen_how", "measured"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An analysis, with the study that it is of and how it was made; `results` are None for a table made elsewhere."""
+
+    study: AnyStudy
+    analysis: Any
+    how: How
+    results: Results | None
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> Any:
@@ -18,18 +34,50 @@ def analyze(study: str, source: str | Path, **how: Any) -> Any:
     For open-mindedness: records (.parquet, .csv, .jsonl) or a table of counts; for stance stability a table of turns,
     or a run that labelled transcripts; for deliberation a table of decisions; for pluralism one of matches
     (with `summaries=`), of rankings or of pairs. Each gives its own `measures.Analysis`.
-    `how` goes to the measures as it is: `level`, `resamples`, `seed` and what else a study's `measures.analyze` takes.
+    `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and what else it has.
 
-    Example: `overton.analyze("open-mindedness", "runs/first").models["openai/gpt-4o"].scores.open_mindedness`.
+    Example: `overton.analyze("STUDY", "runs/first").to_json()`.
 
     Raises:
         InputError: the study or the file cannot be used; every problem with its place. The run is of another study.
     """
-    binding = binding_of(study)
-    path = Path(source)
-    if not path.is_dir():
-        return binding.analyze_file(path, **how)
+    return measured(study, source, **how).analysis
+
+
+def measured(study: str, source: str | Path, **how: Any) -> Outcome:
+    """The same, with what it was made of.
+
+    Raises:
+        InputError: see `analyze`.
+    """
+    named = study_named(study)
+    measuring, path = measuring_of(named), Path(source)
+    chosen = chosen_how(named, how)
+    if not (path.is_dir() and (path / "manifest.json").is_file()):
+        from overton.corpora.tables import open_table
+
+        return Outcome(named, measuring.table(open_table(path), chosen), chosen, None)
     run = open_run(path)
-    if run.manifest.study not in (study, f"judge-{study}"):
-        raise InputError([Problem(str(path), "", f"is a run of {run.manifest.study}, not of {study}")])
-    return binding.analyze_runs([run], **how)
+    held = study_named(run.manifest.study)
+    if named.name not in (held.name, held.labels):
+        raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
+    results = results_of([run])
+    return Outcome(held, measuring.records(results, chosen), chosen, results)
+
+
+def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:
+    """The choices of computing a study's measures; a file among them is opened as a table.
+
+    Raises:
+        InputError: a choice that there is not, or a file that cannot be read.
+    """
+    kind = measuring_of(study).how
+    files = {field.name for field in fields_of(kind) if field.option.file}
+    opened = {name: _opened(value) if name in files else value for name, value in given.items()}
+    return options_of(kind, opened)
+
+
+def _opened(given: Any) -> Any:
+    from overton.corpora.tables import open_table
+
+    return open_table(Path(given)) if isinstance(given, str | Path) else given

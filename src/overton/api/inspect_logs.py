@@ -13,9 +13,10 @@ import msgspec
 
 from overton.api import inspect_scores
 from overton.api.runs import Run, fresh_folder, open_run
-from overton.api.studies import binding_of, makes_items
 from overton.errors import InputError, Problem
 from overton.hosts.local import RunFolder
+from overton.studies.options import Field, fields_of
+from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     from overton.hosts.inspect.exporting import Exported, Scoring
@@ -43,14 +44,15 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
         MissingExtra: Inspect AI is not installed.
     """
     opened = open_run(run)
-    study = opened.manifest.study
-    if makes_items(study):
-        raise InputError([Problem(str(run), "", f"is a run of {study}, which makes items: it has no task in Inspect")])
-    binding = binding_of(study)
+    study = opened.study
+    if study.condition is None:
+        raise InputError(
+            [Problem(str(run), "", f"is a run of {study.name}, which makes items: it has no task in Inspect")]
+        )
     from overton.hosts.inspect import exporting
 
     folder, place = RunFolder(opened.path), Path(out)
-    return _apart(lambda: exporting.write_logs(folder, binding.study, opened.manifest, place, _scoring))
+    return _apart(lambda: exporting.write_logs(folder, study, opened.manifest, place, _scoring))
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
@@ -91,7 +93,7 @@ def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
     from overton.hosts.inspect import importing, reading
 
     logs = [reading.open_log(path) for path in paths]
-    study = binding_of(logs[0].task.study).study
+    study = study_named(logs[0].task.study)
     importing.check_same_run(logs, study)
     folder = Path(out) if out is not None else fresh_folder(study.name)
     return Run(folder, importing.make_run(logs, study, folder))
@@ -111,7 +113,7 @@ def _scoring(task: TaskData) -> Scoring:
     """Scores and figures as the study's task has them."""
     from overton.hosts.inspect.exporting import Scoring
 
-    study = binding_of(task.study).study
+    study = study_named(task.study)
     entries = task.models[study.first]
     options: dict[str, Any] = {
         "study": study.name,
@@ -130,31 +132,20 @@ def _scoring(task: TaskData) -> Scoring:
 
 def _task_arguments(task: TaskData) -> dict[str, Any]:
     """The parameters of the study's task that ask as this run did, but for its items; defaults are left out."""
-    study = binding_of(task.study).study
+    study = study_named(task.study)
     given, default = msgspec.convert(task.options, study.options), study.options()
-    own = {name: _spelled(value) for name in task.options if (value := getattr(given, name)) != getattr(default, name)}
-    own = {_PARAMETERS.get((task.study, name), name): value for name, value in own.items()}
-    if study.together:
-        own |= {"agents": len(task.models[study.first])}
+    own: dict[str, Any] = {
+        field.name: _spelled(field, value)
+        for field in fields_of(study.options)
+        if not field.option.follows and (value := getattr(given, field.name)) != getattr(default, field.name)
+    }
+    agents = {"agents": len(task.models[study.first])} if study.together else {}
     sources = {role: task.models[role][0].spec for role in study.retrieval if task.models.get(role)}
-    return {name: value for name, value in (own | sources).items() if name}
+    return own | agents | sources
 
 
-def _spelled(value: Any) -> Any:
+def _spelled(field: Field, value: Any) -> Any:
     """A value as `-T` takes it: what is left to the endpoint is 'own', an order of agents '2-1-3'."""
-    if not isinstance(value, list | tuple):
+    if not field.several or value is None:
         return value
-    return [
-        "own" if one is None else "-".join(map(str, one)) if isinstance(one, list | tuple) else one for one in value
-    ]
-
-
-_PARAMETERS = {
-    ("open-mindedness", "wordings"): "",
-    ("deliberation", "orders"): "orderings",
-    ("deliberation", "named_orders"): "order",
-    ("deliberation", "values"): "",
-    ("stance-stability", "pages"): "pages_per_turn",
-    ("stance-stability", "queries"): "",
-}
-"""Task parameters that have another name than the option, '' where there is none: roles say the same."""
+    return [one if isinstance(one, int | float | str) else field.word(one) for one in value]

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.headlines import Headlines, standard_error
-from overton.api.held import HELD
-from overton.api.studies import binding_of
+from overton.api.results import measuring_of
+from overton.studies.measuring import Headline, Measured, Results
+from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["figures", "figures_of_records", "score_of", "scorer_name"]
+    from overton.statistics import Estimate
+
+__all__ = ["figures", "figures_of_records", "score_of", "scorer_name", "standard_error"]
 
 _LONGEST = 60
 """Characters of a cell that a person reads."""
 _MOST_ROWS = 200
+_FEWEST = 5
+"""Items from which an interval tells a standard error: from fewer, it ends where resamples of one item alone do."""
 
 
 def scorer_name(study: str) -> str:
@@ -31,9 +35,9 @@ def score_of(study: str, records: Sequence[Any]) -> Any:
     """Inspect's score of one sample's records: a number to sort by, and a table to read."""
     from inspect_ai.scorer import Score
 
-    headlines = _headlines(study)
-    value = round(headlines.value(records), 4)
-    return Score(value=value, explanation=f"{headlines.meaning}\n\n{_table(headlines.columns, records)}")
+    headline = _headline(study)
+    value = round(headline.value(records), 4)
+    return Score(value=value, explanation=f"{headline.meaning}\n\n{_table(headline.columns, records)}")
 
 
 def figures_of_records(
@@ -42,7 +46,7 @@ def figures_of_records(
     """The figures of records as they stand in scores' metadata; see `figures`."""
     from overton.engine.outcomes import columns_of, record_type_columns
 
-    kind = binding_of(study).study.record
+    kind = study_named(study).record
     rows = [msgspec.convert(record, kind) for record in records]
     return figures(study, columns_of(rows, record_type_columns(kind)), models, held=held)
 
@@ -55,16 +59,19 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
     """
     from overton.errors import InputError
 
-    headlines = _headlines(study)
+    measuring = measuring_of(study_named(study))
     if not table.height:
         return {}
+    results = Results(_labelled(study, table, models, held), models=[Measured(name, name) for name in models])
     try:
-        found = headlines.headline(headlines.analyze(_labelled(study, table, models, held)))
+        analysis = measuring.records(results, measuring.how())
     except InputError:  # every call failed, or there is nothing to measure
         return {}
-    clusters = table[headlines.item].n_unique()
+    clusters = table[measuring.headline.item].n_unique()
     made = {}
-    for name, estimate in found.items():
+    for name, estimate in measuring.headline.figures(analysis):
+        if not isfinite(estimate.value):
+            continue
         told = f"{name}_held" if held else name
         made[told] = estimate.value
         if isfinite(error := standard_error(estimate, clusters)):
@@ -72,21 +79,30 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
     return made
 
 
-def _headlines(study: str) -> Headlines:
-    found = binding_of(study).headlines
-    if found is None:
-        raise TypeError(f"{study} has no headlines")
-    return found
+def standard_error(estimate: Estimate, clusters: int) -> float:
+    """The standard error that an estimate's interval over so many clusters stands for; NaN where they are too few.
+
+    Intervals have the width of Student's t interval (see `overton.statistics.bootstrap.tail`).
+    """
+    from scipy.special import stdtrit
+
+    if clusters < _FEWEST:
+        return nan
+    return (estimate.high - estimate.low) / 2 / float(stdtrit(clusters - 1, (1 + estimate.level) / 2))
+
+
+def _headline(study: str) -> Headline[Any, Any]:
+    return measuring_of(study_named(study)).headline
 
 
 def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
     """The table as a run's records have it: with the model's name where that is not in every row anyway."""
     import polars as pl
 
-    if binding_of(study).study.together:
+    if study_named(study).together:
         return table
     (spec,) = models
-    return table.with_columns(model=pl.lit(spec + (HELD if held else "")), held=pl.lit(held))
+    return table.with_columns(model=pl.lit(spec), held=pl.lit(held))
 
 
 def _table(columns: Sequence[str], records: Sequence[Any]) -> str:

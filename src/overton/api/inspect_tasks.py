@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from overton.api.setting_up import set_up
-from overton.api.studies import binding_of
+from overton.api.setting_up import set_up, sorted_out
 from overton.hosts.inspect.casting import cast_of, model_entries
 from overton.hosts.inspect.task import Hosted, make_task
 from overton.hosts.local import ModelEntry
+from overton.studies.registry import study_named
 
 __all__ = ["make"]
 
@@ -39,11 +39,12 @@ def make(
     Raises:
         InputError: anything wrong with what was given; nothing was asked.
     """
-    binding = binding_of(study)
-    models = model_entries(binding.study, seed, agents)
+    found = study_named(study)
+    models = model_entries(found, seed, agents)
     named = {role: [entry.spec for entry in entries] for role, entries in models.items()} | dict(sources or {})
-    ready = set_up(binding, named, items=items, only=only, options=options, source_args=source_args)
-    searched = {role: requests for role, requests in ready.wanted.items() if role in binding.study.retrieval}
-    cast = cast_of(binding.study, seed, agents, models, searched)
+    asked = sorted_out(found, named.pop(found.first), items, options, named)
+    ready = set_up(found, asked, only=only, source_args=source_args)
+    searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
+    cast = cast_of(found, seed, agents, models, searched)
     hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
-    return make_task(hosted, *measuring(study, models[binding.study.first]))
+    return make_task(hosted, *measuring(found.name, models[found.first]))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from overton.api.runs import Run, items_of, open_run
-from overton.api.studies import Exhibits, binding_of
+from overton.api.analyses import chosen_how
+from overton.api.results import measuring_of, results_of
+from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
+from overton.studies.measuring import Measured, Results
+from overton.studies.options import option_place
+from overton.studies.registry import study_named
 
 __all__ = ["report"]
 
@@ -44,18 +48,22 @@ def _check(runs: Sequence[Run], out: str | Path | None) -> None:
     if len(studies) > 1:
         raise InputError([Problem("report", "", f"the runs are of different studies: {', '.join(studies)}")])
     if len(runs) > 1 and out is None:
-        raise InputError([Problem("--out", "", "name the report's file, since there are several runs")])
+        raise InputError([Problem(option_place("out"), "", "name the report's file, since there are several runs")])
 
 
 def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     from overton.reporting import Report
     from overton.studies.exhibits import Callout
 
-    shown = binding_of(runs[0].manifest.study).exhibits(runs, **how)
+    study = study_named(runs[0].manifest.study)
+    measuring = measuring_of(study)
+    chosen = chosen_how(study, {**measuring.reported, **how})
+    results = results_of(runs)
+    shown = measuring.exhibits(results, measuring.records(results, chosen), chosen)
     return Report(
-        title=shown.title,
+        title=study.title,
         summary=shown.summary,
-        facts=_facts(runs, shown),
+        facts=[*_facts(runs, results, study.items.plural)],
         sections=shown.sections,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
         trials=shown.trials,
@@ -63,35 +71,42 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     )
 
 
-def _facts(runs: Sequence[Run], shown: Exhibits) -> list[tuple[str, str]]:
+def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:
     spent = [run.manifest.spent for run in runs]
-    return [
-        ("Models", "\n".join(shown.models)),
-        (shown.items, str(len(items_of(runs)))),
-        ("Trials planned", f"{sum(run.manifest.trials for run in runs):,}"),
-        ("Requests sent", f"{sum(one.requests for one in spent):,}"),
-        ("Calls failed", f"{sum(one.failed for one in spent):,}"),
-        ("Cost", f"${sum(one.cost for one in spent):.2f}"),
-        ("Begun", ", ".join(sorted({run.manifest.created[:10] for run in runs}))),
-        ("Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))),
-        ("Overton", ", ".join(sorted({run.manifest.overton for run in runs}))),
+    yield "Models", "\n".join(map(_marked, results.models))
+    yield items.capitalize(), str(len(results.items))
+    yield "Trials planned", f"{sum(run.manifest.trials for run in runs):,}"
+    yield "Requests sent", f"{sum(one.requests for one in spent):,}"
+    yield "Calls failed", f"{sum(one.failed for one in spent):,}"
+    yield "Cost", f"${sum(one.cost for one in spent):.2f}"
+    yield "Begun", ", ".join(sorted({run.manifest.created[:10] for run in runs}))
+    yield "Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))
+    yield "Overton", ", ".join(sorted({run.manifest.overton for run in runs}))
+
+
+def _marked(model: Measured) -> str:
+    """A model's name with what stands beside it."""
+    marks = [
+        *([model.spec] if model.spec not in model.name else []),
+        *(["bound by a grammar"] if model.holds_form else []),
     ]
+    return f"{model.name} ({', '.join(marks)})" if marks else model.name
 
 
-def _warnings(runs: Sequence[Run]) -> list[str]:
-    return [warning for run in runs for warning in _warnings_of(run)]
+def _warnings(runs: Sequence[Run]) -> Iterator[str]:
+    for run in runs:
+        yield from _warnings_of(run)
 
 
-def _warnings_of(run: Run) -> list[str]:
-    manifest, warnings = run.manifest, []
+def _warnings_of(run: Run) -> Iterator[str]:
+    manifest = run.manifest
     if manifest.left_out:
-        warnings.append(f"{run.path.name} leaves out {manifest.left_out}.")
+        yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():
         if items:
-            warnings.append(
+            yield (
                 f"{run.path.name} stopped ({manifest.stopped}). Only whole items are reported; {len(items)} are"
                 f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
             )
     if manifest.spent.failed:
-        warnings.append(f"{manifest.spent.failed} calls failed for good; they are no answers and are counted apart.")
-    return warnings
+        yield f"{manifest.spent.failed} calls failed for good; they are no answers and are counted apart."

@@ -1,4 +1,4 @@
-"""Plan, run, resume and extend a study."""
+"""Plan, run, resume and extend a study; make its items anew where it makes some."""
 
 from __future__ import annotations
 
@@ -9,29 +9,21 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests
-from overton.api.setting_up import chosen_options, set_up
-from overton.api.studies import binding_of, study_named
+from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
+from overton.studies.options import changed
+from overton.studies.registry import study_named
+from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Arguments",
-    "Prices",
-    "Run",
-    "extend",
-    "fresh_folder",
-    "items_of",
-    "model_requests",
-    "open_run",
-    "plan",
-    "resume",
-    "run",
-]
+__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "plan", "resume", "run"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,23 @@ class Run:
     @property
     def entries(self) -> list[ModelEntry]:
         """The models that the run measures, one a lane."""
-        return self.manifest.models[study_named(self.manifest.study).first]
+        return self.manifest.models[self.study.first]
+
+    @property
+    def study(self) -> AnyStudy:
+        """The study that it is of.
+
+        Raises:
+            InputError: it is not installed here.
+        """
+        return study_named(self.manifest.study)
+
+    @property
+    def dataset(self) -> Path | None:
+        """The file of items that it made, None where it made none."""
+        made = self.study.dataset
+        path = self.path / made.name if made else None
+        return path if path and path.is_file() else None
 
     def records(self) -> pl.DataFrame:
         """The outcome table: a row a trial, whole items only.
@@ -64,9 +72,22 @@ class Run:
         """
         return RunFolder(self.path).records()
 
+    def rows(self) -> list[Any]:
+        """The outcome as the study's own records; the model's name and whether it was held to a form are left out.
+
+        Raises:
+            RunError: there is none yet.
+        """
+        kind = self.study.record
+        fields = kind.__struct_fields__
+        return [
+            msgspec.convert({name: row[name] for name in fields}, kind, strict=False)
+            for row in self.records().select(fields).iter_rows(named=True)
+        ]
+
     def items(self) -> Sequence[Any]:
         """What the run asks about."""
-        return RunFolder(self.path).items(study_named(self.manifest.study).items.kind)
+        return RunFolder(self.path).items(self.study.items.kind)
 
 
 def items_of(runs: Sequence[Run]) -> list[Any]:
@@ -96,7 +117,7 @@ def open_run(path: str | Path) -> Run:
 def run(
     study: str,
     *,
-    models: Sequence[str],
+    models: Sequence[str] = (),
     others: Others | None = None,
     items: str | Path | Sequence[Any] | None = None,
     only: Sequence[str] | None = None,
@@ -112,35 +133,35 @@ def run(
     watch: Watch | None = None,
     **options: Any,
 ) -> Run:
-    """Run a study in a new folder.
+    """Run a study in a new folder; one that makes items writes its dataset there, too.
 
-    Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
+    Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
 
-    `models` are those that the study is about; `others` names what answers in further roles (deliberation: 'values';
-    pluralism: 'judge'; stance stability: 'judge', 'search', 'pages' and 'queries'), `source_args` the arguments of its
-    search and pages. `items` is a path that the study's reader takes, or items, or None for the starter items; with
-    `only` those with these ids. `out` defaults to a folder below `runs/` named by study and time. `options` are the
-    fields of the study's `Options`. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run
-    before they are passed. `watch` is called several times a second with a `Progress`.
+    `models` are those that the study is about. `items` is a path that the study's reader takes, or items, or None for
+    the starter items; with `only` those with these ids. `out` defaults to a folder below `runs/` named by study and
+    time. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run before they are passed.
+    `watch` is called several times a second with a `Progress`.
+
+    `options` are, by name: the fields of the study's options and of what it reads items with; who answers in further
+    roles (`judge="..."`; `others` takes them by role), and `items` under the study's own word for them.
+    `source_args` are arguments of what searches and reads pages, by role.
 
     Raises:
         InputError: anything wrong with what was given; nothing was asked.
         OvertonError: what made going on impossible. A run stopped by a limit or Ctrl-C is returned, not raised.
     """
-    binding = binding_of(study)
-    folder = Path(out) if out is not None else fresh_folder(binding.study.name)
+    found = study_named(study)
+    folder = Path(out) if out is not None else fresh_folder(found.name)
     ready = set_up(
-        binding,
-        {binding.study.first: models, **(others or {})},
-        items=items,
+        found,
+        sorted_out(found, models, items, options, others or {}),
         only=only,
-        options=options,
         model_args=model_args,
         source_args=source_args,
         prices=prices,
     )
     manifest = local.start(
-        binding.study,
+        found,
         ready.items,
         ready.wanted,
         folder,
@@ -151,13 +172,13 @@ def run(
         patience=patience,
         watch=watch,
     )
-    return Run(folder, manifest)
+    return _completed(Run(folder, manifest))
 
 
 def plan(
     study: str,
     *,
-    models: Sequence[str],
+    models: Sequence[str] = (),
     others: Others | None = None,
     items: str | Path | Sequence[Any] | None = None,
     only: Sequence[str] | None = None,
@@ -172,19 +193,17 @@ def plan(
     Raises:
         InputError: anything wrong with what was given.
     """
-    binding = binding_of(study)
+    found = study_named(study)
     ready = set_up(
-        binding,
-        {binding.study.first: models, **(others or {})},
-        items=items,
+        found,
+        sorted_out(found, models, items, options, others or {}),
         only=only,
-        options=options,
         model_args=model_args,
         source_args=source_args,
         prices=prices,
     )
-    opened = local.open_models(binding.study, ready.items, ready.wanted, seed, need_keys=False)
-    return local.plan(binding.study, ready.items, opened, ready.options, seed)
+    opened = local.open_models(found, ready.items, ready.wanted, seed, need_keys=False)
+    return local.plan(found, ready.items, opened, ready.options, seed)
 
 
 def resume(
@@ -228,7 +247,8 @@ def extend(
 ) -> Run:
     """Add models, trials or conditions to a run, on purpose.
 
-    `options` replace the run's own where given; those that name several things (conditions, templates) add to them.
+    `options` are those that the study lets grow: they replace the run's own where given; those that name several things
+    (conditions, templates) add to them.
 
     Raises:
         InputError: nothing would be added, trials would be taken away, or a model is in the run already.
@@ -236,19 +256,19 @@ def extend(
     """
     folder = Path(path)
     manifest = RunFolder(folder).manifest()
-    binding = binding_of(manifest.study)
-    first = binding.study.first
-    changed = {key: _grown(manifest.options.get(key), value) for key, value in options.items() if value is not None}
-    if not changed and not models:
-        raise InputError([Problem("extend", "", "nothing to add: give more trials, conditions or models")])
+    study = study_named(manifest.study)
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given and not models:
+        raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     names = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
-    names[first] = [*names[first], *models]
-    chosen = chosen_options(binding, {**manifest.options, **changed}, names)
+    names[study.first] = [*names[study.first], *models]
+    chosen = changed(msgspec.convert(study.complete(manifest.options, names), study.options), given)
+    check(study, chosen)
     extended = local.extend(
-        binding.study,
+        study,
         folder,
         options=chosen,
-        more=model_requests({first: models}, model_args, prices) if models else None,
+        more=model_requests({study.first: models}, model_args, prices) if models else None,
         limits=Limits(max_cost, max_calls),
         patience=patience,
         watch=watch,
@@ -258,16 +278,15 @@ def extend(
 
 def _completed(run: Run) -> Run:
     """A run that makes items has its dataset written anew."""
-    from overton.api import issues, references, topics
+    made = run.study.dataset
+    if made is None:
+        return run
+    from overton.corpora.opening import write_objects
 
-    written = {maker.MAKER: maker.write_dataset for maker in (issues, topics, references)}.get(run.manifest.study)
-    return written(run) if written else run
-
-
-def _grown(old: Any, new: Any) -> Any:
-    if isinstance(new, tuple | list) and isinstance(old, tuple | list):
-        return [*old, *(value for value in new if value not in old)]
-    return new
+    lines = made.made(run.items(), run.rows(), run.manifest.options)
+    if lines is not None:
+        write_objects(lines, run.path / made.name, replace=True)
+    return run
 
 
 def fresh_folder(study: str) -> Path:

@@ -1,4 +1,4 @@
-"""From what a user gives to what a host needs: the items asked about, the options, and who answers."""
+"""From what a person gives to what a host needs: the items asked about, the options, and who answers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ from typing import Any
 
 import msgspec
 
-from overton.api.options import options_of
+from overton.api.items import read_items
 from overton.api.requests import Arguments, Prices, SourceArguments, requests_of
-from overton.api.studies import Binding
 from overton.errors import InputError, Problem
 from overton.hosts.local import Wanted
+from overton.studies.options import fields_of, option_place, options_of
+from overton.studies.study import AnyStudy
 
-__all__ = ["SetUp", "chosen_options", "set_up"]
+__all__ = ["Asked", "SetUp", "chosen_options", "set_up", "sorted_out"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person gave by name, sorted: who answers in which role, items, how to read them, and options."""
+
+    named: Mapping[str, Sequence[str]]
+    items: Any
+    reading: Mapping[str, Any]
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,46 +39,95 @@ class SetUp:
     left_out: str
 
 
+def sorted_out(
+    study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
+) -> Asked:
+    """What was given by name, in the order of `Asked`; a role goes by its word, items by what the study calls them.
+
+    Raises:
+        InputError: models under a role that there is not, or items given twice.
+    """
+    rest = {name: value for name, value in given.items() if value is not None}
+    strangers = [role for role in others if role not in study.role_names]
+    if strangers:
+        known = ", ".join(study.role_names[1:]) or "none besides its models"
+        raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in strangers])
+    named: dict[str, Sequence[str]] = {study.first: models or _several(rest.pop(study.roles[0].word, None)), **others}
+    for role in study.roles[1:]:
+        if role.word in rest:
+            named[role.name] = _several(rest.pop(role.word))
+    named |= {role.name: [role.usual] for role in study.roles if role.usual and not named.get(role.name)}
+    under = study.items.plural
+    if under in rest:
+        if items is not None:
+            raise InputError([Problem(option_place("items"), under, "are given twice, under two names")])
+        items = rest.pop(under)
+    readings = {field.name for field in fields_of(study.items.reading)}
+    reading = {name: rest.pop(name) for name in list(rest) if name in readings}
+    return Asked(named, items, reading, rest)
+
+
 def set_up(
-    binding: Binding,
-    named: Mapping[str, Sequence[str]],
+    study: AnyStudy,
+    asked: Asked,
     *,
-    items: str | Path | Sequence[Any] | None = None,
     only: Sequence[str] | None = None,
-    options: Mapping[str, Any],
     model_args: Arguments | None = None,
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
 ) -> SetUp:
-    """What `overton.run` is given, checked; `named` are the specs of all that answer, by role.
+    """What `overton.run` is given, checked.
 
     Raises:
         InputError: anything wrong with it.
     """
-    read = _read(binding, items)
-    asked = _only(read, only)
-    chosen = chosen_options(binding, options, named)
-    wanted = requests_of(binding.study, named, model_args, prices, _source_args(binding, chosen, source_args))
-    left_out = f"{len(read) - len(asked)} of {len(read)} items" if len(asked) < len(read) else ""
-    return SetUp(asked, chosen, wanted, left_out)
+    options = chosen_options(study, asked.options, asked.named)
+    read = _read(study, asked)
+    kept = _only(read, only)
+    wanted = requests_of(study, asked.named, model_args, prices, _source_args(study, options, source_args))
+    left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
+    return SetUp(kept, options, wanted, left_out)
 
 
-def chosen_options(binding: Binding, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> msgspec.Struct:
+def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> msgspec.Struct:
     """The study's options; what is None is as if it were not given.
 
     Raises:
         InputError: options that there are not, or that no trial can be made of.
     """
-    chosen = {key: value for key, value in given.items() if value is not None}
-    options = options_of(binding.study.options, binding.complete(chosen, named))
-    binding.check_options(options)
+    follows = {field.name for field in fields_of(study.options) if field.option.follows}
+    if wrong := sorted(follows & set(given)):
+        raise InputError(
+            [Problem(option_place(name), "", "follows from who answers; it is not given") for name in wrong]
+        )
+    options = options_of(study.options, study.complete(dict(given), named))
+    check(study, options)
     return options
 
 
-def _read(binding: Binding, items: str | Path | Sequence[Any] | None) -> Sequence[Any]:
-    if items is None:
-        return binding.starter()
-    return binding.read(Path(items)) if isinstance(items, str | Path) else items
+def check(study: AnyStudy, options: msgspec.Struct) -> None:
+    """Refuse options that each alone would be right.
+
+    Raises:
+        InputError: all that is wrong with them together.
+    """
+    if problems := list(study.check(options)):
+        raise InputError(problems)
+
+
+def _several(given: Any) -> list[str]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
+    if asked.items is None or isinstance(asked.items, str | Path):
+        return read_items(study, asked.items, **asked.reading)
+    if asked.reading:
+        raise InputError([Problem(option_place(name), "", "is for items that are read") for name in asked.reading])
+    items: Sequence[Any] = asked.items
+    return items
 
 
 def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
@@ -77,11 +137,11 @@ def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
     known = {item.id for item in items}
     if unknown := [name for name in ids if name not in known]:
         reason = f"there is no such item; there are {', '.join(sorted(known)[:20])}"
-        raise InputError([Problem("--only", name, reason) for name in unknown])
+        raise InputError([Problem(option_place("only"), name, reason) for name in unknown])
     return [item for item in items if item.id in ids]
 
 
-def _source_args(binding: Binding, options: Any, given: SourceArguments | None) -> SourceArguments:
+def _source_args(study: AnyStudy, options: Any, given: SourceArguments | None) -> SourceArguments:
     """The arguments given, and those that follow from the options where they are not."""
-    follow = binding.source_args(options)
+    follow = study.arguments(options)
     return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}

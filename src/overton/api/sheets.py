@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.judged_rows import judged_rows
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError
 from overton.statistics import Estimate
+from overton.studies.options import option_place
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.sheet_agreement import SheetAgreement
+    from overton.studies.sheet import JudgedRows, Sheet
 
 __all__ = ["AGREEMENT", "agreements_of", "draw_sheet", "read_agreement"]
 
@@ -39,8 +40,7 @@ def draw_sheet(
 
     The sheet is CSV with an empty column `person`; its key, beside it as NAME.key.json, holds the judge's labels and is
     not for the person. With `stratified` there are as many of each label as can be. `what` names the label where a
-    study has several: for stance stability 'stance' (the default) or 'premise_stance', for pluralism 'match' (whether
-    a response entails a viewpoint, the default) or 'stance'. `size` is by default what the papers have, 500 and 100.
+    study has several, one of its `sheet.whats`. `size` is by default what the paper has.
 
     Raises:
         InputError: a file is there already, the study has no sheet, or nothing is labelled.
@@ -53,13 +53,13 @@ def draw_sheet(
     taken = [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]
     if taken:
         raise InputError(taken)
-    judged = judged_rows(opened, what)
-    places = draw(judged.given, size=judged.size if size is None else size, seed=seed, stratified=stratified)
+    sheet_of, chosen, judged = _judged(opened, what)
+    places = draw(judged.given, size=sheet_of.size if size is None else size, seed=seed, stratified=stratified)
     rows = judged.drawn(places)
     key = key_of(
         [KeyRow(*row) for row in rows.select("id", "label", "group").iter_rows()],
         study=opened.manifest.study,
-        what=judged.what,
+        what=chosen,
         judge=judged.judge,
         labels=judged.labels,
         seed=seed,
@@ -71,6 +71,26 @@ def draw_sheet(
     path.write_text(write_sheet(key, shown), encoding="utf-8-sig", newline="")  # spreadsheets need the mark for UTF-8
     files[1].write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1))
     return files
+
+
+def _judged(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
+    """The study's sheet, which of its labels is meant, and what the judge gave.
+
+    Raises:
+        InputError: the study has no sheet, or no such label.
+    """
+    from overton.api.results import results_of
+
+    made = run.study.sheet
+    if made is None:
+        raise InputError(
+            [Problem("study", run.study.name, "has no sheet: its judge, if any, gives no labels to check")]
+        )
+    if what is not None and what not in made.whats:
+        raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(made.whats)}")])
+    results = results_of([run])
+    chosen = what or (made.usual(results) if made.usual else made.whats[0])
+    return made, chosen, made.rows(results, chosen)
 
 
 def _shown(name: str) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""`overton judge stance-stability|sample|agreement`."""
+"""`overton judge STUDY|sample|agreement`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overton.cli import options as opt
-from overton.cli import options_stance as stance
+from overton.cli.studies import Labelling
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,52 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Have a judge label conversations that exist already, and have a person check a judge.", no_args_is_help=True
+    cls=Labelling,
+    help="Have a judge label conversations that exist already, and have a person check a judge.",
+    no_args_is_help=True,
 )
-
-
-@app.command("stance-stability")
-def stance_stability(
-    transcripts: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRANSCRIPTS", help="Table (.csv, .parquet, .jsonl) with a row a turn or a conversation; or a run."
-        ),
-    ],
-    judge: stance.JudgeOption,
-    propositions: Annotated[
-        Path | None, typer.Option("--propositions", help="Text file: what stances are towards, a line a conversation.")
-    ] = None,
-    judge_prompt: stance.JudgePromptOption = None,
-    judged_characters: stance.JudgedCharactersOption = None,
-    seed: opt.SeedOption = 0,
-    model_arg: opt.ModelArgOption = None,
-    price: opt.PriceOption = None,
-    max_cost: opt.MaxCostOption = None,
-    max_calls: opt.MaxCallsOption = None,
-    out: opt.OutOption = None,
-) -> None:
-    """Label every turn's stance, as a run of stance stability does, in a new run folder with a report."""
-    from overton.api import transcripts as api
-    from overton.cli.ending import conclude
-    from overton.cli.progress import watching
-
-    with watching("judge") as watch:
-        done = api.judge(
-            transcripts,
-            judge=judge,
-            out=out,
-            propositions=propositions,
-            seed=seed,
-            model_args=opt.model_arguments(model_arg),
-            prices=opt.prices(price),
-            max_cost=max_cost,
-            max_calls=max_calls,
-            watch=watch,
-            judge_prompts=judge_prompt,
-            judged_characters=judged_characters,
-        )
-    raise typer.Exit(conclude(done))
 
 
 @app.command()
@@ -71,7 +29,7 @@ def sample(
     run: opt.RunArgument,
     out: Annotated[Path, typer.Option("--out", help="CSV file to make; its key is written beside it.")],
     size: Annotated[
-        int | None, typer.Option("--size", min=1, help="How many labelled rows; the paper's 500 turns or 100 pairs.")
+        int | None, typer.Option("--size", min=1, help="How many labelled rows; as many as the paper has by default.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 0,
     stratified: Annotated[
@@ -81,7 +39,7 @@ def sample(
         str | None,
         typer.Option(
             "--what",
-            help="The label, where there are several: stance or premise_stance; for pluralism match or stance.",
+            help="The label, where a study's judge gives several.",
         ),
     ] = None,
 ) -> None:

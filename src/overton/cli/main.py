@@ -6,13 +6,21 @@ import sys
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 import overton
-from overton.cli import analyze, corpus, demo, export, import_logs, items, judge, models, plan, report, resume, run
+from overton.cli import corpus, demo, export, import_logs, items, judge, models, report, resume
 from overton.cli.options import joined
+from overton.cli.params import told
+from overton.cli.studies import Analyzing, Extending, Planning, Running
 from overton.errors import InputError, OvertonError, Stopped
 
 __all__ = ["app", "main"]
+
+
+def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
+    return typer.Typer(cls=kind, help=help_, no_args_is_help=True, subcommand_metavar=metavar, rich_markup_mode=None)
+
 
 app = typer.Typer(
     help="Measure where a language model's opinions stand and what moves them.",
@@ -22,12 +30,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawn boxes double the time that --help takes
 )
-app.add_typer(run.app, name="run")
-app.add_typer(plan.app, name="plan")
+app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
+app.add_typer(_group(Planning, "Say what a run would ask and cost. Nothing is asked."), name="plan")
 app.command()(resume.resume)
-app.command()(resume.extend)
+app.add_typer(
+    _group(
+        Extending,
+        "Add trials, models or conditions to a run, on purpose; overton extend RUN --help says which.",
+        metavar="RUN [OPTIONS]",
+    ),
+    name="extend",
+)
 app.command()(report.report)
-app.add_typer(analyze.app, name="analyze")
+app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
 app.add_typer(judge.app, name="judge")
 app.command()(export.export)
 app.command("import")(import_logs.import_logs)
@@ -57,7 +72,7 @@ def main() -> None:
     try:
         app(joined(sys.argv[1:]))
     except InputError as error:
-        _fail(error, 2)
+        _fail(told(error, {}), 2)
     except Stopped as error:
         _fail(error, 4)
     except OvertonError as error:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.exhibits import Exhibits
+    from overton.studies.exhibits import Exhibits, Section
 
 __all__ = ["Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
@@ -103,8 +103,10 @@ class Measuring(Generic[Analysis, Record]):
     records     `records(results, how)` gives the analysis of runs
     tables      in one line: which tables made elsewhere can be measured
     table       `table(table, how)` gives the analysis of one of them, opened
+    sections    `sections(analysis)` gives what is shown of an analysis alone
     exhibits    `exhibits(results, analysis, how)` gives what a report shows
     headline    the few figures that stand for it
+    reported    choices that a report has where nobody makes them
     names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
     schema      the version of the analysis' JSON
@@ -113,9 +115,11 @@ class Measuring(Generic[Analysis, Record]):
     records: Callable[[Results, Any], Analysis]
     table: Callable[[Any, Any], Analysis]
     tables: str
+    sections: Callable[[Analysis], Sequence[Section]]
     exhibits: Callable[[Results, Analysis, Any], Exhibits]
     headline: Headline[Analysis, Record]
     how: type[How] = How
+    reported: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("model",)
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 
-__all__ = ["Field", "NoOptions", "Option", "fields_of", "option_place", "options_of"]
+__all__ = ["OPTION", "Field", "NoOptions", "Option", "changed", "fields_of", "option_place", "options_of"]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -24,17 +24,18 @@ OPTION = "option "
 class Option:
     """What a person has to know of an option, and what it may be.
 
-    `help` is one sentence. Numbers lie between `least` and `most`. `known` are the values that it can take (those of a
-    `Literal` need not be repeated). `flag` is how the command line calls one of several values, as '--condition' for
-    `conditions`; the field's own name is understood everywhere. `extends` says that `overton extend` may change it:
-    where it holds several values it adds to them. `none` is the word for None among values ('own': the endpoint's).
-    `repeats` lets a value be given twice. `follows` marks what follows from the roles, so that nobody gives it. `file`
-    marks a path, which reaches the study as an opened text.
+    `help` is one sentence. Numbers lie between `least` and `most`, and are greater than `above`. `known` are the values
+    that it can take (those of a `Literal` need not be repeated). `flag` is how the command line calls one of several
+    values, as '--condition' for `conditions`; the field's own name is understood everywhere. `extends` says that
+    `overton extend` may change it: where it holds several values it adds to them. `none` is the word for None among
+    values ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles,
+    so that nobody gives it. `file` marks a path, which reaches the study as an opened text or table.
     """
 
     help: str
     least: float | None = None
     most: float | None = None
+    above: float | None = None
     known: tuple[Any, ...] = ()
     flag: str = ""
     extends: bool = False
@@ -157,6 +158,28 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
     raise TypeError(f"the field {name!r} has a type that cannot be given as an option: {hint}")
 
 
+def changed(options: S, given: Mapping[str, Any]) -> S:
+    """`options` with those `given` in their place; what names several things that may be added to is added to.
+
+    Raises:
+        InputError: as `options_of`, and for an option that cannot be changed once a run has begun.
+    """
+    known = {field.name: field for field in fields_of(type(options))}
+    given = {name: value for name, value in given.items() if value is not None}
+    fixed = [name for name in given if name in known and not known[name].option.extends]
+    if fixed:
+        grow = ", ".join(name for name, field in known.items() if field.option.extends) or "none"
+        raise InputError([Problem(option_place(name), "", f"stays as it is; {grow} can be extended") for name in fixed])
+    new = options_of(type(options), given)
+    grown = {name: _grown(getattr(options, name), getattr(new, name)) for name in given}
+    return msgspec.structs.replace(options, **grown)
+
+
+def _grown(old: Any, new: Any) -> Any:
+    """What is there already and what comes to it, each once; for a single value the new one."""
+    return (*old, *(one for one in new if one not in old)) if isinstance(old, tuple) and isinstance(new, tuple) else new
+
+
 def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
     """The options `given` by name, as words or as values, checked against what is declared; None is as if not given,
     but for what may be None and has another default.
@@ -272,11 +295,23 @@ def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
         yield Problem(place, str(value), f"must be one of {words}")
     if value is None or isinstance(value, bool | str | tuple):
         return
-    least, most = option.least, option.most
-    if (least is not None and value < least) or (most is not None and value > most):
-        if most is None:
-            yield Problem(place, str(value), f"must be {least:,g} or more")
-        elif least is None:
-            yield Problem(place, str(value), f"must be {most:,g} or less")
-        else:
-            yield Problem(place, str(value), f"must be between {least:,g} and {most:,g}")
+    if not _within(option, value):
+        yield Problem(place, str(value), f"must be {_range(option)}")
+
+
+def _within(option: Option, value: float) -> bool:
+    return (
+        (option.least is None or value >= option.least)
+        and (option.most is None or value <= option.most)
+        and (option.above is None or value > option.above)
+    )
+
+
+def _range(option: Option) -> str:
+    if option.least is not None and option.most is not None:
+        return f"between {option.least:,g} and {option.most:,g}"
+    if option.least is not None:
+        return f"{option.least:,g} or more"
+    parts = [f"above {option.above:,g}"] if option.above is not None else []
+    parts += [f"at most {option.most:,g}"] if option.most is not None else []
+    return " and ".join(parts)

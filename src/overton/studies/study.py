@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from overton.studies.measuring import Measuring
     from overton.studies.sheet import Sheet
 
-__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Role", "Simulated", "Study"]
+__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Kind", "Role", "Simulated", "Study"]
 
 INTERFACE = 1
 """The version of this shape. A study of another package says for which it was written."""
@@ -26,6 +26,9 @@ Canned = Callable[[str, str, Form | None], str]
 """A reply to plan with: `canned(role, speaker, form)`."""
 Simulated = Callable[[Sequence[Any], str, Mapping[str, str]], Answerer]
 """Makes an answerer whose truth is known: `simulated(items, name, arguments)`, `name` being all after 'simulated/'."""
+
+Kind = Literal["asks", "makes", "labels", "serves"]
+"""What a study is there for."""
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 Options = TypeVar("Options", bound=msgspec.Struct)
@@ -103,8 +106,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
     measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
     sheet       what its judge labelled, laid out for people; None where nothing is
     dataset     what it makes, where it makes something
+    kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
+    word        how the command line calls it, where that is not its name
     labels      the study whose measures its records take, where it labels what exists instead of asking for views
-    interface   the version of this shape that it was written for
+    interface   the version of this shape that it was written for; a study of another package must say it
     """
 
     name: str
@@ -127,8 +132,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
     measuring: Measuring[Any, Any] | None = None
     sheet: Sheet | None = None
     dataset: Dataset[Any, Any] | None = None
+    kind: Kind = "asks"
+    word: str = ""
     labels: str = ""
-    interface: int = field(default=INTERFACE)
+    interface: int = 0
 
     @property
     def role_names(self) -> tuple[str, ...]:

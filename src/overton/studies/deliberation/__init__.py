@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
-from overton.studies.deliberation.options import Options
+from overton.studies.deliberation.measuring import MEASURING
+from overton.studies.deliberation.options import Options, wrong
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.record import Record
 from overton.studies.items import Items
@@ -38,6 +39,10 @@ def _condition(trial: DilemmaTrial) -> str:
     return f"{trial.format}/{trial.goal}/{'-'.join(map(str, trial.order))}"
 
 
+def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    return options | {"agents": list(models["agent"]), "values": bool(models.get("values"))}
+
+
 STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     name="deliberation",
     title="Deliberation",
@@ -60,4 +65,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     together=True,
     canned=CANNED,
     condition=_condition,
+    complete=_complete,
+    check=wrong,
+    measuring=MEASURING,
 )

@@ -127,6 +127,7 @@ STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     items=Items(UnclearComment, "comment", "comments that patterns could not read"),
     options=CrowdOptions,
     record=CrowdVerdict,
+    kind="serves",
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,

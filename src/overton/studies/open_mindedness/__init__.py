@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from overton.calls import Answerer
 from overton.studies.items import Items
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
-from overton.studies.open_mindedness.options import Options
+from overton.studies.open_mindedness.measuring import MEASURING
+from overton.studies.open_mindedness.options import Options, wrong
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.record import Record
 from overton.studies.study import Role, Study
@@ -43,4 +44,6 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     prompts=prompt_texts,
     simulated={"open-minded": _open_minded},
     condition=_condition,
+    check=wrong,
+    measuring=MEASURING,
 )

@@ -167,6 +167,7 @@ STUDY: Study[Issue, AuditOptions, Verdict, None] = Study(
     items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
     options=AuditOptions,
     record=Verdict,
+    kind="makes",
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,

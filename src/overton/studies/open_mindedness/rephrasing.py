@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
+from overton.studies.options import Option
 from overton.studies.study import Role, Study
 
 __all__ = ["ATTEMPTS", "STUDY", "RephraseOptions", "RephraseTrial", "Rephrasing", "with_paraphrases"]
@@ -23,9 +24,9 @@ ATTEMPTS = 3
 
 
 class RephraseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`again` also rephrases issues that have paraphrases; without it they are left as they are."""
+    """Whose paraphrases are written."""
 
-    again: bool = False
+    again: Annotated[bool, Option("Rephrase issues that have paraphrases, too", extends=True)] = False
 
 
 class RephraseTrial(Trial, frozen=True):
@@ -193,6 +194,7 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
     options=RephraseOptions,
     record=Rephrasing,
+    kind="makes",
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,

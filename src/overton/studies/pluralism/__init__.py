@@ -10,9 +10,11 @@ from overton.studies.items import Items
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
-from overton.studies.pluralism.options import Options
+from overton.studies.pluralism.measuring import MEASURING
+from overton.studies.pluralism.options import Options, wrong
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.record import Record
+from overton.studies.pluralism.sheet import SHEET
 from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:
@@ -60,4 +62,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     simulated={"pluralist": _pluralist, "pluralist/NAME": _pluralist, "pluralist-judge": _judge},
     canned=CANNED,
     condition=_condition,
+    check=wrong,
+    measuring=MEASURING,
+    sheet=SHEET,
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from overton.calls import Ask, Settings, Trial
 from overton.errors import CallFailed, InputError, Problem
 from overton.studies.items import Items
+from overton.studies.options import Option
 from overton.studies.pluralism.clustering import (
     METHODS,
     Clustered,
@@ -33,41 +34,18 @@ Status = Literal["built", "empty", "failed"]
 
 
 class ReferenceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How viewpoints are made.
+    """How viewpoints are made."""
 
-    methods      the clusterings, each of every thread's opinions
-    alpha        the share of opinions that algorithm 1's bootstrap takes, above 0 and up to 1
-    temperature  of every call to the writer, as in the paper; None leaves it to the endpoint
-    distance     DBSCAN's radius in cosine distance, above 0 and up to 2
-    least        opinions that make a cluster at least, for the two density methods
-
-    Raises InputError for unknown or repeated methods and numbers out of range.
-    """
-
-    methods: tuple[str, ...] = ("algorithm-1",)
-    alpha: float = 0.2
-    temperature: float | None = 0.0
-    distance: float = 0.6
-    least: int = 2
-
-    def __post_init__(self) -> None:
-        known = ", ".join(METHODS)
-        problems = [
-            Problem("--method", name, f"is not a clustering; known are {known}")
-            for name in self.methods
-            if name not in METHODS
-        ]
-        if len(set(self.methods)) < len(self.methods) or not self.methods:
-            problems.append(Problem("--method", ", ".join(self.methods), "name at least one, and each once"))
-        ranges = (
-            ("alpha", 0 < self.alpha <= 1, "must be above 0 and at most 1"),
-            ("distance", 0 < self.distance <= 2, "must be above 0 and at most 2"),
-            ("least", self.least >= 1, "must be 1 or more"),
-            ("temperature", self.temperature is None or 0 <= self.temperature <= 2, "must be between 0 and 2"),
-        )
-        problems += [Problem(f"--{name}", str(getattr(self, name)), why) for name, fine, why in ranges if not fine]
-        if problems:
-            raise InputError(problems)
+    methods: Annotated[
+        tuple[str, ...], Option("Clusterings, each of every thread's opinions", known=METHODS, flag="--method")
+    ] = ("algorithm-1",)
+    alpha: Annotated[float, Option("Share of opinions in algorithm 1's bootstrap", above=0, most=1)] = 0.2
+    temperature: Annotated[
+        float | None,
+        Option("Of every call to the writer, 0 in the paper; own: the endpoint's", least=0, most=2, none="own"),
+    ] = 0.0
+    distance: Annotated[float, Option("DBSCAN's radius in cosine distance", above=0, most=2)] = 0.6
+    least: Annotated[int, Option("Opinions that make a cluster, for the density methods", least=1)] = 2
 
 
 class ReferenceTrial(Trial, frozen=True):
@@ -239,6 +217,7 @@ REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     items=Items(Thread, "thread", "JSONL file of threads, or a folder of them"),
     options=ReferenceOptions,
     record=Built,
+    kind="makes",
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.texts,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
+from overton.errors import InputError, Problem
 from overton.studies.items import Items
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
+from overton.studies.stance_stability.measuring import MEASURING
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.record import Record
+from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.transcripts import JUDGING, Transcript
 from overton.studies.study import Role, Study
 
@@ -43,6 +46,30 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("subject", "judge", "stance")
 
 
+_PAGES_OF_STARTER = 3
+"""Pages a turn from the starter collection, which has twenty a domain; the web's are as published."""
+
+
+def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Fewer pages from the starter collection, and whose queries: a model named to write them writes them for all.
+
+    Raises:
+        InputError: shared queries without a model that writes them, or one that would write none.
+    """
+    written = bool(models.get("queries"))
+    queries = options.get("queries", "shared" if written else "own")
+    if written != (queries == "shared"):
+        reason = "shared queries need a model that writes them" if not written else "the model named would write none"
+        raise InputError([Problem("role queries", queries, reason)])
+    fewer = {"pages_per_turn": _PAGES_OF_STARTER} if list(models.get("search", ())) == ["starter"] else {}
+    return {**fewer, **options, "queries": queries}
+
+
+def _arguments(options: Options) -> dict[str, dict[str, str]]:
+    """A search gives as many hits as there are pages to read."""
+    return {"search": {"top": str(options.pages_per_turn)}}
+
+
 STUDY: Study[Topic, Options, Record, Analysis] = Study(
     name="stance-stability",
     title="Stance stability",
@@ -71,4 +98,8 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     simulated={"chameleon": _chameleon, "chameleon/NAME": _chameleon, "stance-judge": _judge},
     canned=CANNED,
     condition=_condition,
+    complete=_complete,
+    arguments=_arguments,
+    measuring=MEASURING,
+    sheet=SHEET,
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from overton.calls import Ask, Trial
-from overton.errors import CallFailed, InputError, Problem
+from overton.errors import CallFailed
 from overton.studies.items import Items
+from overton.studies.options import Option
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.domains import Domain, slug
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
@@ -28,11 +29,7 @@ Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
 class TopicsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many topics of each domain are made (the paper has 95 to 104, see `domains.PUBLISHED`)."""
 
-    per_domain: int = 100
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.per_domain <= MOST_TOPICS:
-            raise InputError([Problem("--per-domain", str(self.per_domain), f"must be between 1 and {MOST_TOPICS:,}")])
+    per_domain: Annotated[int, Option("Topics of each domain", least=1, most=MOST_TOPICS, extends=True)] = 100
 
 
 class DomainTrial(Trial, frozen=True):
@@ -156,6 +153,7 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     items=Items(Domain, "domain", "domains that topics are about"),
     options=TopicsOptions,
     record=MadeTopic,
+    kind="makes",
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,

@@ -101,7 +101,7 @@ async def _hold(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[
         asking = "search"
         hits = await search(ask, held.query)
         options = trial.options
-        held.found = await read(ask, hits, options.pages, options.page_characters, options.context_characters)
+        held.found = await read(ask, hits, options.pages_per_turn, options.page_characters, options.context_characters)
         asking = "subject"
         reply = await _answer(trial, question, earlier, held, ask)
         held.answer, held.refused = reply.text, reply.refused

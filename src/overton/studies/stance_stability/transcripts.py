@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from overton.calls import Answerer, Ask, Trial
-from overton.errors import InputError, Problem
 from overton.studies.items import Items
+from overton.studies.options import Option
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.judging import Judged, judge_turn
+from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
 from overton.studies.stance_stability.record import Stance
+from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.study import Role, Study
 
 __all__ = ["JUDGING", "JudgedTurn", "JudgingOptions", "Transcript", "TranscriptTrial", "TranscriptTurn"]
@@ -50,13 +52,16 @@ class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which prompts the judge gets, and how much of the earlier turns; see `Options`."""
 
-    judge_prompts: JudgePrompts = "topic"
-    judged_characters: int = 12_000
-
-    def __post_init__(self) -> None:
-        if self.judged_characters < FEWEST_CHARACTERS:
-            reason = f"must be {FEWEST_CHARACTERS} or more"
-            raise InputError([Problem("--judged-characters", str(self.judged_characters), reason)])
+    judge_prompts: Annotated[
+        JudgePrompts,
+        Option(
+            "Stances towards the topic's proposition, or published: towards the question's premise; or both",
+            flag="--judge-prompt",
+        ),
+    ] = "topic"
+    judged_characters: Annotated[
+        int, Option("Characters of the earlier turns shown to the judge", least=FEWEST_CHARACTERS)
+    ] = 12_000
 
 
 class TranscriptTrial(Trial, frozen=True):
@@ -165,11 +170,16 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     items=Items(Transcript, "transcript", "table (.csv, .parquet, .jsonl) with a row a turn or conversation; or a run"),
     options=JudgingOptions,
     record=JudgedTurn,
+    kind="labels",
+    word="stance-stability",
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,
     simulated={"stance-judge": _judge},
     together=True,
+    measuring=MEASURING_TRANSCRIPTS,
+    sheet=SHEET,
+    labels="stance-stability",
     canned=CANNED,
 )
 """Every turn of every transcript, labelled by one judge. The rows' `model` is the one that spoke, so the judge has no

@@ -1,22 +1,15 @@
-"""A plan as a person reads it, and the options that every plan has."""
+"""A plan as a person reads it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from overton.hosts.local import ModelPlan, Plan
 
-__all__ = ["JsonOption", "MaxCallsOption", "MaxCostOption", "OutOption", "show"]
-
-MaxCostOption = Annotated[float | None, typer.Option("--max-cost", hidden=True)]
-MaxCallsOption = Annotated[int | None, typer.Option("--max-calls", hidden=True)]
-OutOption = Annotated[str | None, typer.Option("--out", hidden=True)]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+__all__ = ["show"]
 
 
 def show(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:

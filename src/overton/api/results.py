@@ -1,0 +1,123 @@
+"""Runs put together to be measured: their records under each other, no model of one pooled with that of another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from overton.api.runs import Run, items_of
+from overton.api.sheets import agreements_of
+from overton.errors import InputError, Problem
+from overton.studies.measuring import Measured, Measuring, Results, RunFacts
+from overton.studies.registry import study_named
+from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["measuring_of", "results_of"]
+
+
+def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
+    """How a study's outcome is measured.
+
+    Raises:
+        InputError: it makes items, and has nothing to measure.
+    """
+    if study.measuring is None:
+        raise InputError([Problem("study", study.name, "makes items: there is nothing to measure")])
+    return study.measuring
+
+
+def results_of(runs: Sequence[Run]) -> Results:
+    """What runs of one study gave.
+
+    A model that several runs name alike stands with each run's name behind its own: 'NAME [RUN]'.
+
+    Raises:
+        InputError: the runs are of a study that has nothing to measure, or ask different things under one id.
+        RunError: one has no records.
+    """
+    study = study_named(runs[0].manifest.study)
+    measuring = measuring_of(study)
+    labels = _labels(runs)
+    tables = [run.records() for run in runs]
+    shown = _apart([_names(table, measuring) for table in tables], labels)
+    return Results(
+        records=_stacked(tables, shown, labels, measuring),
+        items=items_of(runs),
+        models=[
+            Measured(names.get(entry.spec, entry.spec), entry.spec, entry.family, entry.holds_form, label)
+            for run, names, label in zip(runs, shown, labels, strict=True)
+            for entry in {entry.spec: entry for entry in run.entries}.values()
+        ],
+        runs=[_facts(run, label) for run, label in zip(runs, labels, strict=True)],
+    )
+
+
+def _facts(run: Run, label: str) -> RunFacts:
+    roles = {role: tuple(entry.spec for entry in entries) for role, entries in run.manifest.models.items()}
+    return RunFacts(label, run.manifest.options, roles, agreements_of(run))
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """A name for each run: its folder's, with a number where two are called alike."""
+    names = [run.path.resolve().name for run in runs]
+    seen: Counter[str] = Counter()
+    labels = []
+    for name in names:
+        seen[name] += 1
+        labels.append(f"{name} {seen[name]}" if names.count(name) > 1 else name)
+    return labels
+
+
+def _names(table: pl.DataFrame, measuring: Measuring[Any, Any]) -> list[str]:
+    """The models that a run's records name."""
+    found: list[str] = []
+    for column in measuring.names:
+        found += table[column].drop_nulls().unique(maintain_order=True).to_list()
+    return list(dict.fromkeys(found))
+
+
+def _apart(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[str, str]]:
+    """For each run, the name under which each of its models is shown."""
+    known = Counter(name for names in named for name in names)
+    return [
+        {name: f"{name} [{label}]" if known[name] > 1 else name for name in names}
+        for names, label in zip(named, labels, strict=True)
+    ]
+
+
+def _stacked(
+    tables: Sequence[pl.DataFrame],
+    shown: Sequence[Mapping[str, str]],
+    labels: Sequence[str],
+    measuring: Measuring[Any, Any],
+) -> pl.DataFrame:
+    """The records under each other; what is unique in its run only is told apart by the run's name."""
+    import polars as pl
+
+    named = [_renamed(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
+    if len(named) > 1:
+        named = [
+            table.with_columns(pl.lit(f"{label}/") + pl.col(column) for column in measuring.apart)
+            for table, label in zip(named, labels, strict=True)
+        ]
+    return pl.concat(named, how="vertical_relaxed")
+
+
+def _renamed(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring[Any, Any]) -> pl.DataFrame:
+    """The records with models under the names that they are shown by."""
+    import polars as pl
+
+    changes = {name: shown for name, shown in names.items() if name != shown}
+    if not changes:
+        return table
+    return table.with_columns(
+        *(pl.col(column).replace(changes) for column in measuring.names),
+        *(
+            pl.col(column).str.split(" + ").list.eval(pl.element().replace(changes)).list.join(" + ")
+            for column in measuring.joined
+        ),
+    )

@@ -1,0 +1,125 @@
+"""A study's declaration as parameters of a command: roles, items, options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from overton.cli.options import source_arguments
+from overton.errors import InputError
+from overton.studies.items import Items
+from overton.studies.options import Field, fields_of, option_place
+from overton.studies.study import AnyStudy, Role
+
+__all__ = ["command", "field_params", "items_params", "role_params", "source_args_of", "told", "words_of"]
+
+Param = inspect.Parameter
+
+
+def command(body: Callable[..., Any], params: Iterable[Param], told_as: Mapping[str, str], help_: str) -> Any:
+    """A function that Typer makes a command of: `body` takes what `params` declare, by name.
+
+    What is wrong is told in the command line's words, `told_as` giving the flag for each place of a problem.
+    """
+
+    def call(**given: Any) -> None:
+        try:
+            body(**given)
+        except InputError as error:
+            raise told(error, told_as) from error.__cause__
+
+    call.__signature__ = inspect.Signature(list(params))  # type: ignore[attr-defined]
+    call.__doc__ = help_
+    return call
+
+
+def told(error: InputError, words: Mapping[str, str]) -> InputError:
+    """`error` with each place that `words` know in those words."""
+    return error.placed(lambda place: words.get(place, _flagged(place)))
+
+
+def _flagged(place: str) -> str:
+    """An option that no study declares, as the command line calls it."""
+    kind, _, name = place.partition(" ")
+    return f"--{name.replace('_', '-')}" if kind in ("option", "role") and name else place
+
+
+def words_of(study: AnyStudy, *kinds: type[Any]) -> dict[str, str]:
+    """How the command line calls a study's roles and the options of structs."""
+    flags = {option_place(field.name): field.flag for kind in kinds for field in fields_of(kind)}
+    return flags | {f"role {role.name}": _role_flag(role) for role in study.roles}
+
+
+def field_params(fields: Iterable[Field]) -> Iterator[Param]:
+    """Options as parameters. Values are words here: whoever declared them reads and checks them."""
+    for field in fields:
+        flags = [field.flag, f"--{field.name.replace('_', '-')}"]
+        names = list(dict.fromkeys(flags))
+        if field.kind is bool:
+            off = [f"{names[0]}/--no-{field.name.replace('_', '-')}"] if field.default is True else names
+            yield _keyword(field.name, bool | None, typer.Option(*off, help=field.told(), show_default=False), None)
+            continue
+        shown = typer.Option(*names, metavar=_metavar(field), help=field.told(), show_default=False)
+        yield _keyword(field.name, list[str] | None if field.several else str | None, shown, None)
+
+
+def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
+    """Who answers: the models of the first role, one answerer for each other role, and arguments of what retrieves."""
+    first, *others = study.roles
+    names = [_role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])]
+    more = typer.Option(*names, metavar="MODEL", help=f"{first.help}, as provider/name; repeat for several.")
+    yield (
+        _keyword(first.name, list[str], more, Param.empty)
+        if needed
+        else _keyword(first.name, list[str] | None, more, None)
+    )
+    for role in others:
+        metavar = "SPEC" if role.retrieves else "MODEL"
+        told_of = f"{role.help}; {role.usual} by default." if role.usual else f"{role.help}."
+        option = typer.Option(_role_flag(role), metavar=metavar, help=told_of)
+        if role.optional or role.usual or not needed or role.retrieves == "pages":
+            yield _keyword(role.name, str | None, option, None)
+        else:
+            yield _keyword(role.name, str, option, Param.empty)
+    for role in others:
+        if role.retrieves:
+            option = typer.Option(
+                f"--{role.word}-arg", metavar="KEY=VALUE", help=f"Setting of the {role.word}; repeat."
+            )
+            yield _keyword(f"{role.name}_arg", list[str] | None, option, None)
+
+
+def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
+    """Where items come from, and how they are read."""
+    help_ = f"{items.layouts[:1].upper()}{items.layouts[1:]}"
+    if argument and items.starter is None:
+        yield _keyword("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
+    else:
+        starter = f"; the starter {items.plural} by default" if items.starter else ""
+        flags = dict.fromkeys(("--items", f"--{items.plural}"))
+        yield _keyword("items", str | None, typer.Option(*flags, metavar="PATH", help=f"{help_}{starter}."), None)
+    yield from field_params(fields_of(items.reading))
+
+
+def source_args_of(study: AnyStudy, given: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Arguments of what searches and reads pages, from the parameters that `role_params` made."""
+    return source_arguments(**{role: given.get(f"{role}_arg") for role in study.retrieval})
+
+
+def _role_flag(role: Role) -> str:
+    return f"--{role.word.replace('_', '-')}"
+
+
+def _keyword(name: str, kind: Any, told_of: Any, default: Any) -> Param:
+    return Param(name, Param.KEYWORD_ONLY, annotation=Annotated[kind, told_of], default=default)
+
+
+def _metavar(field: Field) -> str:
+    if field.option.file:
+        return "FILE"
+    if field.option.known:
+        return "|".join(field.word(one) for one in field.option.known)
+    return {int: "N", float: "X", tuple: "N-N-N"}.get(field.kind, "WORD")

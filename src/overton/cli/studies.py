@@ -1,0 +1,255 @@
+"""The commands that are made of studies: run, plan, analyze, and those that make or label items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from overton.cli import options as opt
+from overton.cli.params import (
+    Param,
+    command,
+    field_params,
+    items_params,
+    role_params,
+    source_args_of,
+    words_of,
+)
+from overton.errors import InputError
+from overton.studies.options import fields_of
+from overton.studies.registry import Listed, listed, study_named
+from overton.studies.study import AnyStudy, Kind
+
+__all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "typed"]
+
+_NAMED = Param.KEYWORD_ONLY
+
+
+class _StudyGroup(TyperGroup):
+    """A group with a command for each study of some kinds, imported when it is called for."""
+
+    kinds: ClassVar[tuple[Kind, ...]] = ("asks",)
+
+    def make(self, study: AnyStudy) -> Any:
+        """The function behind the study's command."""
+        raise NotImplementedError
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Commands of the group's own, then a word for each study."""
+        return [*super().list_commands(ctx), *(one.word for one in self._listed())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name.
+
+        Raises:
+            InputError: there is no such study, or it cannot be used.
+        """
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        if self.kinds != ("asks",):
+            name = next((one.name for one in self._listed() if one.word == cmd_name), None)
+            return None if name is None else typed(cmd_name, self.make(study_named(name)))
+        return typed(cmd_name, self.make(study_named(cmd_name)))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """What each study asks in one line; for one that cannot be used, why."""
+        own = [(name, super().get_command(ctx, name)) for name in super().list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(120)) for name, one in own if one and not one.hidden]
+        rows += [(one.word, one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _listed(self) -> list[Listed]:
+        return [one for one in listed() if one.kind in self.kinds]
+
+
+def typed(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
+    """A command of Typer's, from a function whose signature declares its parameters."""
+    made = get_command_from_info(
+        CommandInfo(name=name, callback=body, help=help_), pretty_exceptions_short=False, rich_markup_mode=None
+    )
+    assert isinstance(made, TyperCommand)
+    return made
+
+
+def _given(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
+    """A command's parameters as the arguments of `overton.run` and `overton.plan`."""
+    roles = {role.name: given.pop(role.name) for role in study.roles}
+    sources = source_args_of(study, given)
+    own = {name: value for name, value in given.items() if not name.endswith("_arg") and value is not None}
+    return {
+        "models": roles.pop(study.first) or (),
+        "others": {role: [spec] for role, spec in roles.items() if spec},
+        "model_args": opt.model_arguments(given.get("model_arg")),
+        "prices": opt.prices(own.pop("price", None)),
+        "source_args": sources,
+        **own,
+    }
+
+
+def _shared(*, paying: bool) -> list[Param]:
+    """Parameters of every command that asks, or would."""
+    hidden = not paying
+    return [
+        Param("only", _NAMED, annotation=opt.OnlyOption, default=None),
+        Param("seed", _NAMED, annotation=opt.SeedOption, default=0),
+        Param("model_arg", _NAMED, annotation=opt.ModelArgOption, default=None),
+        Param("price", _NAMED, annotation=opt.PriceOption, default=None),
+        Param("max_cost", _NAMED, annotation=_hidden(opt.MaxCostOption, hidden), default=None),
+        Param("max_calls", _NAMED, annotation=_hidden(opt.MaxCallsOption, hidden), default=None),
+        Param("out", _NAMED, annotation=_hidden(opt.OutOption, hidden), default=None),
+    ]
+
+
+def _hidden(annotation: Any, hidden: bool) -> Any:
+    from copy import copy
+
+    kind, option = annotation.__origin__, copy(annotation.__metadata__[0])
+    option.hidden = hidden
+    return Annotated[kind, option]
+
+
+def _asked(study: AnyStudy, *, argument: bool) -> list[Param]:
+    fields = [field for field in fields_of(study.options) if not field.option.follows]
+    needed = [*items_params(study.items, argument=argument)]
+    return [*needed, *role_params(study), *field_params(fields)]
+
+
+def _words(study: AnyStudy) -> dict[str, str]:
+    return words_of(study, study.options, study.items.reading)
+
+
+def _runs(study: AnyStudy, *, argument: bool) -> Any:
+    """The command that holds a study."""
+
+    def body(**given: Any) -> None:
+        from overton.api.runs import run
+        from overton.cli.ending import conclude
+        from overton.cli.progress import watching
+
+        with watching(study.name) as watch:
+            done = run(study.name, watch=watch, **_given(study, given))
+        raise typer.Exit(conclude(done))
+
+    return command(body, [*_asked(study, argument=argument), *_shared(paying=True)], _words(study), study.question)
+
+
+class Running(_StudyGroup):
+    """`overton run STUDY`."""
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that holds the study."""
+        return _runs(study, argument=False)
+
+
+class ItemMaking(_StudyGroup):
+    """`overton items STUDY`, for studies that make items or check them."""
+
+    kinds = ("makes",)
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that makes them."""
+        return _runs(study, argument=True)
+
+
+class Labelling(_StudyGroup):
+    """`overton judge STUDY`, for studies that label what exists."""
+
+    kinds = ("labels",)
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that labels."""
+        return _runs(study, argument=True)
+
+
+class Planning(_StudyGroup):
+    """`overton plan STUDY`."""
+
+    kinds = ("asks", "makes", "labels")
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that only counts."""
+
+        def body(**given: Any) -> None:
+            from overton.api.runs import plan
+            from overton.cli.planned import show
+
+            asked = _given(study, given)
+            json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
+            asked.pop("out", None)
+            show(plan(study.name, **asked), max_cost, max_calls, json=json)
+
+        params = [*_asked(study, argument=study.kind != "asks"), *_shared(paying=False)]
+        params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
+        return command(body, params, _words(study), f"Count calls and tokens, and price them. {study.question}")
+
+
+class Analyzing(_StudyGroup):
+    """`overton analyze STUDY FILE`."""
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that measures."""
+        measuring = study.measuring
+        assert measuring is not None
+
+        def body(file: Path | None = None, json: bool = False, schema: bool = False, **how: Any) -> None:
+            from overton.cli.analyzed import show, show_schema
+
+            if schema:
+                show_schema(study)
+                return
+            if file is None:
+                raise InputError("name a run's folder or a table, or ask for the --schema")
+            show(study, file, json=json, how=how)
+
+        source = typer.Argument(metavar="FILE", help=f"A run's folder, or {measuring.tables}.")
+        schema = typer.Option("--schema", help="Print the JSON Schema of what --json prints, and leave.")
+        every = typer.Option("--json", help="Print every measure as JSON.")
+        params = [
+            Param("file", _NAMED, annotation=Annotated[Path | None, source], default=None),
+            Param("json", _NAMED, annotation=Annotated[bool, every], default=False),
+            Param("schema", _NAMED, annotation=Annotated[bool, schema], default=False),
+            *field_params(fields_of(measuring.how)),
+        ]
+        return command(
+            body, params, words_of(study, measuring.how), f"Measures of {study.title.lower()}, with intervals."
+        )
+
+
+class Extending(TyperGroup):
+    """`overton extend RUN`: the options are those of the run's study that can be extended."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command for the run in the folder `cmd_name`.
+
+        Raises:
+            RunError: it is not a run folder.
+        """
+        from overton.api.runs import open_run
+
+        study = open_run(cmd_name).study
+
+        def body(**given: Any) -> None:
+            from overton.api.runs import extend
+            from overton.cli.ending import conclude
+            from overton.cli.progress import watching
+
+            models = given.pop(study.first)
+            arguments, prices = opt.model_arguments(given.pop("model_arg")), opt.prices(given.pop("price"))
+            with watching("extend") as watch:
+                done = extend(cmd_name, models=models or (), model_args=arguments, prices=prices, watch=watch, **given)
+            raise typer.Exit(conclude(done))
+
+        params = [
+            next(role_params(study, needed=False)),
+            *field_params(field for field in fields_of(study.options) if field.option.extends),
+            *(param for param in _shared(paying=True) if param.name not in ("only", "seed", "out")),
+        ]
+        help_ = "Add trials, models or conditions to the run. What names several things adds to those it has."
+        return typed(cmd_name, command(body, params, words_of(study, study.options), help_))

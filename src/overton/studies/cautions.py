@@ -1,0 +1,67 @@
+"""Sentences that have to be read before any number, worded alike in every study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from overton.studies.measuring import Results, RunFacts
+from overton.studies.numbers import sentence
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.sheet_agreement import SheetAgreement
+
+__all__ = ["agreed", "held_to_form", "judged_by", "refused", "small_judges"]
+
+
+def small_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
+    """Judges that are too small to judge `subject` ('any model's stances'), or that are simulated."""
+    for judge in results.answering(role):
+        if judge.startswith("embedded/"):
+            yield (
+                f"The judge is {judge}, a model far too small to judge: this report is for trying the tool, and its"
+                f" numbers say nothing about {subject}."
+            )
+        if judge.startswith("simulated/"):
+            yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
+
+
+def held_to_form(results: Results, how: str) -> Iterator[str]:
+    """The models whose answers a grammar held to their form, and `how` that bears on the numbers."""
+    if results.held:
+        yield f"{', '.join(sorted(results.held))}: {how}"
+
+
+def refused(records: pl.DataFrame, unit: str) -> Iterator[str]:
+    """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing where none was.
+
+    `records` have `model`, and `refused` unless they are of a run made before refusals were kept.
+    """
+    import polars as pl
+
+    if "refused" not in records.columns or not records["refused"].any():
+        return
+    counted = records.group_by("model").agg(pl.len(), pl.col("refused").sum()).filter(pl.col("refused") > 0)
+    told = [f"{model} {refused:,} of {count:,}" for model, count, refused in counted.sort("model").iter_rows()]
+    yield f"{unit.capitalize()} that the endpoint flagged as refusals, kept as they came: {'; '.join(told)}."
+
+
+def judged_by(
+    results: Results, title: str, name: Callable[[RunFacts], str], told: Callable[[SheetAgreement], str]
+) -> Iterator[str]:
+    """Who judged, and how well they agree with people, a line each; `told` words one agreement."""
+    known: dict[str, list[SheetAgreement]] = {}
+    for run in results.runs:
+        known.setdefault(name(run), []).extend(run.agreements)
+    for judge, agreements in known.items():
+        if not agreements:
+            yield f"{title}: {judge}. How well it agrees with people has not been measured."
+        yield from (f"{title}: {judge}. {told(one)}" for one in agreements)
+
+
+def agreed(one: SheetAgreement, whom: str = "") -> str:
+    """How often a person gives the judge's label, and Cohen's kappa."""
+    same = f"the same {one.what.replace('_', ' ')}{whom}"
+    return f"A person gives {same} to {sentence(one.same, 'share')}; Cohen's kappa {sentence(one.kappa, 'value')}."

@@ -1,0 +1,111 @@
+"""What deliberation's records mean, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from overton.studies.cautions import held_to_form, refused
+from overton.studies.deliberation.record import Record
+from overton.studies.exhibits import Exhibits, Section
+from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    from overton.statistics import Estimate
+    from overton.studies.deliberation.measures import Analysis
+
+__all__ = ["MEASURING"]
+
+
+class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How deliberation is computed."""
+
+    estimator: Annotated[
+        Literal["random", "taste", "paper"],
+        Option("Estimator of the choice model: random (dilemma effects random), taste, or paper (the published fit)"),
+    ] = "random"
+    conformity: Annotated[
+        Literal["shared", "by model"], Option("Whether models share their conformity: shared, or by model")
+    ] = "shared"
+    goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
+    others: Annotated[bool, Option("Fit the choice model by the other estimators too", flag="--all-estimators")] = False
+
+
+def _of_records(results: Results, how: DeliberationHow) -> Analysis:
+    from overton.studies.deliberation import measures
+
+    return measures.analyze(results.records, **msgspec.structs.asdict(how))
+
+
+def _of_table(table: Any, how: DeliberationHow) -> Analysis:
+    from overton.studies.deliberation import measures
+    from overton.studies.deliberation.tables import read_table
+
+    return measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.deliberation import figures
+
+    return figures.sections(analysis)
+
+
+def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exhibits:
+    from overton.studies.deliberation import figures
+
+    return Exhibits(
+        summary=(
+            "Who changes their mind, who holds out, and which values are behind it, when models discuss everyday moral"
+            " dilemmas over several rounds."
+        ),
+        sections=figures.sections(analysis),
+        trials=figures.deliberation_table(results.records, results.items) if results.items else None,
+        data=analysis.to_json(),
+        warnings=[*_warnings(results), *refused(results.records, "messages")],
+    )
+
+
+def _warnings(results: Results) -> Iterator[str]:
+    if any(dilemma.crowd is not None and dilemma.crowd.simulated for dilemma in results.items):
+        yield "Some of the crowds' verdicts are simulated: agreement with them says nothing about people."
+    yield from held_to_form(results, "a grammar held every message to its form, verdict first.")
+    if any(not run.roles.get("values") for run in results.runs):
+        yield "No judge named the values behind the explanations, so nothing is said of values."
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    yield "consensus", analysis.consensus.overall.reached
+    yield "rounds_to_consensus", analysis.consensus.overall.rounds
+    for model, rate in analysis.changes.by_model.items():
+        yield f"changed_{model.removeprefix('inspect/')}", rate
+
+
+def _agreed_share(records: Sequence[Record]) -> float:
+    failed = {record.deliberation for record in records if record.failure}
+    ends = {record.deliberation: record.agreed for record in records if record.last}
+    held = [agreed for name, agreed in ends.items() if name not in failed]
+    return sum(held) / len(held) if held else nan
+
+
+MEASURING: Measuring[Analysis, Record] = Measuring(
+    how=DeliberationHow,
+    records=_of_records,
+    tables="a table of decisions (.parquet, .csv, .jsonl)",
+    table=_of_table,
+    sections=_sections,
+    exhibits=_exhibits,
+    headline=Headline(
+        figures=_figures,
+        item="dilemma",
+        value=_agreed_share,
+        meaning="share of deliberations that end in consensus",
+        columns=("deliberation", "round", "agent", "model", "verdict", "failure", "explanation"),
+    ),
+    reported={"others": True},
+    joined=("agents",),
+    apart=("deliberation",),
+)

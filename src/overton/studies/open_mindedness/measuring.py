@@ -1,0 +1,110 @@
+"""What open-mindedness' records mean, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from overton.studies.cautions import held_to_form
+from overton.studies.exhibits import Exhibits, Section
+from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.open_mindedness.record import Record
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    from overton.statistics import Estimate
+    from overton.studies.open_mindedness.measures import Analysis
+
+__all__ = ["MEASURING"]
+
+
+class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How open-mindedness is computed."""
+
+    controversial: Annotated[int, Option("Issues in the controversial subset", least=1)] = 10
+    reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
+
+
+def _of_records(results: Results, how: OpenMindednessHow) -> Analysis:
+    from overton.studies.open_mindedness import measures
+
+    families = {model.name: model.family for model in results.models}
+    return measures.analyze(results.records, families=families, **msgspec.structs.asdict(how))
+
+
+def _of_table(table: Any, how: OpenMindednessHow) -> Analysis:
+    from overton.studies.open_mindedness import measures
+    from overton.studies.open_mindedness.tables import read_table
+
+    outcomes = read_table(table)
+    chosen = msgspec.structs.asdict(how)
+    if outcomes.kind == "counts":
+        chosen.pop("reading")
+        analysis = measures.analyze_counts(outcomes.table, **chosen)
+    else:
+        analysis = measures.analyze(outcomes.table, **chosen)
+    return msgspec.structs.replace(analysis, notes=(*analysis.notes, *outcomes.notes(table.name)))
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.open_mindedness import figures
+
+    return figures.sections(analysis)
+
+
+def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
+    from overton.studies.open_mindedness import figures
+
+    questions = {issue.id: issue.question for issue in results.items}
+    return Exhibits(
+        summary=(
+            "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
+            " MillStone (Triedman and Shmatikov, 2025)."
+        ),
+        sections=figures.sections(analysis, questions=questions),
+        trials=figures.trial_table(results.records, results.items) if results.items else None,
+        data=analysis.to_json(),
+        warnings=list(
+            held_to_form(
+                results,
+                "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could"
+                " neither refuse nor answer otherwise.",
+            )
+        ),
+    )
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    for model in analysis.models.values():
+        yield "open_mindedness", model.scores.open_mindedness
+        if model.corrected:
+            yield "open_mindedness_letter_balanced", model.corrected.open_mindedness
+        yield "open_mindedness_as_published", model.scores.as_published
+        yield "issues_moved", model.definition.moved
+        for condition, shares in model.shares.items():
+            yield f"pro_{condition.replace('-', '_')}", shares.pro
+
+
+def _pro_share(records: Sequence[Record]) -> float:
+    answers = [record.stance == "pro" for record in records if record.failure is None]
+    return sum(answers) / len(answers) if answers else nan
+
+
+MEASURING: Measuring[Analysis, Record] = Measuring(
+    how=OpenMindednessHow,
+    records=_of_records,
+    tables="records (.parquet, .csv, .jsonl), or a table of counts",
+    table=_of_table,
+    sections=_sections,
+    exhibits=_exhibits,
+    headline=Headline(
+        figures=_figures,
+        item="issue",
+        value=_pro_share,
+        meaning="share of answers that take the pro side",
+        columns=("trial", "stance", "arguments", "a_is", "failure", "answer"),
+    ),
+)

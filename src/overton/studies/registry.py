@@ -1,0 +1,125 @@
+"""Which studies there are: our own, and those of other packages, opened by name and no sooner.
+
+A package of another house names its studies as entry points of the group 'overton.studies':
+
+    [project.entry-points."overton.studies"]
+    my-study = "my_package:STUDY"
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+from overton.errors import InputError, Problem
+from overton.studies.study import INTERFACE, AnyStudy, Kind, Study
+
+__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "making_names", "study_named"]
+
+GROUP = "overton.studies"
+DEMO = "open-mindedness"
+"""The study that `overton demo` shows."""
+
+_HOME = "overton.studies."
+_ASKING = {
+    "open-mindedness": "open_mindedness:STUDY",
+    "stance-stability": "stance_stability:STUDY",
+    "pluralism": "pluralism:STUDY",
+    "deliberation": "deliberation:STUDY",
+}
+_MAKING = {
+    "rephrase": "open_mindedness.rephrasing:STUDY",
+    "audit": "open_mindedness.auditing:STUDY",
+    "topics": "stance_stability.generating:STUDY",
+    "references": "pluralism.referencing:REFERENCING",
+    "crowd-verdicts": "deliberation.crowd:STUDY",
+    "judge-stance-stability": "stance_stability.transcripts:JUDGING",
+}
+_OURS = _ASKING | _MAKING
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A study as a list shows it, under the word that the command line has for it.
+
+    `kind` is the study's; `problem` says why it cannot be used, '' where it can.
+    """
+
+    name: str
+    word: str
+    kind: Kind
+    question: str = ""
+    problem: str = ""
+
+
+def study_named(name: str) -> AnyStudy:
+    """The study that a person names, with hyphens or underscores; those that make or label items included.
+
+    Raises:
+        InputError: there is none, it cannot be imported, or it was written for another version of the interface.
+    """
+    wanted = name.replace("_", "-")
+    if wanted in _OURS:
+        return _ours(wanted)
+    found = next((point for point in _others() if point.name.replace("_", "-") == wanted), None)
+    if found is None:
+        known = ", ".join([*_ASKING, *(point.name for point in _others())])
+        raise InputError([Problem("study", name, f"no such study; known are {known}")])
+    return _theirs(found)
+
+
+def asking_names() -> list[str]:
+    """The names of all studies that ask a model for its views, or say that they do: nothing is imported."""
+    return [*_ASKING, *(point.name for point in _others())]
+
+
+def making_names() -> list[str]:
+    """The names of our studies that make or label items."""
+    return list(_MAKING)
+
+
+def listed() -> list[Listed]:
+    """Every study that can be named, those of other packages that cannot be used with the reason."""
+    return [_listed(name) for name in (*_OURS, *(point.name for point in _others()))]
+
+
+def _listed(name: str) -> Listed:
+    try:
+        study = study_named(name)
+    except InputError as error:
+        return Listed(name, name, "asks", problem="; ".join(problem.reason for problem in error.problems))
+    return Listed(study.name, study.word or study.name, study.kind, study.question)
+
+
+def _ours(name: str) -> AnyStudy:
+    module, _, attribute = _OURS[name].partition(":")
+    study: AnyStudy = getattr(import_module(_HOME + module), attribute)
+    return study
+
+
+def _others() -> list[EntryPoint]:
+    """Entry points of other packages, in a stable order; our own names cannot be taken."""
+    found = [point for point in entry_points(group=GROUP) if point.name.replace("_", "-") not in _OURS]
+    return sorted(found, key=lambda point: (point.name, point.value))
+
+
+def _theirs(point: EntryPoint) -> AnyStudy:
+    place = f"study {point.name}"
+    package = point.dist.name if point.dist else point.value
+    try:
+        study = point.load()
+    except Exception as error:
+        reason = f"the package {package} cannot be loaded: {type(error).__name__}: {error}"
+        raise InputError([Problem(place, point.value, reason)]) from error
+    if not isinstance(study, Study):
+        raise InputError([Problem(place, point.value, f"the package {package} names something that is no Study")])
+    if study.interface != INTERFACE:
+        said = f"version {study.interface}" if study.interface else "no version"
+        reason = f"{package} was written for {said} of the study interface, and this Overton has version {INTERFACE}"
+        raise InputError([Problem(place, "interface", reason)])
+    if study.name.replace("_", "-") != point.name.replace("_", "-"):
+        raise InputError(
+            [Problem(place, study.name, f"{package} calls it so inside, and otherwise in its entry point")]
+        )
+    return study

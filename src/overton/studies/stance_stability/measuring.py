@@ -1,0 +1,179 @@
+"""What stance stability's records mean, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from overton.studies.cautions import agreed, judged_by, refused, small_judges
+from overton.studies.exhibits import Exhibits, Section
+from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
+from overton.studies.options import Option
+from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.record import Record
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.statistics import Estimate
+    from overton.studies.stance_stability.measures import Analysis
+
+__all__ = ["MEASURING", "MEASURING_TRANSCRIPTS", "MOST_LISTED"]
+
+MOST_LISTED = 2_000
+"""With more conversations than this a report holds the groups' measures only: the run's records have the rest."""
+
+
+class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How stance stability is computed: the formulas leave places open."""
+
+    no_change: Annotated[
+        Literal["zero", "mean"], Option("Confidence at changes without any: zero, or the mean of all turns")
+    ] = "zero"
+    no_documents: Annotated[
+        Literal["zero", "left out"], Option("Term of a turn without documents: zero, or left out of the mean")
+    ] = "zero"
+    unclear: Annotated[
+        Literal["carry", "stance"], Option("An unclear turn carries the last stance (carry), or is one (stance)")
+    ] = "carry"
+    labels: Annotated[
+        Literal["proposition", "premise"] | None,
+        Option("Stances towards the proposition, or towards the question's premise; those that there are by default"),
+    ] = None
+    target: Annotated[
+        Literal["supportive", "critical", "balanced", "first"],
+        Option("Flips are against this stance, or against each conversation's first"),
+    ] = "supportive"
+    over: Annotated[Literal["conversations", "topics"], Option("Resample conversations, or whole topics")] = (
+        "conversations"
+    )
+
+
+def _of_records(results: Results, how: StanceHow) -> Analysis:
+    from overton.studies.stance_stability import measures
+
+    return measures.analyze(_named(results.records), **msgspec.structs.asdict(how))
+
+
+def _of_table(table: Any, how: StanceHow) -> Analysis:
+    from overton.studies.stance_stability import measures
+    from overton.studies.stance_stability.tables import read_table
+
+    return measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.stance_stability import figures
+
+    return figures.sections(analysis)
+
+
+def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
+    from overton.studies.stance_stability import figures
+
+    return Exhibits(
+        summary=(
+            "Whether models keep their view over a conversation of searching and questioning, how surely they change"
+            " it, and from how few sources."
+        ),
+        sections=figures.sections(analysis, _judges(results)),
+        trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
+        data=_data(analysis),
+        warnings=[*small_judges(results, "any model's stances"), *refused(results.records, "answers")],
+    )
+
+
+def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
+    from overton.studies.stance_stability import figures
+
+    told = {one.proposition: one.topic for one in results.items if one.proposition}
+    return Exhibits(
+        summary=(
+            "Whether the speakers of conversations that exist already keep their view, how surely they change it, and"
+            " from how few sources."
+        ),
+        sections=figures.sections(analysis, _judges(results)),
+        trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
+        data=_data(analysis),
+        warnings=list(small_judges(results, "any model's stances")),
+    )
+
+
+def _judges(results: Results) -> str:
+    """Who judged, and how well they agree with people, a line each."""
+
+    def name(run: RunFacts) -> str:
+        return ", ".join(run.roles.get("judge", ())) or "none"
+
+    return "\n".join(judged_by(results, "Judge", name, lambda one: agreed(one, " as the judge")))
+
+
+def _data(analysis: Analysis) -> Any:
+    return analysis.to_json(conversations=analysis.conversations.height <= MOST_LISTED)
+
+
+def _named(records: pl.DataFrame) -> pl.DataFrame:
+    """The records with a name for speakers of transcripts that name none."""
+    import polars as pl
+
+    return records.with_columns(pl.col("model").replace("", "not named"))
+
+
+def _by_proposition(records: pl.DataFrame) -> pl.DataFrame:
+    """The records with the proposition as topic where there is one, to be shown beside the conversation."""
+    import polars as pl
+
+    proposed = pl.col("proposition")
+    return records.with_columns(topic=pl.when(proposed != "").then(proposed).otherwise("topic"))
+
+
+def _headings(told: Mapping[str, str]) -> list[Topic]:
+    return [
+        Topic(proposition, "", heading or "Transcript", proposition, "balanced", "moderate", ())
+        for proposition, heading in told.items()
+    ]
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    for name in ("chameleon", "source_reuse", "confidence", "stance_changes"):
+        if name in analysis.overall.measures:
+            yield name, analysis.overall.measures[name].mean
+
+
+def _supportive_share(records: Sequence[Record]) -> float:
+    labelled = [record.stance == "supportive" for record in records if record.stance is not None]
+    return sum(labelled) / len(labelled) if labelled else nan
+
+
+_HEADLINE: Headline[Analysis, Record] = Headline(
+    figures=_figures,
+    item="topic",
+    value=_supportive_share,
+    meaning="share of labelled turns that are supportive",
+    columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
+)
+_TABLES = "a table of conversation, turn, stance (.parquet, .csv, .jsonl)"
+
+MEASURING: Measuring[Analysis, Record] = Measuring(
+    how=StanceHow,
+    records=_of_records,
+    tables=_TABLES,
+    table=_of_table,
+    sections=_sections,
+    exhibits=_exhibits,
+    headline=_HEADLINE,
+    apart=("conversation",),
+)
+MEASURING_TRANSCRIPTS: Measuring[Analysis, Record] = Measuring(
+    how=StanceHow,
+    records=_of_records,
+    tables=_TABLES,
+    table=_of_table,
+    sections=_sections,
+    exhibits=_of_transcripts,
+    headline=_HEADLINE,
+    apart=("conversation",),
+)
