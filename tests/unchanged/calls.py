@@ -61,22 +61,23 @@ def records(run: Path) -> Json:
     }
 
 
-def identities(run: Path) -> list[list[str]]:
-    """Every call of a run, sorted: trial, speaker, number, who answers; digests of slot, messages, settings, form.
+def identities(run: Path) -> dict[str, dict[str, str]]:
+    """Digests of slot, messages, settings and form of every call of a run, by its place, sorted.
 
-    Digests are cut to 48 bits each. What stands behind an answerer's name are its parameters, which the slot digests.
+    A place is the trial, the speaker, the number and who answers; a call that all trials share has its messages' digest
+    besides. Digests are cut to 48 bits. Of an answerer the name is told: the slot digests its parameters, too.
     """
-    return sorted(
-        [
-            entry.place.trial.partition(" of ")[0],
-            entry.place.speaker,
-            f"{entry.place.number:03}",
-            entry.place.answerer.partition(" ")[0],
-            entry.identity.slot[:6].hex(),
-            *(entry.identity.content[start : start + 6].hex() for start in (0, 8, 16)),
-        ]
-        for entry in entries(run / "journal.db")
-    )
+    found: dict[str, dict[str, str]] = {}
+    for entry in sorted(entries(run / "journal.db"), key=lambda one: (one.identity.slot, one.identity.content)):
+        slot, content = entry.identity.slot[:6].hex(), entry.identity.content
+        messages, settings, form = (content[start : start + 6].hex() for start in (0, 8, 16))
+        trial, _, lane = entry.place.trial.partition(" of ")
+        place = [trial, lane and f"of {lane.partition(' ')[0]}", entry.place.speaker, str(entry.place.number)]
+        name = " ".join(part for part in [*place, entry.place.answerer.partition(" ")[0]] if part)
+        name += "" if trial else f" {messages}"
+        assert name not in found, f"{name} stands for two calls"
+        found[name] = {"slot": slot, "messages": messages, "settings": settings, "form": form}
+    return dict(sorted(found.items()))
 
 
 def rephrase(path: Path, model: str, out: Path) -> Path:

@@ -70,7 +70,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ("deliberation", "analysis"): Form(),
     ("stance-stability", "analysis"): Form(),
     ("pluralism", "analysis"): Form(),
-    # In records a column is 'types > NAME' and 'rows > NAME > *'; calls are a list of eight words each, see `calls`.
+    # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
 

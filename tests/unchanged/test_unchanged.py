@@ -6,6 +6,7 @@ What may differ on purpose is told in `mapping`; calls into Overton stand in `ca
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from .comparing import differences, told
 from .endpoint import serving
 from .mapping import CLOSE, bounds_may_move, form
-from .record import recorded
+from .record import FOLDER, recorded
 from .redoing import CASES, analysed, redo, study_of
 
 KINDS = ("plan", "records", "calls", "dataset", "summary")
@@ -25,30 +26,26 @@ def address() -> Iterator[str]:
         yield served
 
 
-@pytest.fixture(scope="module", params=CASES)
-def case(request: Any, address: str, tmp_path_factory: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """A case's name, what was recorded, and what it gives today."""
-    name = request.param
-    return name, recorded(name), redo(name, tmp_path_factory.mktemp("unchanged"), address)
+@pytest.mark.parametrize("case", CASES)
+def test_plans_calls_records_and_analyses_are_as_they_were(case: str, address: str, tmp_path: Path) -> None:
+    old, new = recorded(case), redo(case, tmp_path, address)
+    assert set(old) == set(new)
+    found = {kind: differences(old.get(kind), new.get(kind), form(study_of(case), kind)) for kind in KINDS}
+    found |= dict(analyses_differ(case, old.get("analyses", {}), new.get("analyses", {})))
+    said = [told(f"{case}, {what}", lines) for what, lines in found.items() if lines]
+    assert not said, "\n" + "\n".join(said)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_plans_records_calls_and_datasets_are_as_they_were(case: Any, kind: str) -> None:
-    name, old, new = case
-    found = differences(old.get(kind), new.get(kind), form(study_of(name), kind))
-    assert not found, told(f"{name}, {kind}", found)
-
-
-def test_analyses_are_as_they_were(case: Any) -> None:
-    name, old, new = case
-    assert set(old.get("analyses", {})) == set(new.get("analyses", {}))
-    for analysis, value in old.get("analyses", {}).items():
-        study, resamples = analysed(name)[analysis]
-        found = differences(
-            value,
-            new["analyses"][analysis],
-            form(study, "analysis"),
-            moves=bounds_may_move(resamples),
-            close=CLOSE,
+def analyses_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Each analysis of a case with what differs in it."""
+    for name, value in old.items():
+        study, resamples = analysed(case)[name]
+        moves = bounds_may_move(resamples)
+        yield (
+            f"analysis '{name}' of {study}",
+            differences(value, new.get(name), form(study, "analysis"), moves=moves, close=CLOSE),
         )
-        assert not found, told(f"{name}, analysis '{analysis}' of {study}", found)
+
+
+def test_every_case_is_recorded_and_every_recording_made_anew() -> None:
+    assert {path.name.removesuffix(".json.xz") for path in FOLDER.iterdir()} == set(CASES)
