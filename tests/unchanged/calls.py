@@ -1,0 +1,129 @@
+"""Every call into Overton that the comparison makes: whoever changes a Python call changes it here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import overton
+from overton.api import dilemmas
+from overton.api.topics import starter_topics
+from overton.engine import entries
+
+Json = Any
+
+
+def run_study(  # noqa: PLR0917
+    name: str,
+    models: Sequence[str],
+    others: Mapping[str, Sequence[str]],
+    items: Any,
+    only: Sequence[str] | None,
+    options: Mapping[str, Any],
+    out: Path,
+    model_args: Mapping[str, Mapping[str, str]],
+) -> Path:
+    """Run a study; gives the run's folder."""
+    run = overton.run(
+        name, models=models, others=others, items=items, only=only, out=out, model_args=model_args, **options
+    )
+    return run.path
+
+
+def plan_study(  # noqa: PLR0917
+    name: str,
+    models: Sequence[str],
+    others: Mapping[str, Sequence[str]],
+    items: Any,
+    only: Sequence[str] | None,
+    options: Mapping[str, Any],
+    model_args: Mapping[str, Mapping[str, str]],
+) -> Json:
+    """What `plan --json` prints."""
+    planned = overton.plan(name, models=models, others=others, items=items, only=only, model_args=model_args, **options)
+    return msgspec.to_builtins(planned)
+
+
+def analyze(study: str, source: Path, how: Mapping[str, Any]) -> Json:
+    """What `analyze --json` prints, of a run's folder or of a table."""
+    return overton.analyze(study, source, **how).to_json()
+
+
+def records(run: Path) -> Json:
+    """Every column of a run's records: its type, and its values in the order of the rows."""
+    table = overton.open_run(run).records()
+    return {
+        "types": {name: str(kind) for name, kind in table.schema.items()},
+        "rows": {name: table[name].to_list() for name in table.columns},
+    }
+
+
+def identities(run: Path) -> dict[str, dict[str, str]]:
+    """Digests of slot, messages, settings and form of every call of a run, by its place, sorted.
+
+    A place is the trial, the speaker, the number and who answers; a call that all trials share has its messages' digest
+    besides. Digests are cut to 48 bits. Of an answerer the name is told: the slot digests its parameters, too.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for entry in sorted(entries(run / "journal.db"), key=lambda one: (one.identity.slot, one.identity.content)):
+        slot, content = entry.identity.slot[:6].hex(), entry.identity.content
+        messages, settings, form = (content[start : start + 6].hex() for start in (0, 8, 16))
+        trial, _, lane = entry.place.trial.partition(" of ")
+        place = [trial, lane and f"of {lane.partition(' ')[0]}", entry.place.speaker, str(entry.place.number)]
+        name = " ".join(part for part in [*place, entry.place.answerer.partition(" ")[0]] if part)
+        name += "" if trial else f" {messages}"
+        assert name not in found, f"{name} stands for two calls"
+        found[name] = {"slot": slot, "messages": messages, "settings": settings, "form": form}
+    return dict(sorted(found.items()))
+
+
+def rephrase(path: Path, model: str, out: Path) -> Path:
+    """Paraphrases of issues; gives the run's folder."""
+    return overton.items.rephrase(path, model=model, out=out, again=True).path
+
+
+def audit(path: Path, judges: Sequence[str], out: Path) -> tuple[Path, Json]:
+    """Verdicts on paraphrases and how far the judges agree."""
+    run, agreement = overton.items.audit(path, judges=judges, out=out)
+    return run.path, msgspec.to_builtins(agreement)
+
+
+def make_topics(domains: Sequence[str], model: str, per_domain: int, out: Path) -> Path:
+    """Topics of domains; gives the run's folder."""
+    return overton.topics.make(domains, model=model, out=out, per_domain=per_domain).path
+
+
+def plan_references(threads: Path, model: str, methods: Sequence[str]) -> Json:
+    """What making reference viewpoints would ask."""
+    return msgspec.to_builtins(overton.references.plan(threads, model=model, methods=methods))
+
+
+def build_references(threads: Path, model: str, method: str, out: Path, more: Mapping[str, Any]) -> Path:
+    """Reference viewpoints by one clustering; gives the run's folder."""
+    return overton.references.build(threads, model=model, method=method, out=out, **more).path
+
+
+def compare_clusterings(threads: Path, model: str, methods: tuple[str, str], out: Path) -> tuple[Path, Json]:
+    """Two clusterings in one run, and how they agree."""
+    found = overton.clusterings.compare_clusterings(threads, methods=methods, model=model, out=out)
+    return found.run.path, msgspec.to_builtins(found.comparison)
+
+
+def build_dilemmas(posts: Path, comments: Path, judge: str, out: Path) -> tuple[Path, Json]:
+    """Dilemmas from dumps, unclear comments read by a judge: the judge's run, and what each step kept."""
+    built = dilemmas.build([posts], [comments], out, judge=judge, top=10)
+    assert built.judged is not None
+    return built.judged.path, msgspec.to_builtins(built.steps)
+
+
+def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, Any]) -> Path:
+    """Turns of conversations labelled by a judge; gives the run's folder."""
+    return overton.judge(path, judge=judge, out=out, **options).path
+
+
+def good_questions() -> list[tuple[str, str]]:
+    """Fifteen questions with their kinds, as a topic has them."""
+    return [(question.text, question.kind) for question in starter_topics()[0].questions]

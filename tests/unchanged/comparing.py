@@ -1,0 +1,121 @@
+"""Two JSON values compared by path, the recorded one as `mapping` says that it looks today."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from .mapping import Form
+
+_JOINT = " > "
+_MOST = 20
+_SMALL = 1e-3
+"""Floats below this are compared as if they were this large: a difference of others is never quite zero."""
+
+
+def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, close: float = 0.0) -> list[str]:
+    """What differs, a line each, in recorded paths; empty where nothing does.
+
+    `moves` is how far resampled bounds may move, in widths of their interval, `close` the relative difference that any
+    two floats may have.
+    """
+    old, new = dict(leaves(form.reshape(recorded))), dict(leaves(today))
+    kept = {path: _moved(path, form) for path in old if not _any(form.gone, path)}
+    found = [*_twice(kept)]
+    for path, place in kept.items():
+        where = path if path == place else f"{path} (today {place})"
+        if place not in new:
+            found.append(f"{where}: is gone; it was {old[path]!r}")
+            continue
+        width = _width(path, old) if moves and _any(form.resampled, path) else 0.0
+        expected = _reworded(path, old[path], form)
+        if not _equal(expected, new[place], close, moves * width):
+            found.append(f"{where}: was {expected!r}, is {new[place]!r}" + (f" (width {width:.6g})" if width else ""))
+    places = set(kept.values())
+    found += [
+        f"{place}: is new, {value!r}"
+        for place, value in new.items()
+        if place not in places and not _any(form.added, place)
+    ]
+    return found
+
+
+def told(place: str, found: list[str]) -> str:
+    """The first differences of a case, and how many there are."""
+    more = [f"... and {len(found) - _MOST} more"] if len(found) > _MOST else []
+    return "\n".join([f"{place}: {len(found)} differences", *(f"  {line}"[:400] for line in found[:_MOST]), *more])
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value in JSON that holds no others, by its path; of what is empty, itself."""
+    inner: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    empty = True
+    for key, one in inner:
+        empty = False
+        yield from leaves(one, f"{path}{_JOINT}{key}" if path else str(key))
+    if empty:
+        yield path, value
+
+
+def _twice(kept: dict[str, str]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    for path, place in kept.items():
+        if first.setdefault(place, path) != path:
+            yield f"{path}: moves to {place}, as {first[place]} does"
+
+
+def _equal(old: Any, new: Any, close: float, allowed: float) -> bool:
+    if isinstance(old, bool) or isinstance(new, bool) or not isinstance(old, int | float):
+        return type(old) is type(new) and old == new
+    if not isinstance(new, int | float):
+        return False
+    if math.isnan(old) or math.isnan(new):
+        return math.isnan(old) and math.isnan(new)
+    if isinstance(old, int) and isinstance(new, int):
+        return old == new
+    return old == new or abs(old - new) <= max(allowed, close * max(abs(old), abs(new), _SMALL))
+
+
+def _width(path: str, old: dict[str, Any]) -> float:
+    """The width of the interval whose bound stands at `path`."""
+    *above, last = path.split(_JOINT)
+    pair = {"0": ("0", "1"), "1": ("0", "1"), "low": ("low", "high"), "high": ("low", "high")}.get(last)
+    assert pair, f"{path} is listed as resampled, and is no bound"
+    low, high = (old[_JOINT.join([*above, bound])] for bound in pair)
+    return 0.0 if low is None or high is None else high - low
+
+
+def _moved(path: str, form: Form) -> str:
+    for pattern, target in form.moved:
+        if found := _compiled(pattern).fullmatch(path):
+            captured = iter(found.groups())
+            path = "".join(
+                next(captured) if part in ("*", "**") else part for part in re.split(r"(\*\*|\*)", _close(target))
+            )
+    return path
+
+
+def _reworded(path: str, value: Any, form: Form) -> Any:
+    for pattern, before, after in form.reworded:
+        if value == before and _compiled(pattern).fullmatch(path):
+            return after
+    return value
+
+
+def _any(patterns: tuple[str, ...], path: str) -> bool:
+    return any(_compiled(pattern).fullmatch(path) for pattern in patterns)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """`**` takes the joint behind its keys with it, so that it may stand for none."""
+    parts = re.split(r"(\*\* > |\*\*|\*)", pattern)
+    groups = {"** > ": f"((?:.*{_JOINT})?)", "**": "(.*)", "*": f"((?:(?!{_JOINT}).)*)"}
+    return re.compile("".join(groups.get(part, re.escape(part)) for part in parts), re.DOTALL)
+
+
+def _close(target: str) -> str:
+    return target.replace(f"**{_JOINT}", "**")

@@ -1,0 +1,90 @@
+"""What has changed on purpose since the results were recorded: how recorded names, paths and words are called today.
+
+Everything else must be equal, so a change that is not told here fails. Say it in the tables of the study concerned; at
+the commit of the recording all of them are empty.
+
+A path names a place in JSON: its keys (and places in lists, from 0) joined by ' > ', as in
+'models > simulated/open-minded > interval > 0'. In a pattern `*` stands for anything within a key, `**` for any number
+of keys, none included. In the path that it moves to, they stand for the same things in the same order:
+
+    moved=(("** > value", "** > plain > estimate"), ("** > low", "** > plain > interval > 0"))
+    moved=(("**_interval > *", "**_interval > *"),)     a `**` may end within a key, too
+    gone=("notes > *",)                                 recorded, and no longer there
+    added=("schema", "** > leads", "** > plain > why")  not recorded, and there today
+    reworded=(("** > method", "bootstrap over issues", "cluster bootstrap"),)
+    resampled=("models > * > interval > *",)            bounds (recorded paths) that a merged bootstrap may move
+
+`moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded` and `resampled` are
+by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded, before all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["CLOSE", "FORMS", "Form", "Names", "bounds_may_move", "form", "how", "options"]
+
+CLOSE = 1e-9
+"""How far two floats of an analysis may differ, relative to the larger: linear algebra differs between machines."""
+
+
+def bounds_may_move(resamples: int) -> float:
+    """How far a `resampled` bound may move, in widths of its interval: 2% at 2,000 resamples or more.
+
+    A bound's own error goes with the root of the resamples, so with fewer of them it may move further.
+    """
+    return 0.02 * max(1.0, 2000 / resamples) ** 0.5
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one kind of JSON of one study has changed; see the module's docstring."""
+
+    moved: tuple[tuple[str, str], ...] = ()
+    gone: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    reworded: tuple[tuple[str, Any, Any], ...] = ()
+    resampled: tuple[str, ...] = ()
+    reshape: Callable[[Any], Any] = lambda recorded: recorded
+
+
+@dataclass(frozen=True)
+class Names:
+    """How a study's options, and the arguments of its analysis, are called today."""
+
+    options: Mapping[str, str]
+    how: Mapping[str, str]
+
+
+NAMES: dict[str, Names] = {
+    "open-mindedness": Names(options={}, how={}),
+    "deliberation": Names(options={}, how={}),
+    "stance-stability": Names(options={}, how={}),
+    "pluralism": Names(options={}, how={}),
+}
+
+FORMS: dict[tuple[str, str], Form] = {
+    ("open-mindedness", "analysis"): Form(),
+    ("deliberation", "analysis"): Form(),
+    ("stance-stability", "analysis"): Form(),
+    ("pluralism", "analysis"): Form(),
+    # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
+}
+"""By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
+
+
+def form(study: str, kind: str) -> Form:
+    """The form of one kind of JSON; that of everything which is as it was where `FORMS` has none."""
+    return FORMS.get((study, kind), Form())
+
+
+def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as they are named today."""
+    return {NAMES[study].options.get(name, name): value for name, value in recorded.items()}
+
+
+def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an analysis as they are named today."""
+    return {NAMES[study].how.get(name, name): value for name, value in recorded.items()}

@@ -1,0 +1,163 @@
+"""Everything that is recorded, made anew by the present code: plain JSON without addresses, folders and dates."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import calls, mapping
+from .cases import DATA, STUDIES, TABLE_CASES, TABLES, Case
+
+Json = Any
+
+ENDPOINT = "http://endpoint/v1"
+"""The endpoint's address in what is recorded."""
+
+
+def redo(name: str, folder: Path, address: str) -> dict[str, Json]:
+    """What the case `name` gives now: plan, records, calls and analyses, where it has them."""
+    if name in STUDIES:
+        found = _study(STUDIES[name], folder / "run", address)
+    elif name == "tables":
+        found = {"analyses": {name: _table(name) for name in TABLE_CASES}}
+    else:
+        found = MAKERS[name](folder, address)
+    return json.loads(_plain(json.dumps(found), folder, address))
+
+
+def _plain(text: str, folder: Path, address: str) -> str:
+    return text.replace(address, ENDPOINT).replace(json.dumps(str(folder))[1:-1], "FOLDER")
+
+
+def _study(case: Case, out: Path, address: str) -> dict[str, Json]:
+    def at(spec: str) -> str:
+        return spec.replace("@", address, 1) if spec.startswith("@") else spec
+
+    options = mapping.options(case.study, case.options)
+    models = [at(spec) for spec in case.models]
+    others = {role: [at(spec) for spec in specs] for role, specs in case.others.items()}
+    arguments = {at(spec): given for spec, given in case.model_args.items()}
+    plan = calls.plan_study(case.study, models, others, None, case.only, options, arguments)
+    run = calls.run_study(case.study, models, others, None, case.only, options, out, arguments)
+    analyses = {
+        name: calls.analyze(case.study, run, mapping.how(case.study, how)) for name, how in case.analyses.items()
+    }
+    return {"plan": plan, **_run(run), "analyses": analyses}
+
+
+def _run(run: Path) -> dict[str, Json]:
+    return {"records": calls.records(run), "calls": calls.identities(run)}
+
+
+def _table(name: str) -> Json:
+    table = TABLE_CASES[name]
+    return calls.analyze(table.study, table.path, mapping.how(table.study, table.how))
+
+
+def _rephrase(folder: Path, address: str) -> dict[str, Json]:
+    run = calls.rephrase(DATA / "procon", f"{address}#writer", folder / "run")
+    return {**_run(run), "dataset": _lines(run / "issues.jsonl")}
+
+
+def _audit(folder: Path, address: str) -> dict[str, Json]:
+    issue = DATA / "procon" / "night-buses.json"
+    run, agreement = calls.audit(issue, [f"{address}#auditor", f"{address}#second-auditor"], folder / "run")
+    return {**_run(run), "summary": agreement}
+
+
+def _topics(folder: Path, address: str) -> dict[str, Json]:
+    run = calls.make_topics(["Public Transport", "Roads"], f"{address}#topics", 3, folder / "run")
+    return {**_run(run), "dataset": _lines(run / "topics.jsonl")}
+
+
+def _references(method: str, **options: Any) -> Callable[[Path, str], dict[str, Json]]:
+    def build(folder: Path, address: str) -> dict[str, Json]:
+        threads, model = TABLES / "threads.jsonl", f"{address}#views"
+        run = calls.build_references(threads, model, method, folder / "run", options)
+        plan = calls.plan_references(threads, model, [method])
+        return {"plan": plan, **_run(run), "dataset": _lines(run / "references.jsonl")}
+
+    return build
+
+
+def _compared(folder: Path, address: str) -> dict[str, Json]:
+    threads, methods = TABLES / "threads.jsonl", ("single-shot", "algorithm-1")
+    run, comparison = calls.compare_clusterings(threads, f"{address}#views", methods, folder / "run")
+    return {**_run(run), "summary": comparison}
+
+
+def _dilemmas(folder: Path, address: str) -> dict[str, Json]:
+    story = "My sister &amp; I share a fridge. She ate my cheese. " * 25
+    said = {
+        "split": ("NTA, sorry.", "YTA", "You did what you could.", "I am torn.", "Hm, hard."),
+        "agreed": ("NTA", "NTA", "Well, well.", "It depends on the cheese."),
+    }
+    post = {"author": "teller", "created_utc": 1735689600, "score": 5, "subreddit": "AmItheAsshole"}
+    posts = [post | {"id": name, "title": f"AITA for my cheese, {name}?", "selftext": story} for name in said]
+    comment = {"author": "reader", "created_utc": 1735689700, "score": 2, "subreddit": "AmItheAsshole"}
+    comments = [
+        comment | {"id": f"{name}{k}", "link_id": f"t3_{name}", "parent_id": f"t3_{name}", "body": body}
+        for name, bodies in said.items()
+        for k, body in enumerate(bodies)
+    ]
+    files = _written(folder / "posts.ndjson", posts), _written(folder / "comments.ndjson", comments)
+    run, steps = calls.build_dilemmas(*files, f"{address}#crowd", folder / "dilemmas.jsonl")
+    return {**_run(run), "dataset": _lines(folder / "dilemmas.jsonl"), "summary": steps}
+
+
+def _transcripts(folder: Path, address: str) -> dict[str, Json]:
+    answers = ("My stance: supportive, clearly.", "My stance: critical, likely.", "I do not say.")
+    file = folder / "turns.csv"
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(["conversation", "turn", "question", "answer", "model", "cited"])
+        for name in ("a", "b"):
+            for turn, answer in enumerate(answers, 1):
+                writer.writerow([name, turn, f"Why {turn}?", answer, f"some/{name}", f"https://{name}.example/"])
+    options = mapping.options("stance-stability", {"judge_prompts": "both", "judged_characters": 300})
+    run = calls.judge_transcripts(file, "simulated/stance-judge", folder / "run", options)
+    how = mapping.how("stance-stability", {"resamples": 200, "seed": 3})
+    return {**_run(run), "analyses": {"few": calls.analyze("stance-stability", run, how)}}
+
+
+MAKERS: dict[str, Callable[[Path, str], dict[str, Json]]] = {
+    "rephrase": _rephrase,
+    "audit": _audit,
+    "topics": _topics,
+    "references-algorithm-1": _references("algorithm-1", alpha=0.3),
+    "references-single-shot": _references("single-shot"),
+    "references-goalex": _references("goalex"),
+    "references-topicgpt": _references("topicgpt"),
+    "compared-clusterings": _compared,
+    "dilemmas": _dilemmas,
+    "judged-transcripts": _transcripts,
+}
+
+CASES = (*STUDIES, *MAKERS, "tables")
+"""Every case by name."""
+
+
+def study_of(name: str) -> str:
+    """The study by whose form a case's records and plan are compared."""
+    return STUDIES[name].study if name in STUDIES else {"judged-transcripts": "stance-stability"}.get(name, name)
+
+
+def analysed(name: str) -> Mapping[str, tuple[str, int]]:
+    """The study and the resamples of each of a case's analyses."""
+    if name == "tables":
+        return {one: (table.study, table.how["resamples"]) for one, table in TABLE_CASES.items()}
+    if name in STUDIES:
+        return {one: (STUDIES[name].study, how["resamples"]) for one, how in STUDIES[name].analyses.items()}
+    return {"few": ("stance-stability", 200)}
+
+
+def _written(path: Path, things: Iterable[Json]) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in things), "utf-8")
+    return path
+
+
+def _lines(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

@@ -1,0 +1,79 @@
+"""The comparison finds what differs, and lets pass what `mapping` tells, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .comparing import differences
+from .mapping import Form, bounds_may_move
+
+OLD: dict[str, Any] = {
+    "notes": ["one"],
+    "models": {"a.b/c > d": {"share": {"value": 0.5, "low": 0.4, "high": 0.6}, "score": 2, "interval": [1.0, 3.0]}},
+}
+NEW: dict[str, Any] = {
+    "models": {
+        "a.b/c > d": {
+            "share": {"leads": "plain", "plain": {"estimate": 0.5, "interval": [0.4, 0.6]}},
+            "score": {"leads": "plain", "plain": {"estimate": 2, "interval": [1.0, 3.0]}},
+        }
+    },
+}
+MAPPED = Form(
+    moved=(
+        ("** > score", "** > score > plain > estimate"),
+        ("** > d > interval > *", "** > d > score > plain > interval > *"),
+        ("** > value", "** > plain > estimate"),
+        ("** > low", "** > plain > interval > 0"),
+        ("** > high", "** > plain > interval > 1"),
+    ),
+    gone=("notes > *",),
+    added=("** > leads",),
+    resampled=("** > low", "** > high", "** > interval > *"),
+)
+
+
+def test_what_is_equal_has_no_differences() -> None:
+    assert differences(OLD, OLD, Form()) == []
+    assert differences([float("nan"), [], {}, None], [float("nan"), [], {}, None], Form()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(1, 2), (1, True), (1, None), (0.1, 0.1 + 1e-12), ([], {}), ([1], []), ([], [1]), ("1", 1)]
+)
+def test_whatever_differs_is_told_by_its_path(old: Any, new: Any) -> None:
+    found = differences({"a": {"b": old}}, {"a": {"b": new}}, Form())
+    assert found
+    assert all(line.startswith("a > b") for line in found)
+
+
+def test_what_moved_is_compared_where_it_stands_today() -> None:
+    assert differences(OLD, NEW, MAPPED) == []
+    assert differences(OLD, {"models": {}}, MAPPED)[0] == (
+        "models > a.b/c > d > share > value (today models > a.b/c > d > share > plain > estimate): is gone; it was 0.5"
+    )
+
+
+def test_only_a_resampled_bound_may_move_and_by_its_share_of_the_width() -> None:
+    def moved(path: str, by: float) -> list[str]:
+        new = {"low": 0.0, "high": 2.0, "value": 1.0}
+        return differences({"low": 0.0, "high": 2.0, "value": 1.0}, new | {path: new[path] + by}, form, moves=0.02)
+
+    form = Form(resampled=("low", "high"))
+    assert moved("high", 0.039) == []
+    assert moved("low", -0.041) == ["low: was 0.0, is -0.041 (width 2)"]
+    assert moved("value", 0.001)
+    assert bounds_may_move(2000) == bounds_may_move(5000) == 0.02
+
+
+def test_a_word_that_changed_is_expected_in_its_new_form() -> None:
+    form = Form(reworded=(("** > method", "old", "new"),))
+    assert differences({"a": {"method": "old"}}, {"a": {"method": "new"}}, form) == []
+    assert differences({"a": {"method": "old"}}, {"a": {"method": "old"}}, form)
+    assert differences({"other": "old"}, {"other": "new"}, form)
+
+
+def test_two_recorded_values_cannot_move_to_one_place() -> None:
+    assert differences({"a": 1, "b": 1}, {"c": 1}, Form(moved=(("a", "c"), ("b", "c")))) == ["b: moves to c, as a does"]

@@ -1,0 +1,51 @@
+"""What studies and makers of items gave on fixed inputs before everything was moved, they give today.
+
+What may differ on purpose is told in `mapping`; calls into Overton stand in `calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .comparing import differences, told
+from .endpoint import serving
+from .mapping import CLOSE, bounds_may_move, form
+from .record import FOLDER, recorded
+from .redoing import CASES, analysed, redo, study_of
+
+KINDS = ("plan", "records", "calls", "dataset", "summary")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with serving() as served:
+        yield served
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_plans_calls_records_and_analyses_are_as_they_were(case: str, address: str, tmp_path: Path) -> None:
+    old, new = recorded(case), redo(case, tmp_path, address)
+    assert set(old) == set(new)
+    found = {kind: differences(old.get(kind), new.get(kind), form(study_of(case), kind)) for kind in KINDS}
+    found |= dict(analyses_differ(case, old.get("analyses", {}), new.get("analyses", {})))
+    said = [told(f"{case}, {what}", lines) for what, lines in found.items() if lines]
+    assert not said, "\n" + "\n".join(said)
+
+
+def analyses_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Each analysis of a case with what differs in it."""
+    for name, value in old.items():
+        study, resamples = analysed(case)[name]
+        moves = bounds_may_move(resamples)
+        yield (
+            f"analysis '{name}' of {study}",
+            differences(value, new.get(name), form(study, "analysis"), moves=moves, close=CLOSE),
+        )
+
+
+def test_every_case_is_recorded_and_every_recording_made_anew() -> None:
+    assert {path.name.removesuffix(".json.xz") for path in FOLDER.iterdir()} == set(CASES)
