@@ -3,7 +3,7 @@ import pytest
 
 from overton.api.headlines import standard_error
 from overton.statistics import Estimate
-from overton.statistics.bootstrap import percentile_limits, tail
+from overton.statistics.resampling import percentile_limits, tail
 
 
 @pytest.mark.parametrize("clusters", [5, 12, 100])

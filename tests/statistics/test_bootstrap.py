@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from overton.statistics.bootstrap import Bootstrap, percentile_limits, tail
+from overton.statistics.resampling import Bootstrap, percentile_limits, tail
 
 
 def test_equal_settings_give_equal_resamples_and_another_seed_others() -> None:

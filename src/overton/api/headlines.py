@@ -44,7 +44,7 @@ class Headlines:
 def standard_error(estimate: Estimate, clusters: int) -> float:
     """The standard error that an estimate's interval over so many clusters stands for; NaN where they are too few.
 
-    Intervals have the width of Student's t interval (see `overton.statistics.bootstrap.tail`).
+    Intervals have the width of Student's t interval (see `overton.statistics.resampling.tail`).
     """
     from scipy.special import stdtrit
 

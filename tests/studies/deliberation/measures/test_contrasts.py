@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from overton.studies.deliberation.measures.rates import Counts, Resampling
 from scipy.stats import binomtest, chi2_contingency
 
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.deliberation.measures.contrasts import (
     Pair,
     compared,
@@ -11,7 +12,6 @@ from overton.studies.deliberation.measures.contrasts import (
     mcnemar,
     proportions,
 )
-from overton.studies.deliberation.measures.rates import Counts, Resampling
 
 
 def ones(count):

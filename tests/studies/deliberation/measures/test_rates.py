@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-
-from overton.statistics.bootstrap import Bootstrap
 from overton.studies.deliberation.measures.rates import Counts, Resampling
+
+from overton.statistics.resampling import Bootstrap
 
 BOOTSTRAP = Bootstrap(resamples=2000, seed=3, unit="dilemmas")
 
