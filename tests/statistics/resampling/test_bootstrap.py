@@ -86,7 +86,8 @@ def moments(values: list[float], resampling: Resampling) -> tuple[Sums, np.ndarr
 def test_a_deviation_and_its_interval() -> None:
     values = np.random.default_rng(2).normal(0, 2, 400)
     resampling = Bootstrap().over(400)
-    ((made,),) = resampling.deviations([moments(values.tolist(), resampling)], "nothing", "too few")
+    (((mean,), (made,)),) = resampling.moments([moments(values.tolist(), resampling)], "nothing", "too few")
+    assert mean == Bootstrap().mean(values)
     error = values.std() / sqrt(2 * 400)
     assert made.value == pytest.approx(values.std(ddof=1))
     assert (made.high - made.low) / 2 == pytest.approx(1.96 * error, rel=0.15)
@@ -95,8 +96,8 @@ def test_a_deviation_and_its_interval() -> None:
 def test_a_deviation_of_one_or_none_says_why() -> None:
     resampling = Bootstrap().over(1)
     one, none = resampling.sums(Counts(np.ones(1), np.ones(1))), resampling.sums(Counts(np.zeros(1), np.zeros(1)))
-    made = resampling.deviations([(one, np.zeros((1, 1))), (none, np.zeros((1, 1)))], "nothing", "too few")
-    assert [part[0].method for part in made] == ["not computed: too few", "not computed: nothing"]
+    made = resampling.moments([(one, np.zeros((1, 1))), (none, np.zeros((1, 1)))], "nothing", "too few")
+    assert [deviation.method for _, (deviation,) in made] == ["not computed: too few", "not computed: nothing"]
 
 
 def test_any_function_of_sums_is_resampled_by_cluster() -> None:

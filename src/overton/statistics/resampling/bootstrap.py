@@ -137,19 +137,23 @@ class Resampling:
             made += _split(chain(*found), [first.width for first, _ in batch])
         return made
 
-    def deviations(self, moments: Iterable[tuple[Sums, Array]], nothing: str, few: str) -> list[list[Estimate]]:
-        """Standard deviations (n - 1) of what sums are the means of, for each of these and their squares [groups, K].
+    def moments(
+        self, parts: Iterable[tuple[Sums, Array]], nothing: str, few: str
+    ) -> list[tuple[list[Estimate], list[Estimate]]]:
+        """Means and standard deviations (n - 1), for each of the means' sums and the squares that go with them.
 
-        Squares are summed with the means taken off first. `few` says why there is none where there is but one number.
+        Squares [groups, K] are summed with the means taken off first. `few` says why there is no deviation where there
+        is but one number.
         """
-        made: list[list[Estimate]] = []
-        for batch in self._batches(moments):
-            columns, squared = [one for one, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
-            found: list[Estimate] = []
-            for some in side_by_side(columns, self._step):
+        made: list[tuple[list[Estimate], list[Estimate]]] = []
+        for batch in self._batches(parts):
+            sums, squared = [one for one, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
+            found: list[tuple[Estimate, Estimate]] = []
+            for some in side_by_side(sums, self._step):
                 squares = squared[:, len(found) : len(found) + some.width]
-                found += self._deviations(some, squares, nothing, few)
-            made += _split(found, [one.width for one in columns])
+                found += self._moments(some, squares, nothing, few)
+            for both in _split(found, [one.width for one in sums]):
+                made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
         return made
 
     def statistic(
@@ -189,15 +193,8 @@ class Resampling:
         return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n, clusters))
 
     def draws(self, sums: Sums) -> Draws:
-        """What each resample adds to them [resamples, K]: for whatever is made of both."""
-        known, place = np.unique(sums.of, return_inverse=True)
-        varies: NDArray[np.bool_] = np.asarray(sums.above.any(0))
-        wanted = np.hstack([sums.below[:, known], sums.above[:, varies]]).astype(np.float32)
-        drawn = self._weights @ wanted
-        above = np.zeros((len(drawn), len(varies)), np.float32)
-        above[:, varies] = drawn[:, len(known) :]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(above / drawn[:, place])
+        """What each resample adds to the ratios [resamples, K]: for whatever is made of several."""
+        return _over(*self._drawn(sums))
 
     def estimates(
         self,
@@ -250,13 +247,15 @@ class Resampling:
         steady = _Instead("Wilson", np.isin(value, (0, 1)) & share, *wilson_limits(value, clusters, self.level))
         return self.estimates(columns.numbers, draws, nothing, instead=steady)
 
-    def _deviations(self, columns: Sums, squares: Array, nothing: str, few: str) -> list[Estimate]:
-        sums = (columns.below[:, columns.of], columns.above, squares)
-        value = _deviation(*(one.sum(0) for one in sums))
+    def _moments(self, sums: Sums, squares: Array, nothing: str, few: str) -> Iterator[tuple[Estimate, Estimate]]:
+        above, below = self._drawn(sums)
+        means = self._ratios(sums, _over(above, below), nothing, False)
+        value = _deviation(sums.above.sum(0), sums.below[:, sums.of].sum(0), squares.sum(0))
         value = np.where(value < _SMALLEST, 0.0, value)
-        drawn = _deviation(*(self._weights @ one.astype(np.float32) for one in sums)) - value
-        numbers = columns.numbers._replace(value=value)
-        return self.estimates(numbers, drawn.astype(np.float32), nothing, few=few, digits=None)
+        drawn = _deviation(above, below, self._weights @ squares.astype(np.float32)) - value
+        numbers = sums.numbers._replace(value=value)
+        deviations = self.estimates(numbers, drawn.astype(np.float32), nothing, few=few, digits=None)
+        return zip(means, deviations, strict=True)
 
     def _differences(self, first: Sums, second: Sums, nothing: str) -> list[tuple[Estimate, Estimate, Estimate]]:
         sides, draws = (first, second), [self.draws(side) for side in (first, second)]
@@ -267,6 +266,16 @@ class Resampling:
         numbers = Numbers(q - p, np.minimum(n, m), np.minimum(behind, others))
         gaps = self.estimates(numbers, draws[1] - draws[0], nothing, instead=steady)
         return list(zip(*shares, gaps, strict=True))
+
+    def _drawn(self, sums: Sums) -> tuple[Draws, Draws]:
+        """What is above and below the ratios in each resample [resamples, K]."""
+        known, place = np.unique(sums.of, return_inverse=True)
+        varies: NDArray[np.bool_] = np.asarray(sums.above.any(0))  # the others, often many, need no drawing
+        wanted = np.hstack([sums.below[:, known], sums.above[:, varies]]).astype(np.float32)
+        drawn = self._weights @ wanted
+        above = np.zeros((len(drawn), len(varies)), np.float32)
+        above[:, varies] = drawn[:, len(known) :]
+        return above, drawn[:, place]
 
     def _sums(self, counts: Counts | Sums) -> Sums:
         return counts if isinstance(counts, Sums) else self.sums(counts)
@@ -324,7 +333,12 @@ def _moved(value: Array, gap: Array, digits: int | None) -> Array:
     return np.where(gap == 0, value, moved) + 0.0  # no negative zero
 
 
-def _deviation(count: NDArray[_Float], total: NDArray[_Float], square: NDArray[_Float]) -> NDArray[_Float]:
+def _over(above: Draws, below: Draws) -> Draws:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(above / below)
+
+
+def _deviation(total: NDArray[_Float], count: NDArray[_Float], square: NDArray[_Float]) -> NDArray[_Float]:
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.maximum(square - total**2 / count, 0)
         return np.asarray(np.sqrt(spread / np.where(count > 1, count - 1, np.nan)), count.dtype)

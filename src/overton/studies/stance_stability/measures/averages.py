@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate
 from overton.statistics.resampling import Numbers, Resampling, Sums
+from overton.studies.stance_stability.measures.analysis import Measure
 
-__all__ = ["NOTHING", "Values", "averaged", "deviations", "means"]
+__all__ = ["NOTHING", "Values", "averaged", "means", "measures"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,9 +46,10 @@ def means(parts: Sequence[Values], resampling: Resampling) -> list[list[Estimate
     return resampling.ratios((averaged(one, resampling) for one in parts), NOTHING, share=share)
 
 
-def deviations(parts: Sequence[Values], resampling: Resampling) -> list[list[Estimate]]:
-    """The standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
-    return resampling.deviations((_moments(one, resampling) for one in parts), NOTHING, _FEW)
+def measures(parts: Sequence[Values], resampling: Resampling) -> list[list[Measure]]:
+    """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
+    made = resampling.moments((_moments(one, resampling) for one in parts), NOTHING, _FEW)
+    return [[Measure(*both) for both in zip(*one, strict=True)] for one in made]
 
 
 def averaged(of: Values, resampling: Resampling) -> Sums:

@@ -18,7 +18,7 @@ from overton.studies.stance_stability.measures.analysis import (
     Measure,
     ModelResult,
 )
-from overton.studies.stance_stability.measures.averages import Values, deviations, means
+from overton.studies.stance_stability.measures.averages import Values, means, measures
 from overton.studies.stance_stability.measures.partition import Partition, Split
 
 __all__ = ["Groups", "band", "measure_groups"]
@@ -90,28 +90,24 @@ def _split(
     cells, every = len(split.names), np.arange(len(split.code))
     numbers = [Values(one, every, split.code, cells) for one in values.values()]
     shares = [Values(one, every, split.code, cells, share=True) for one in flags.values()]
-    averages = dict(zip([*values, *flags], [*means(numbers, resampling), *means(shares, resampling)], strict=True))
-    spreads = dict(zip(values, deviations(numbers, resampling), strict=True))
+    measured = dict(zip(values, measures(numbers, resampling), strict=True))
+    counted = dict(zip(flags, means(shares, resampling), strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
-        name: _group(size, _at(averages, number), _at(spreads, number))
+        name: _group(size, measured, counted, number)
         for number, (name, size) in enumerate(zip(split.names, sizes, strict=True))
         if size
     }
 
 
-def _at(found: Mapping[str, Sequence[Estimate]], cell: int) -> dict[str, Estimate]:
-    return {name: one[cell] for name, one in found.items()}
-
-
-def _group(size: int, averages: Mapping[str, Estimate], spreads: Mapping[str, Estimate]) -> Group:
+def _group(size: int, measured: Mapping[str, list[Measure]], counted: Mapping[str, list[Estimate]], cell: int) -> Group:
     def shares(prefix: str, bands: Sequence[tuple[str, float, float]]) -> dict[str, Estimate]:
-        return {name: averages[key] for name, _, _ in bands if (key := f"{prefix} {name}") in averages}
+        return {name: counted[key][cell] for name, _, _ in bands if (key := f"{prefix} {name}") in counted}
 
     return Group(
         conversations=size,
-        measures={name: Measure(averages[name], deviation) for name, deviation in spreads.items()},
+        measures={name: one[cell] for name, one in measured.items()},
         bands=shares("chameleon", CHAMELEON_BANDS),
         reuse_bands=shares("source_reuse", REUSE_BANDS),
-        over={bound: averages[key] for bound in OVER if (key := f"over {bound}") in averages},
+        over={bound: counted[key][cell] for bound in OVER if (key := f"over {bound}") in counted},
     )

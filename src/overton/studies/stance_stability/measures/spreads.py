@@ -44,8 +44,9 @@ def measure_spreads(
         return ()
     every = np.arange(len(split.code))
     parts = [Values(values[name], every, split.code, len(split.names)) for name in names]
-    draws = (resampling.draws(averaged(one, resampling)) for one in parts)
-    found = [_Means(*both) for both in zip(means(parts, resampling), draws, strict=True)]
+    sums = [averaged(one, resampling) for one in parts]
+    estimates = resampling.ratios(sums, NOTHING, share=False)
+    found = [_Means(made, resampling.draws(one)) for made, one in zip(estimates, sums, strict=True)]
     topics = dict(zip(names, _within_topics(values, names, about, partition, resampling), strict=True))
     made = []
     for number, model in enumerate(partition.names("model")):
