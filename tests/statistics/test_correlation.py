@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.correlation import clustered_pearson
+from overton.statistics.resampling import Bootstrap
 
 
 def test_the_value_is_pearsons_and_n_counts_pairs() -> None:

@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.absent import not_computed
-from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.estimate import Estimate
+from overton.statistics.resampling import Bootstrap
 
 __all__ = ["clustered_pearson"]
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+
+_FLAT = "fewer than three pairs, or one side does not vary"
 
 
 def clustered_pearson(
@@ -26,16 +29,14 @@ def clustered_pearson(
     use = np.isfinite(x) & np.isfinite(y)
     x, y = x[use], y[use]
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return not_computed("fewer than three pairs, or one side does not vary", level=bootstrap.level, n=int(x.size))
+        return not_computed(_FLAT, level=bootstrap.level, n=int(x.size))
     _, codes = np.unique(np.asarray(clusters)[use], return_inverse=True)
     x, y = x - x.mean(), y - y.mean()
-    parts = np.stack([np.bincount(codes, part) for part in (np.ones_like(x), x, y, x * x, y * y, x * y)], axis=1)
-    draws = _pearson(bootstrap.weights(len(parts)) @ parts)
-    made = bootstrap.estimate(float(_pearson(parts.sum(0, keepdims=True))[0]), draws, len(parts))
-    return Estimate(made.value, made.low, made.high, int(x.size), made.method, made.level)
+    parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+    return bootstrap.over(codes).statistic(parts, _pearson, _FLAT)
 
 
-def _pearson(sums: Array) -> Array:
-    n, x, y, xx, yy, xy = sums.T
+def _pearson(sums: Floats) -> Floats:
+    n, x, y, xx, yy, xy = sums[:, 0].T
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.clip((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)), -1, 1))

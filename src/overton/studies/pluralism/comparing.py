@@ -137,7 +137,7 @@ class _Means:
     """Means over threads."""
 
     def __init__(self, level: float) -> None:
-        from overton.statistics.bootstrap import Bootstrap
+        from overton.statistics.resampling import Bootstrap
 
         self._bootstrap = Bootstrap(level, unit="threads")
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.pluralism.measures import analyze
 
 

@@ -41,9 +41,9 @@ def analyze(
         InputError: a column is missing, holds a value that is not allowed, an agent speaks twice in a round, or a
             call failed in every deliberation.
     """
-    from overton.statistics.bootstrap import Bootstrap
+    from overton.statistics.resampling import Bootstrap
     from overton.studies.deliberation.measures.assembly import assemble
     from overton.studies.deliberation.measures.choice import Fitting
 
     how = Fitting(estimator, conformity, goals, others)
-    return assemble(decisions, Bootstrap(level, resamples, seed, "dilemmas"), how)
+    return assemble(decisions, Bootstrap(level, resamples, seed, "dilemmas", single="one dilemma"), how)

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import Archetype, Archetypes
+from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling, summed
 
 __all__ = ["measure_archetypes"]
 
@@ -29,7 +30,7 @@ def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes
     """Changes and holdouts of each model against each set of others."""
     asked = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
     counts = [_counts(*one) for one in asked]
-    estimates = resampling.estimates(counts, _NONE)
+    estimates = resampling.ratios(counts, _NONE)
     return tuple(_archetypes(*one, *made) for one, made in zip(asked, zip(counts, estimates, strict=True), strict=True))
 
 

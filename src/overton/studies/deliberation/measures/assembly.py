@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap, Resampling
 from overton.studies.deliberation.measures.analysis import (
     Analysis,
     Archetypes,
@@ -30,7 +30,6 @@ from overton.studies.deliberation.measures.crowd import measure_crowd
 from overton.studies.deliberation.measures.inheritance import measure_inheritance
 from overton.studies.deliberation.measures.order import measure_order
 from overton.studies.deliberation.measures.parts import Parts
-from overton.studies.deliberation.measures.rates import Resampling
 from overton.studies.deliberation.measures.similarity import measure_similarity
 from overton.studies.deliberation.measures.steering import measure_steering
 from overton.studies.deliberation.measures.tally import notes_on, tally
@@ -60,7 +59,7 @@ def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Ana
     """Every measure that the decisions allow."""
     parts = Parts(talks_from(decisions))
     found = tally(parts, decisions)
-    made = _measured(parts, Resampling(bootstrap, len(parts.talks.dilemmas)))
+    made = _measured(parts, bootstrap.over(len(parts.talks.dilemmas)))
     choice, others = fit_choices(parts, how, bootstrap.level)
     return Analysis(
         models=parts.talks.models,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Change, Changes
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts, Speaker
-from overton.studies.deliberation.measures.rates import Counts, Resampling
 
 __all__ = ["measure_changes"]
 
@@ -15,9 +15,9 @@ __all__ = ["measure_changes"]
 def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
     """How often each model changes its verdict, over all deliberations and in each setting."""
     models = parts.talks.models
-    overall = resampling.estimates((parts.everything.changes(model) for model in models), NOTHING)
+    overall = resampling.ratios((parts.everything.changes(model) for model in models), NOTHING)
     speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
-    rates = resampling.estimates((_changes(*one) for one in speakers), NOTHING)
+    rates = resampling.ratios((_changes(*one) for one in speakers), NOTHING)
     pairs = (
         Pair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
         for part in parts.by_setting

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Consensus, ConsensusResult, Setting
+from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling, summed
 
 __all__ = ["measure_consensus"]
 
@@ -24,8 +25,8 @@ def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     """Rounds to consensus and shares without it, over all deliberations and by setting."""
     every = [parts.everything, *parts.by_setting]
     endings = [_endings(part) for part in every]
-    shares = resampling.estimates(map(_shares, endings), NOTHING)
-    rounds = resampling.estimates(map(_rounds, endings), _NEVER, share=False)
+    shares = resampling.ratios(map(_shares, endings), NOTHING)
+    rounds = resampling.ratios(map(_rounds, endings), _NEVER, share=False)
     made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
     return ConsensusResult(
         overall=made[0],

@@ -13,9 +13,9 @@ from scipy.special import bdtr, ndtr
 from scipy.stats import mannwhitneyu
 
 from overton.statistics.multiplicity import holm
+from overton.statistics.resampling import Counts, Resampling
 from overton.statistics.signed_rank import signed_rank
 from overton.studies.deliberation.measures.analysis import Contrast, Significance
-from overton.studies.deliberation.measures.rates import Counts, Resampling
 
 __all__ = [
     "MANN_WHITNEY",

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Crowd, ModelCrowd, Setting
 from overton.studies.deliberation.measures.contrasts import Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling
 from overton.studies.deliberation.measures.steering import in_order
 from overton.studies.deliberation.measures.talks import ABSENT
 
@@ -25,7 +25,7 @@ def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
     if not (talks.crowd >= 0).any():
         return None
     pairs = (pair for goal in in_order(one.goal for one in talks.settings) for pair in _models(_known(parts, goal)))
-    settings = resampling.estimates(map(_consensus, parts.by_setting), _NO_CONSENSUS)
+    settings = resampling.ratios(map(_consensus, parts.by_setting), _NO_CONSENSUS)
     return Crowd(
         models=tuple(ModelCrowd(*key, contrast) for key, contrast in corrected(compared(resampling, pairs))),
         settings=tuple((part.setting, one) for part, (one,) in zip(parts.by_setting, settings, strict=True)),

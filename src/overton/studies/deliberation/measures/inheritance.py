@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Inheritance
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling
 from overton.studies.deliberation.measures.valuesets import count_values
 
 __all__ = ["measure_inheritance"]
@@ -35,7 +35,7 @@ def _of_part(part: Part, resampling: Resampling) -> list[Inheritance]:
         counts = count_values(known, masks[own], known.dilemma[row[own]])
         used = np.flatnonzero(counts.any(0))
         below = known.count_agents(known.seated(model))
-        estimates = resampling.estimates([Counts(counts[:, used], below)], _UNKNOWN)[0]
+        estimates = resampling.ratios([Counts(counts[:, used], below)], _UNKNOWN)[0]
         values = {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
         made.append(Inheritance(part.setting, model, values, int(part.seated(model)[~told].sum())))
     return made

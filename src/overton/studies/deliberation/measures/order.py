@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import FirstSpeaker, OrderEffects, Setting
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling
 
 __all__ = ["measure_order"]
 
@@ -21,7 +21,7 @@ def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
     if not in_turn:
         return None
     led = [(model, one) for part in in_turn for model in part.models if (one := _led_by(part, model)).rows.size]
-    estimates = resampling.estimates((_endings(one) for _, one in led), NOTHING)
+    estimates = resampling.ratios((_endings(one) for _, one in led), NOTHING)
     changes = corrected(compared(resampling, (pair for part in in_turn for pair in _changes(part))))
     return OrderEffects(
         speakers=tuple(

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics.resampling import Counts
 from overton.studies.deliberation.measures.analysis import Setting
-from overton.studies.deliberation.measures.rates import Counts, summed
+from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.talks import Talks
 
 __all__ = ["Part", "Parts", "Speaker"]

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Contrast, RoundSimilarity, Similarity
+from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling, summed
 from overton.studies.deliberation.measures.valuesets import jaccard
 
 __all__ = ["measure_similarity"]
@@ -49,7 +50,7 @@ def measure_similarity(parts: Parts, resampling: Resampling) -> tuple[Similarity
     """
     every = [_pairs(part) for part in parts.pooled]
     contrasts = compared(resampling, (pair for one in every for pair in _questions(one)))
-    by_round = resampling.estimates((counts for one in every for counts in _rounds(one)), NOTHING)
+    by_round = resampling.ratios((counts for one in every for counts in _rounds(one)), NOTHING)
     return tuple(
         _similarity(one, [contrast for _, contrast in contrasts[3 * k : 3 * k + 3]], by_round[2 * k : 2 * k + 2])
         for k, one in enumerate(every)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from overton.statistics.resampling import Resampling
 from overton.studies.deliberation.measures.analysis import Setting, Steering
 from overton.studies.deliberation.measures.contrasts import Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Resampling
 
 __all__ = ["in_order", "measure_steering"]
 

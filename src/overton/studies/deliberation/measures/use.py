@@ -6,10 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Contrast, ValueUse
+from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling, summed
 from overton.studies.deliberation.measures.valuesets import counted
 
 __all__ = ["measure_use"]
@@ -23,7 +24,7 @@ def measure_use(parts: Parts, resampling: Resampling) -> tuple[ValueUse, ...]:
 def _use(part: Part, resampling: Resampling) -> ValueUse:
     values = part.talks.values or ()
     counts = {model: _counts(part, model) for model in part.models}
-    estimates = resampling.estimates(counts.values(), NOTHING)
+    estimates = resampling.ratios(counts.values(), NOTHING)
     models = {model: dict(zip(values, made, strict=True)) for model, made in zip(counts, estimates, strict=True)}
     differences: list[tuple[str, Contrast]] = []
     for pair in combinations(part.models, 2):

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
+from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, SpeakerVerdicts, Verdicts
+from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.contrasts import NOTHING
 from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.rates import Counts, Resampling, summed
 from overton.studies.deliberation.measures.talks import ABSENT
 
 __all__ = ["measure_verdicts"]
@@ -25,7 +26,7 @@ _NAMES = (*VERDICTS, INVALID_NAME)
 def measure_verdicts(parts: Parts, resampling: Resampling) -> tuple[Verdicts, ...]:
     """Each agent's verdicts in round 1 and at the end, and what deliberations agree on, by setting."""
     counts = (one for part in parts.by_setting for one in _counts(part))
-    estimates = iter(resampling.estimates(counts, NOTHING))
+    estimates = iter(resampling.ratios(counts, NOTHING))
     return tuple(_verdicts(part, estimates) for part in parts.by_setting)
 
 

@@ -36,7 +36,7 @@ def analyze(
     Raises:
         InputError: a column is missing, holds a value that is not allowed, or every call failed.
     """
-    from overton.statistics.bootstrap import Bootstrap
+    from overton.statistics.resampling import Bootstrap
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
     from overton.studies.open_mindedness.measures.comparison import Chosen
@@ -65,7 +65,7 @@ def analyze_counts(
     Raises:
         InputError: a column is missing or holds a value that is not allowed.
     """
-    from overton.statistics.bootstrap import Bootstrap
+    from overton.statistics.resampling import Bootstrap
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_counts
     from overton.studies.open_mindedness.measures.comparison import Chosen

@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.correlation import clustered_pearson
 from overton.statistics.proportions import wilson_limits
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare
 from overton.studies.open_mindedness.measures.cells import PRO, Cells
 

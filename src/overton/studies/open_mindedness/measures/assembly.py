@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
     DrawDependence,

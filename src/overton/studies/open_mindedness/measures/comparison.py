@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from overton.statistics import Estimate
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import Comparison
 from overton.studies.open_mindedness.measures.arguments import ArgumentTable, agreements, median_agreement
 from overton.studies.open_mindedness.measures.cells import Cells

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from overton.calls import Draw
 from overton.statistics import not_computed
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import DrawDependence
 from overton.studies.open_mindedness.measures.arguments import ArgumentTable
 from overton.studies.open_mindedness.measures.cells import TEMPLATES, Cells

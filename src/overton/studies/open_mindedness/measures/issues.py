@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from overton.statistics import not_computed
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import Baseline, ConditionResult, IssueResult, Pulls
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, STANCES, Cells
 from overton.studies.open_mindedness.measures.definition import STRONG_PRIOR, flipped

@@ -8,8 +8,8 @@ from math import isnan
 import numpy as np
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.proportions import proportion
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import IssueResult, Refusals, Tally
 from overton.studies.open_mindedness.measures.cells import STANCES, Cells
 from overton.studies.open_mindedness.measures.summaries import mean_over_issues, share_of_issues

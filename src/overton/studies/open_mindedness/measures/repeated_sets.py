@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.cells import PRO
 from overton.studies.open_mindedness.measures.scores import plurality
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED
 from overton.studies.open_mindedness.measures.analysis import Scores
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO

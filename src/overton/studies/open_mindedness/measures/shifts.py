@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import isnan
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.proportions import difference_limits
+from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import (
     ContraryArgument,
     CounterShift,

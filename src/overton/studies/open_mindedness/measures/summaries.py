@@ -8,8 +8,8 @@ from math import isnan
 from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.bootstrap import Bootstrap
 from overton.statistics.proportions import proportion
+from overton.statistics.resampling import Bootstrap
 
 __all__ = ["difference", "mean_over_issues", "share_of_issues", "wald"]
 

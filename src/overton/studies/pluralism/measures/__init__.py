@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Analysis", "analyze"]
 
+_UNVARIED = "the same in every thread: no interval"
+
 
 def analyze(
     *,
@@ -49,7 +51,7 @@ def analyze(
         InputError: a column is missing or holds a value that is not allowed, responses or summaries stand twice,
             matches name no summary of their thread, or there is nothing to measure.
     """
-    from overton.statistics.bootstrap import Bootstrap
+    from overton.statistics.resampling import Bootstrap
     from overton.studies.pluralism.measures.assembly import Tables, assemble
 
     if denominator not in ("non-neutral", "labelled"):
@@ -57,4 +59,5 @@ def analyze(
     tables = Tables(
         *(table if table is not None and table.height else None for table in (matches, summaries, rankings, pairs))
     )
-    return assemble(tables, communities or {}, Bootstrap(level, resamples, seed, "threads"), denominator)
+    bootstrap = Bootstrap(level, resamples, seed, "threads", unvaried=_UNVARIED)
+    return assemble(tables, communities or {}, bootstrap, denominator)

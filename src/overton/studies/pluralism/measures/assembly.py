@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from overton.errors import InputError, Problem
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.pluralism.measures.analysis import UNNAMED, Analysis, Denominator, Group
 from overton.studies.pluralism.measures.checking import check_matches, check_pairs, check_rankings, check_summaries
 from overton.studies.pluralism.measures.popularity import measure_pairs, measure_rankings
-from overton.studies.pluralism.measures.resampling import Resampling
 from overton.studies.pluralism.measures.results import results
 from overton.studies.pluralism.measures.scopes import Cells
 from overton.studies.pluralism.measures.units import Names, Units
@@ -42,7 +41,7 @@ def assemble(
     checked = _checked(tables)
     held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
     names = Names.of(held, communities)
-    resampling = Resampling(bootstrap, len(names.threads))
+    resampling = bootstrap.over(len(names.threads))
     measured = dict(_units(checked, names, denominator))
     found = {name: results(units, names, resampling) for name, units in measured.items()}
     groups = tuple(

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.multiplicity import holm
+from overton.statistics.resampling import Resampling
 from overton.statistics.signed_rank import signed_rank
 from overton.studies.pluralism.measures.analysis import Contrast
 from overton.studies.pluralism.measures.comparing import Comparison, Differences, compared
-from overton.studies.pluralism.measures.resampling import Resampling
 from overton.studies.pluralism.measures.scopes import Cells, Scope
+from overton.studies.pluralism.measures.sums import NOTHING, sums
 from overton.studies.pluralism.measures.units import Names, Units
 
 __all__ = ["Contrasts", "contrast"]
@@ -40,8 +41,8 @@ def contrast(units: Units, pairs: Sequence[Comparison], names: Names, resampling
     cells, found = Cells(names, len(pairs)), compared(units, pairs)
     values = np.stack(list(found.values.values()), axis=1)
     known = np.isfinite(values)
-    sums = resampling.sums(cells, found.where, np.where(known, values, 0.0), known.astype(float))
-    made = {name: resampling.estimates(one, share=False) for name, one in zip(found.values, sums, strict=True)}
+    counts = sums(cells, found.where, np.where(known, values, 0.0), known.astype(float), resampling)
+    made = dict(zip(found.values, resampling.ratios(counts, NOTHING, share=False), strict=True))
     tests = _adjusted(dict(_tests(found, cells, names)), pairs, cells.scopes)
     nothing = (nan, nan, 0)
     return {

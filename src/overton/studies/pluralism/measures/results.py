@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from overton.statistics import Estimate
+from overton.statistics.resampling import Resampling, Sums
 from overton.studies.pluralism.measures.analysis import Against, Contrast, Result, Shift
 from overton.studies.pluralism.measures.comparing import SHIFTS, comparisons, in_order, named
 from overton.studies.pluralism.measures.contrasting import contrast
-from overton.studies.pluralism.measures.resampling import Resampling
 from overton.studies.pluralism.measures.scopes import Cells, Scope
+from overton.studies.pluralism.measures.sums import NOTHING, gap, sums
 from overton.studies.pluralism.measures.units import Names, Units, summed
 
 __all__ = ["results"]
@@ -77,10 +78,14 @@ def _shifts(arm: str, found: Mapping[Against, Mapping[str, Contrast]]) -> Iterat
 
 
 def _measured(units: Units, cells: Cells, resampling: Resampling) -> dict[str, list[Estimate]]:
-    made = resampling.sums(cells, units.where, units.above, units.below)
-    sums = dict(zip(units.measures, made, strict=True))
-    found = {name: resampling.estimates(one, share=name not in _SIGNED) for name, one in sums.items()}
-    return found | {name: resampling.gaps(sums[first], sums[second]) for name, first, second in units.gaps}
+    counts = sums(cells, units.where, units.above, units.below, resampling)
+    compared = {name for _, *both in units.gaps for name in both}
+    found: dict[str, list[Estimate]] = {}
+    kept: dict[str, Sums] = {}
+    for name, one in zip(units.measures, counts, strict=True):
+        (found[name],) = resampling.ratios([one], NOTHING, share=name not in _SIGNED)
+        kept |= {name: one} if name in compared else {}
+    return found | {name: gap(kept[first], kept[second], resampling) for name, first, second in units.gaps}
 
 
 def _counted(units: Units, cells: Cells) -> dict[str, list[int]]:

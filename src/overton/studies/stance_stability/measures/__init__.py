@@ -60,7 +60,7 @@ def analyze(
     """
     _check({"no_change": no_change, "no_documents": no_documents, "unclear": unclear, "target": target, "over": over})
     _check({"labels": labels} if labels else {})
-    from overton.statistics.bootstrap import Bootstrap
+    from overton.statistics.resampling import Bootstrap
     from overton.studies.stance_stability.measures.assembly import assemble
     from overton.studies.stance_stability.measures.scores import Reading
 

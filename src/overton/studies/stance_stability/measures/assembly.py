@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
-from overton.statistics.bootstrap import Bootstrap
+from overton.statistics.resampling import Bootstrap
 from overton.studies.stance_stability.measures.analysis import LETTERS, Agreement, Analysis
 from overton.studies.stance_stability.measures.correlations import measure_correlations
 from overton.studies.stance_stability.measures.groups import measure_groups
 from overton.studies.stance_stability.measures.partition import Partition
-from overton.studies.stance_stability.measures.resampling import Resampling
 from overton.studies.stance_stability.measures.scores import Reading, Scores, score
 from overton.studies.stance_stability.measures.spreads import measure_spreads
 from overton.studies.stance_stability.measures.tally import counted_domains, notes_on, tallied
@@ -33,7 +32,7 @@ def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Ana
     traces = traces_from(turns)
     reading = replace(reading, labels=_labels(traces, reading))
     scores = score(traces, reading)
-    partition, resampling = Partition(traces.about), Resampling(bootstrap, _units(traces, bootstrap.unit))
+    partition, resampling = Partition(traces.about), bootstrap.over(_units(traces, bootstrap.unit))
     groups = measure_groups(scores.values, partition, resampling)
     models, whole = partition.of("model"), tallied(traces, scores, np.ones(len(traces), bool))
     return Analysis(

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.resampling import Resampling
 from overton.studies.stance_stability.measures.analysis import Correlation
 from overton.studies.stance_stability.measures.partition import Split
-from overton.studies.stance_stability.measures.resampling import Resampling
 
 __all__ = ["CORRELATED", "measure_correlations"]
 
@@ -50,9 +50,8 @@ def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: 
         return not_computed(_FLAT, level=resampling.level, n=n)
     x, y = np.where(use, x - x[use].mean(), 0), np.where(use, y - y[use].mean(), 0)
     parts = np.stack([use.astype(float), x, y, x * x, y * y, x * y], axis=1)
-    block, blocks = (models.code, len(models.names)) if models else (np.zeros(len(x), np.int64), 1)
-    made = resampling.statistic(parts, block, blocks, _pearson, use)
-    return not_computed(_FLAT, level=resampling.level, n=n) if np.isnan(made.value) else made
+    block = models.code if models else None
+    return resampling.statistic(parts, _pearson, _FLAT, block=block, use=use)
 
 
 def _pearson(sums: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
+from overton.statistics.resampling import Resampling
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
     OVER,
@@ -17,9 +18,8 @@ from overton.studies.stance_stability.measures.analysis import (
     Measure,
     ModelResult,
 )
-from overton.studies.stance_stability.measures.moments import Values
+from overton.studies.stance_stability.measures.averages import Values, means, measures
 from overton.studies.stance_stability.measures.partition import Partition, Split
-from overton.studies.stance_stability.measures.resampling import Averaged, Resampling
 
 __all__ = ["Groups", "band", "measure_groups"]
 
@@ -88,25 +88,26 @@ def _split(
 ) -> dict[str, Group]:
     """The groups of one split, by name."""
     cells, every = len(split.names), np.arange(len(split.code))
-    measured = resampling.average([Values(one, every, split.code, cells) for one in values.values()])
+    numbers = [Values(one, every, split.code, cells) for one in values.values()]
     shares = [Values(one, every, split.code, cells, share=True) for one in flags.values()]
-    made = dict(zip([*values, *flags], [*measured, *resampling.average(shares, deviate=False)], strict=True))
+    measured = dict(zip(values, measures(numbers, resampling), strict=True))
+    counted = dict(zip(flags, means(shares, resampling), strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
-        name: _group(size, made, number, tuple(values))
+        name: _group(size, measured, counted, number)
         for number, (name, size) in enumerate(zip(split.names, sizes, strict=True))
         if size
     }
 
 
-def _group(size: int, made: Mapping[str, Averaged], cell: int, measures: Sequence[str]) -> Group:
+def _group(size: int, measured: Mapping[str, list[Measure]], counted: Mapping[str, list[Estimate]], cell: int) -> Group:
     def shares(prefix: str, bands: Sequence[tuple[str, float, float]]) -> dict[str, Estimate]:
-        return {name: made[key].means[cell] for name, _, _ in bands if (key := f"{prefix} {name}") in made}
+        return {name: counted[key][cell] for name, _, _ in bands if (key := f"{prefix} {name}") in counted}
 
     return Group(
         conversations=size,
-        measures={name: Measure(made[name].means[cell], made[name].deviations[cell]) for name in measures},
+        measures={name: one[cell] for name, one in measured.items()},
         bands=shares("chameleon", CHAMELEON_BANDS),
         reuse_bands=shares("source_reuse", REUSE_BANDS),
-        over={bound: made[key].means[cell] for bound in OVER if (key := f"over {bound}") in made},
+        over={bound: counted[key][cell] for bound in OVER if (key := f"over {bound}") in counted},
     )

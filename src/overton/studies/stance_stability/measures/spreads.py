@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isnan, nan
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.resampling import Draws, Numbers, Resampling
 from overton.studies.stance_stability.measures.analysis import TemperatureSpread
-from overton.studies.stance_stability.measures.moments import Values
+from overton.studies.stance_stability.measures.averages import NOTHING, Values, averaged, means
 from overton.studies.stance_stability.measures.partition import Partition
-from overton.studies.stance_stability.measures.resampling import Averaged, Resampling
 
 __all__ = ["SPREAD", "measure_spreads"]
 
@@ -26,6 +27,13 @@ SPREAD = ("chameleon", "source_reuse", "confidence", "stance_changes")
 _NO_TOPICS = "no topic of this model was discussed at two temperatures, or topics are not known"
 
 
+class _Means(NamedTuple):
+    """The means of all cells, and what each resample adds to them [resamples, cells]."""
+
+    estimates: list[Estimate]
+    draws: Draws
+
+
 def measure_spreads(
     values: Mapping[str, Array], about: pl.DataFrame, partition: Partition, resampling: Resampling
 ) -> tuple[TemperatureSpread, ...]:
@@ -36,16 +44,18 @@ def measure_spreads(
         return ()
     every = np.arange(len(split.code))
     parts = [Values(values[name], every, split.code, len(split.names)) for name in names]
-    averaged = resampling.average(parts, keep=True, deviate=False)
+    sums = [averaged(one, resampling) for one in parts]
+    estimates = resampling.ratios(sums, NOTHING, share=False)
+    found = [_Means(made, resampling.draws(one)) for made, one in zip(estimates, sums, strict=True)]
     topics = dict(zip(names, _within_topics(values, names, about, partition, resampling), strict=True))
     made = []
     for number, model in enumerate(partition.names("model")):
         cells = range(number * len(temperatures), (number + 1) * len(temperatures))
-        for name, one in zip(names, averaged, strict=True):
+        for name, one in zip(names, found, strict=True):
             known = {
                 temperature: cell
                 for temperature, cell in zip(temperatures, cells, strict=True)
-                if not isnan(one.means[cell].value)
+                if not isnan(one.estimates[cell].value)
             }
             if len(known) > 1:
                 made.append(_spread((model, name), one, known, topics[name][number], resampling))
@@ -53,21 +63,17 @@ def measure_spreads(
 
 
 def _spread(
-    of: tuple[str, str], averaged: Averaged, cells: Mapping[str, int], topics: Estimate, resampling: Resampling
+    of: tuple[str, str], found: _Means, cells: Mapping[str, int], topics: Estimate, resampling: Resampling
 ) -> TemperatureSpread:
-    assert averaged.drawn is not None
-    means = {temperature: averaged.means[cell] for temperature, cell in cells.items()}
-    drawn = averaged.drawn[:, list(cells.values())].astype(float)
-    observed = np.array([one.value for one in means.values()])
-    value, units = float(observed.var(ddof=1)), min(one.n for one in means.values())
-    low, high = resampling.limits(
-        np.array([value]), drawn.var(axis=1, ddof=1)[:, None].astype(np.float32), np.array([float(units)])
-    )
-    method = f"bootstrap over {resampling.name}" if units > 1 else f"one of {resampling.name}: no interval"
-    limits = (float(low[0]), float(high[0])) if units > 1 else (nan, nan)
-    by_chance = float(np.nanmean((drawn - observed).var(axis=1, ddof=1))) if units > 1 else nan
-    variance = Estimate(value, *limits, sum(one.n for one in means.values()), method, resampling.level)
-    return TemperatureSpread(*of, means, variance, by_chance, topics)
+    at_each = {temperature: found.estimates[cell] for temperature, cell in cells.items()}
+    observed, n = (np.array([getattr(one, name) for one in at_each.values()]) for name in ("value", "n"))
+    moved = found.draws[:, list(cells.values())].astype(float)
+    value = observed.var(ddof=1)
+    drawn = (observed + moved).var(axis=1, ddof=1) - value
+    numbers = Numbers(np.array([value]), np.array([n.sum()]), np.array([n.min()], float))
+    (variance,) = resampling.estimates(numbers, drawn[:, None].astype(np.float32), NOTHING, digits=None)
+    by_chance = float(np.nanmean(moved.var(axis=1, ddof=1))) if n.min() > 1 else nan
+    return TemperatureSpread(*of, at_each, variance, by_chance, topics)
 
 
 def _within_topics(
@@ -93,5 +99,5 @@ def _within_topics(
     )
     at, model = topics["at"].to_numpy(), topics["model"].to_numpy()
     parts = [Values(topics[name].fill_null(nan).to_numpy(), at, model, len(models.names)) for name in names]
-    made = resampling.average(parts, deviate=False)
-    return [[empty if isnan(one.value) else one for one, empty in zip(part.means, none, strict=True)] for part in made]
+    made = means(parts, resampling)
+    return [[empty if isnan(one.value) else one for one, empty in zip(part, none, strict=True)] for part in made]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.resampling import Resampling
 from overton.studies.stance_stability.measures.analysis import Bin, Turn
-from overton.studies.stance_stability.measures.moments import Values
+from overton.studies.stance_stability.measures.averages import Values, means
 from overton.studies.stance_stability.measures.partition import Partition, Split
-from overton.studies.stance_stability.measures.resampling import Resampling
 from overton.studies.stance_stability.measures.scores import Scores
 from overton.studies.stance_stability.measures.traces import Traces
 
@@ -52,7 +52,7 @@ def _by_turn(
     term = scores.terms.get("source_reuse")
     known = [] if term is None else [Values(term[use], conversation, cell, cells)]
     changed = Values(scores.held.changed[use].astype(float), conversation, cell, cells, share=True)
-    *reuse, changes = (one.means for one in resampling.average([*known, changed], deviate=False))
+    reuse, (changes,) = means(known, resampling), means([changed], resampling)
     empty = not_computed(_NO_DOCUMENTS, level=resampling.level)
     return [
         Turn(model, temperature, place + 2, reuse[0][at] if reuse else empty, changes[at])
@@ -74,10 +74,10 @@ def measure_bins(values: Mapping[str, Array], models: Split, resampling: Resampl
     place = np.floor(np.round(np.nan_to_num(reuse) * BINS, _DIGITS)).astype(np.int64).clip(0, BINS - 1)
     cell = np.where(np.isnan(reuse), -1, models.code * BINS + place)
     every = np.arange(len(reuse))
-    (made,) = resampling.average([Values(values["chameleon"], every, cell, len(models.names) * BINS)], deviate=False)
+    (made,) = means([Values(values["chameleon"], every, cell, len(models.names) * BINS)], resampling)
     return tuple(
         Bin(model, number / BINS, (number + 1) / BINS, one)
         for index, model in enumerate(models.names)
-        for number, one in enumerate(made.means[index * BINS : (index + 1) * BINS])
+        for number, one in enumerate(made[index * BINS : (index + 1) * BINS])
         if one.n
     )
