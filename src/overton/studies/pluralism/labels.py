@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from overton.calls import Form
-from overton.judging import parse_json
+from overton.judging import Reading, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.judging import Answer, Task
+from overton.studies.pluralism.judging import Task
 from overton.studies.pluralism.record import STANCES, Stance
 
 __all__ = ["Stances", "read_stance", "read_stances", "response_task", "summaries_task"]
@@ -35,7 +35,7 @@ def response_task(thread: ReferenceThread, reference: str, response: str) -> Tas
     return Task(prompts.response_messages(thread, reference, response), _object({"stance": _STANCE}), read_stance)
 
 
-def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
+def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
     """Labels of `places` from a reply: an object of labels by number, or what says the same in other JSON.
 
     The object may stand in another one, its keys may hold other words beside the number ('opinion 3', 'v3'), and it may
@@ -45,7 +45,7 @@ def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
     """
     reading = parse_json(text)
     if reading.how == "invalid":
-        return Answer(None, reading.problem)
+        return Reading.invalid(reading.problem)
     found: dict[int, set[Stance | None]] = {}
     dropped = 0
     for place, label in _pairs(reading.value):
@@ -55,26 +55,26 @@ def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
     labels = {place: stance for place, stances in found.items() if len(stances) == 1 for stance in stances if stance}
     missing = [str(place) for place in places if place not in labels]
     problem = f"it has no label ({_KNOWN}) for {', '.join(missing)}" if missing else ""
-    return Answer(labels or None, problem, reading.how == "repaired", dropped)
+    return Reading(labels or None, reading.how if labels else "invalid", problem, dropped)
 
 
-def read_stance(text: str) -> Answer[Stance]:
+def read_stance(text: str) -> Reading[Stance]:
     """The label in a reply: `{"stance": LABEL}`, or the label alone.
 
     Nothing is read from prose: 'not supporting' holds a label and means another.
     """
     alone = _stance(text.strip().strip("\"'`*._ \n"))
     if alone:
-        return Answer(alone, repaired=True)
+        return Reading(alone, "repaired")
     reading = parse_json(text, dict[str, Any])
     if reading.value is None:
-        return Answer(None, reading.problem)
+        return Reading.invalid(reading.problem)
     given = [value for value in reading.value.values() if isinstance(value, str)]
     named = reading.value.get("stance", given[0] if len(given) == 1 else None)
     stance = _stance(named)
     if stance is None:
-        return Answer(None, f'"stance" is none of {_KNOWN}')
-    return Answer(stance, repaired=reading.how == "repaired" or "stance" not in reading.value)
+        return Reading.invalid(f'"stance" is none of {_KNOWN}')
+    return Reading(stance, reading.how if "stance" in reading.value else "repaired")
 
 
 def _pairs(value: Any) -> Iterator[tuple[int, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form
-from overton.judging import parse_json
+from overton.judging import Reading, parse_json
 
 __all__ = ["list_form", "number_form", "object_form", "read_number", "read_texts"]
 
@@ -42,23 +42,25 @@ def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
     return object_form(**{key: {"type": "array", "items": items, "minItems": least, "maxItems": most}})
 
 
-def read_number(text: str, most: int) -> tuple[int | None, str]:
+def read_number(text: str, most: int) -> Reading[int]:
     """The number of a cluster that there is, from 1, or 0; else None and why."""
     reading = parse_json(text, _Number)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
     said = str(reading.value.cluster).strip()
     if not (said.isascii() and said.isdigit()):
-        return None, f"{said[:40]!r} is not a number"
+        return Reading.invalid(f"{said[:40]!r} is not a number")
     number = int(said[:20])
-    return (number, "") if number <= most else (None, f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+    if number > most:
+        return Reading.invalid(f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+    return Reading(number, "as is")
 
 
-def read_texts(values: Sequence[str], what: str, most: int) -> tuple[list[str] | None, str]:
+def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
     """Different, not empty texts, spaces evened out, none longer than `LONGEST`; else None and why."""
     found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
     if not found:
-        return None, f"it names no {what}"
+        return Reading.invalid(f"it names no {what}")
     if any(len(one) > LONGEST for one in found):
-        return None, f"one {what} is longer than {LONGEST} characters"
-    return found[:most], ""
+        return Reading.invalid(f"one {what} is longer than {LONGEST} characters")
+    return Reading(found[:most], "as is")

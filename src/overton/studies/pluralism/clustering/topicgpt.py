@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from overton.calls import Ask
-from overton.judging import parse_json
+from overton.judging import Reading, parse_json
 from overton.studies.pluralism.clustering.asking import Wanted, answer, answers
 from overton.studies.pluralism.clustering.forms import LONGEST, number_form, object_form, read_number
 from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion, plain_text
@@ -95,30 +95,30 @@ async def _assign(
     return await answers(ask, wanted, counts)
 
 
-def _read(text: str, known: Mapping[str, _Topic]) -> tuple[_Topic | None, str]:
+def _read(text: str, known: Mapping[str, _Topic]) -> Reading[_Topic]:
     reading = parse_json(text, _Topic)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
     there = known.get(plain_text(reading.value.label))
-    return (there, "") if there else _usable(reading.value)
+    return Reading(there, "as is") if there else _usable(reading.value)
 
 
-def _read_merged(text: str, most: int) -> tuple[list[_Topic] | None, str]:
+def _read_merged(text: str, most: int) -> Reading[list[_Topic]]:
     reading = parse_json(text, _Merged)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
-    usable = {plain_text(one.label): one for one in reading.value.topics if not _usable(one)[1]}
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
+    usable = {plain_text(one.label): one for one in reading.value.topics if _usable(one).value}
     if not usable or len(usable) > most:
-        return None, f"it must list 1 to {most} topics, each with a label and a description"
-    return list(usable.values()), ""
+        return Reading.invalid(f"it must list 1 to {most} topics, each with a label and a description")
+    return Reading(list(usable.values()), "as is")
 
 
-def _usable(topic: _Topic) -> tuple[_Topic | None, str]:
+def _usable(topic: _Topic) -> Reading[_Topic]:
     if not topic.label.strip() or not topic.description.strip():
-        return None, "label and description must say something"
+        return Reading.invalid("label and description must say something")
     if len(topic.line) > LONGEST:
-        return None, "the topic is described at too great a length"
-    return _Topic(" ".join(topic.label.split()), " ".join(topic.description.split())), ""
+        return Reading.invalid("the topic is described at too great a length")
+    return Reading(_Topic(" ".join(topic.label.split()), " ".join(topic.description.split())), "as is")
 
 
 def _shown(topics: Iterable[_Topic]) -> str:

@@ -125,9 +125,9 @@ def belief_messages(summary: str, *, opposing: bool) -> tuple[Message, ...]:
     return system(data["belief_system"].strip()), user(_filled(text, summary=_enclosed(summary)))
 
 
-def complaint(problem: str) -> Message:
+def complaint(problem: str) -> str:
     """What the judge is told after a reply that cannot be used."""
-    return user(_filled(load("judge")["complaint"], problem=problem))
+    return _filled(load("judge")["complaint"], problem=problem)
 
 
 def nothing() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from overton.calls import Message, system, user
 
-__all__ = ["FILES", "filled", "load", "messages", "numbered", "published", "texts"]
+__all__ = ["FILES", "complaint", "filled", "load", "messages", "numbered", "published", "texts"]
 
 FILES = ("published", "decompose", "assign", "goalex", "topicgpt", "instruct_lf")
 
@@ -41,6 +41,11 @@ def filled(file: str, key: str, **values: object) -> str:
 def messages(file: str, key: str, **values: object) -> tuple[Message, ...]:
     """The file's system prompt and the text `key`, filled in."""
     return system(str(load(file)["system"]).strip()), user(filled(file, key, **values))
+
+
+def complaint(problem: str) -> str:
+    """The request to answer again."""
+    return filled("assign", "complaint", problem=problem)
 
 
 def published(key: str, opinions: Sequence[str]) -> tuple[Message, ...]:
