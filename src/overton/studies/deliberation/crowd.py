@@ -87,10 +87,7 @@ async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
 
 
 def _words(name: str, **values: str) -> str:
-    text = str(prompts.load("crowd")[name])
-    for place, value in values.items():
-        text = text.replace(f"{{{{ {place} }}}}", value)
-    return text.strip()
+    return prompts.fill(f"crowd.{name}", **values).strip()
 
 
 def _record(trial: CrowdTrial, answered: Answered[str]) -> CrowdVerdict:
@@ -107,7 +104,7 @@ def _record(trial: CrowdTrial, answered: Answered[str]) -> CrowdVerdict:
 
 
 def _prompts() -> dict[str, str]:
-    return {f"crowd.{name}": text for name, text in prompts.load("crowd").items()}
+    return prompts.PROMPTS.texts("crowd")
 
 
 STUDY = Study(

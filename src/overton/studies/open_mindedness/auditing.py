@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -112,7 +111,7 @@ async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
         [user(_prompt(trial))],
         lambda reply: parse_json(reply.text, _Judgement),
         attempts=ATTEMPTS,
-        complaint=lambda problem: str(prompts.load("audit")["complaint"]).replace("{problem}", problem),
+        complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
         repeated=as_it_came,
         form=FORM,
     )
@@ -120,12 +119,11 @@ async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
 
 
 def _prompt(trial: AuditTrial) -> str:
-    words = prompts.load("audit")
-    known = trial.pro is not None and trial.con is not None
-    ask = words["ask"].replace("{sides}", words["sides_known" if known else "sides_unknown"])
-    material = {"question": trial.question, "paraphrase": trial.paraphrase.text, "pro": trial.pro, "con": trial.con}
-    # In one pass: a text that holds '{paraphrase}' itself stays as it is.
-    return re.sub(r"\{(question|paraphrase|pro|con)\}", lambda place: material[place[1]] or "", ask)
+    if trial.pro is None or trial.con is None:
+        sides = prompts.fill("audit.sides_unknown")
+    else:
+        sides = prompts.fill("audit.sides_known", pro=trial.pro, con=trial.con)
+    return prompts.fill("audit.ask", sides=sides, question=trial.question, paraphrase=trial.paraphrase.text)
 
 
 def _verdict(trial: AuditTrial, answered: Answered[_Judgement]) -> Verdict:

@@ -91,14 +91,13 @@ def _trials(issues: Sequence[Issue], options: RephraseOptions, seed: int) -> Ite
 
 async def _conduct(trial: RephraseTrial, ask: Ask) -> list[Rephrasing]:
     """Ask for the six paraphrases; while the reply is unusable, say why and ask again."""
-    words = prompts.load("rephrase")
     answered = await ask_until_read(
         ask,
         "writer",
-        [user(words["ask"].replace("{social_issue_question}", trial.question))],
+        [user(prompts.fill("rephrase.ask", social_issue_question=trial.question))],
         _read,
         attempts=ATTEMPTS,
-        complaint=lambda problem: words["complaint"].replace("{problem}", problem),
+        complaint=lambda problem: prompts.fill("rephrase.complaint", problem=problem),
         repeated=as_it_came,
         form=FORM,
     )

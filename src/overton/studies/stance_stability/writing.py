@@ -132,10 +132,8 @@ async def _labelled(
 
 
 def _request(topic: str, domain: str) -> str:
-    """The published prompt, word for word; topic and domain go in in one pass."""
-    before, _, rest = str(prompts.load("questions")["ask"]).strip().partition("{topic}")
-    between, _, after = rest.partition("{domain}")
-    return f"{before}{topic}{between}{domain}{after}"
+    """The published prompt, word for word."""
+    return prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain)
 
 
 def _read(text: str) -> tuple[_Draft | None, list[str]]:

@@ -65,7 +65,7 @@ class TopicGPT:
     async def _generate(self, title: str, texts: Sequence[str], ask: Ask, counts: Counts) -> list[_Topic]:
         topics: dict[str, _Topic] = {}
         for text in texts:
-            shown = _shown(topics.values()) or str(prompts.load("topicgpt")["no_topics"])
+            shown = _shown(topics.values()) or prompts.PROMPTS.fill("topicgpt.no_topics")
             request = prompts.messages("topicgpt", "generate", title=title, topics=shown, opinion=text)
             found = await answer(ask, Wanted(request, partial(_read, known=topics), _TOPIC_FORM), counts)
             if found is not None:
