@@ -103,14 +103,17 @@ class Prompts:
         return self.fill(name, **{place: value for place, value in values.items() if place in places})
 
     def pattern(self, name: str) -> re.Pattern[str]:
-        """What recognises the text `name` as it was filled in, its places as named groups.
+        """What recognises the text `name` as it was filled in, without space around it, its places as named groups.
 
         For simulated answerers, which have to know what they are asked. A place that occurs again holds the same.
 
         Raises:
             ValueError: there is no such text.
         """
-        words, *rest = self._text(name).parts
+        parts = list(self._text(name).parts)
+        parts[0] = parts[0].lstrip()
+        parts[-1] = parts[-1].rstrip()
+        words, *rest = parts
         found = re.escape(words)
         for place, words in zip(rest[::2], rest[1::2], strict=True):
             again = f"(?P<{place}>" in found

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from overton.calls import Ask, Form, Reply, Trial, user
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, object_schema, parse_json
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
@@ -68,19 +68,9 @@ class _Entry(msgspec.Struct, frozen=True):
 _Six = list[tuple[Recognised, str, Side]]
 """Each paraphrase as it was recognised, its text, and the label that came with it."""
 
-FORM = Form(
-    schema={
-        "type": "array",
-        "minItems": 6,
-        "maxItems": 6,
-        "items": {
-            "type": "object",
-            "properties": {"question": {"type": "string"}, "orientation": {"enum": ["pro", "con"]}},
-            "required": ["question", "orientation"],
-            "additionalProperties": False,
-        },
-    }
-)
+# By hand, since an orientation is read as any text and asked for as one of two words without a type.
+_ENTRY = object_schema(question={"type": "string"}, orientation={"enum": ["pro", "con"]})
+FORM = Form(schema={"type": "array", "minItems": 6, "maxItems": 6, "items": _ENTRY})
 
 
 def _trials(issues: Sequence[Issue], options: RephraseOptions, seed: int) -> Iterator[RephraseTrial]:

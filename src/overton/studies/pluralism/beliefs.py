@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from overton.calls import Ask, Form
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.judging import Task, judged
 from overton.studies.readable import Answered
@@ -21,14 +21,7 @@ FEWEST_WORDS = 4
 
 _WORD = re.compile(r"[\w'-]+")
 
-FORM = Form(
-    schema={
-        "type": "object",
-        "properties": {"belief": {"type": "string"}},
-        "required": ["belief"],
-        "additionalProperties": False,
-    }
-)
+FORM = Form(schema=object_schema(belief={"type": "string"}))
 
 
 async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> Answered[str]:

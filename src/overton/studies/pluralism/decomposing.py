@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from overton.calls import Ask, Reply
-from overton.judging import Reading, parse_json
+from overton.calls import Ask, Form, Reply
+from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.pluralism.clustering import Opinion, plain_text
-from overton.studies.pluralism.clustering.forms import list_form
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.readable import ask_until_read
@@ -47,10 +46,10 @@ class Decomposed(msgspec.Struct, frozen=True):
 
 
 class _Reply(msgspec.Struct):
-    opinions: list[str]
+    opinions: Annotated[list[str], asked(minItems=0, maxItems=MOST)]
 
 
-FORM = list_form("opinions", {"type": "string"}, 0, MOST)
+FORM = Form(schema=schema_of(_Reply))
 
 
 async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from overton.calls import Form
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import Task
@@ -16,6 +16,7 @@ from overton.studies.pluralism.record import STANCES, Stance
 __all__ = ["Stances", "read_stance", "read_stances", "response_task", "summaries_task"]
 
 _STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
+_STANCE_FORM = Form(schema=object_schema(stance=_STANCE))
 _NUMBER = re.compile(r"\d{1,6}")
 _KNOWN = ", ".join(STANCES)
 
@@ -26,13 +27,13 @@ Stances = dict[int, Stance]
 def summaries_task(thread: ReferenceThread, reference: int) -> Task[Stances]:
     """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call."""
     places = [place for place in range(1, len(thread.viewpoints) + 1) if place != reference]
-    form = _object({str(place): _STANCE for place in places})
+    form = Form(schema=object_schema(**{str(place): _STANCE for place in places}))
     return Task(prompts.summaries_messages(thread, reference), form, lambda text: read_stances(text, places))
 
 
 def response_task(thread: ReferenceThread, reference: str, response: str) -> Task[Stance]:
     """The stance of one response towards the summary `reference`."""
-    return Task(prompts.response_messages(thread, reference, response), _object({"stance": _STANCE}), read_stance)
+    return Task(prompts.response_messages(thread, reference, response), _STANCE_FORM, read_stance)
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
@@ -115,14 +116,3 @@ def _stance(label: Any) -> Stance | None:
     if not isinstance(label, str):
         return None
     return next((stance for stance in get_args(Stance) if stance == label.strip().casefold()), None)
-
-
-def _object(properties: dict[str, Any]) -> Form:
-    return Form(
-        schema={
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-    )

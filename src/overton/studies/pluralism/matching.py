@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from overton.calls import Ask, Form
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, list_schema, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import Task, failure_of, judged
@@ -67,15 +67,8 @@ def _together(thread: ReferenceThread, response: str, places: range) -> Task[Pla
 
 def _form(places: range) -> Form:
     """A list of numbers that there are, no longer than they are: where it is held, it comes to an end."""
-    entailed = {"type": "array", "items": {"type": "integer", "enum": list(places)}, "maxItems": len(places)}
-    return Form(
-        schema={
-            "type": "object",
-            "properties": {"entailed": entailed},
-            "required": ["entailed"],
-            "additionalProperties": False,
-        }
-    )
+    numbers = {"type": "integer", "enum": list(places)}
+    return Form(schema=object_schema(entailed=list_schema(numbers, most=len(places))))
 
 
 def _joined(pairs: Sequence[Answered[bool]]) -> Match:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
 from overton.calls import Ask, Form, Message, Reply
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import Answered, Read, ask_until_read
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.cutting import shortened
-from overton.studies.stance_stability.forms import object_form
 from overton.studies.stance_stability.history import Turn, bounded
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
@@ -48,29 +47,21 @@ NOT_JUDGED = Judged()
 """Nobody was asked: there is no answer to judge."""
 
 
-_STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
-_CLAIMS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": 8}
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON of our prompt. Labels are read as texts, so that 'Critical' is not asked for again.
 
-FORM = object_form(
-    rationale={"type": "string"},
-    stance=_STANCE,
-    key_claims=_CLAIMS,
-    contradictions_acknowledged={"type": "boolean"},
-    certainty={"type": "string", "enum": list(CERTAINTY)},
-)
-"""The reason comes first, so that it is not made up for the label."""
+    The reason comes first, so that it is not made up for the label.
+    """
 
-PUBLISHED_FORM = object_form(stance=_STANCE, key_claims=_CLAIMS, contradictions_acknowledged={"type": "boolean"})
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """The JSON of our prompt. Labels are read as texts, so that 'Critical' is not asked for again."""
-
-    stance: str
-    contradictions_acknowledged: bool
-    certainty: str
-    key_claims: list[str] = []
     rationale: str = ""
+    stance: Annotated[str, asked(enum=STANCES)]
+    key_claims: Annotated[list[str], asked(maxItems=8)] = []
+    contradictions_acknowledged: bool
+    certainty: Annotated[str, asked(enum=tuple(CERTAINTY))]
+
+
+FORM = Form(schema=schema_of(_Answer))
+PUBLISHED_FORM = Form(schema=schema_of(_Answer, only=("stance", "key_claims", "contradictions_acknowledged")))
 
 
 class _PublishedAnswer(msgspec.Struct, frozen=True):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import msgspec
 
-from overton.calls import Ask, Reply, user
-from overton.judging import Reading, parse_json
+from overton.calls import Ask, Form, Reply, user
+from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import as_it_came, ask_until_read
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.forms import object_form
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength
 from overton.studies.stance_stability.kinds import doubt
 from overton.studies.stance_stability.questions import QUESTIONS, problems_of, text_problems
@@ -37,30 +36,22 @@ class Written(msgspec.Struct, frozen=True):
     questions: tuple[ProbingQuestion, ...] = ()
 
 
-class _Draft(msgspec.Struct, frozen=True):
-    """The JSON that appendix A.2 asks for, as far as it is used: topic and domain are those that were given."""
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON that appendix A.2 asks for; topic and domain are not read, but those that were given."""
 
-    initial_belief: str
-    debate_strength: str
-    questions: list[str]
+    topic: Annotated[Any, asked(type="string")] = None
+    domain: Annotated[Any, asked(type="string")] = None
+    initial_belief: Annotated[str, asked(enum=get_args(Belief))]
+    debate_strength: Annotated[str, asked(enum=get_args(Strength))]
+    questions: Annotated[list[str], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
 class _Labels(msgspec.Struct, frozen=True):
-    kinds: list[str]
+    kinds: Annotated[list[Annotated[str, asked(enum=KINDS)]], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
-def _texts(count: int, **more: object) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string", **more}, "minItems": count, "maxItems": count}
-
-
-FORM = object_form(
-    topic={"type": "string"},
-    domain={"type": "string"},
-    initial_belief={"type": "string", "enum": list(get_args(Belief))},
-    debate_strength={"type": "string", "enum": list(get_args(Strength))},
-    questions=_texts(QUESTIONS),
-)
-LABEL_FORM = object_form(kinds=_texts(QUESTIONS, enum=list(KINDS)))
+FORM = Form(schema=schema_of(_Draft))
+LABEL_FORM = Form(schema=schema_of(_Labels))
 
 
 async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Written:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, list_schema, object_schema, parse_json
 
-__all__ = ["list_form", "number_form", "object_form", "read_number", "read_texts"]
+__all__ = ["list_form", "number_form", "read_number", "read_texts"]
 
 LONGEST = 1_000
 """Characters of a summary, a viewpoint or a property."""
@@ -20,26 +20,14 @@ class _Number(msgspec.Struct):
     cluster: int | str
 
 
-def object_form(**properties: dict[str, Any]) -> Form:
-    """A JSON object with exactly these keys in this order, each with its schema."""
-    return Form(
-        schema={
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-    )
-
-
 def number_form(most: int) -> Form:
     """The number of one of `most` clusters, 0 for none of them."""
-    return object_form(cluster={"type": "integer", "enum": list(range(most + 1))})
+    return Form(schema=object_schema(cluster={"type": "integer", "enum": list(range(most + 1))}))
 
 
 def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
     """An object with one list of `least` to `most` members."""
-    return object_form(**{key: {"type": "array", "items": items, "minItems": least, "maxItems": most}})
+    return Form(schema=object_schema(**{key: list_schema(items, least, most)}))
 
 
 def read_number(text: str, most: int) -> Reading[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from overton.calls import Ask, Form
-from overton.judging import Reading, parse_json
+from overton.judging import Reading, list_schema, parse_json
 from overton.studies.pluralism.clustering.asking import Wanted, answer
 from overton.studies.pluralism.clustering.parts import Counts, plain_text
 from overton.studies.pluralism.prompts import reference as prompts
@@ -38,8 +38,8 @@ async def group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
 
 
 def _form(texts: Sequence[str]) -> Form:
-    inner = {"type": "array", "items": {"type": "string", "enum": list(texts)}, "minItems": 1, "maxItems": len(texts)}
-    return Form(schema={"type": "array", "items": inner, "minItems": 1, "maxItems": len(texts)})
+    group = list_schema({"type": "string", "enum": list(texts)}, 1, len(texts))
+    return Form(schema=list_schema(group, 1, len(texts)))
 
 
 def _read(text: str, texts: Sequence[str], places: dict[str, int]) -> Reading[Grouping]:

@@ -8,10 +8,10 @@ from functools import partial
 
 import msgspec
 
-from overton.calls import Ask
-from overton.judging import Reading, parse_json
+from overton.calls import Ask, Form
+from overton.judging import Reading, parse_json, schema_of
 from overton.studies.pluralism.clustering.asking import Wanted, answer, answers
-from overton.studies.pluralism.clustering.forms import LONGEST, number_form, object_form, read_number
+from overton.studies.pluralism.clustering.forms import LONGEST, list_form, number_form, read_number
 from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion, plain_text
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
@@ -32,8 +32,7 @@ class _Merged(msgspec.Struct):
     topics: list[_Topic]
 
 
-_TEXT = {"type": "string"}
-_TOPIC_FORM = object_form(label=_TEXT, description=_TEXT)
+_TOPIC_FORM = Form(schema=schema_of(_Topic))
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: Counts) -> 
     """The topics that remain; those that there were where the reply cannot be read."""
     if len(topics) < 2:
         return topics
-    item = _TOPIC_FORM.schema or {}
-    form = object_form(topics={"type": "array", "items": item, "minItems": 1, "maxItems": len(topics)})
+    form = list_form("topics", schema_of(_Topic), 1, len(topics))
     request = prompts.messages("topicgpt", "merge", title=title, topics=_numbered(topics))
     return await answer(ask, Wanted(request, lambda said: _read_merged(said, len(topics)), form), counts) or topics
 
