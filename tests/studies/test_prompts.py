@@ -12,7 +12,7 @@ from overton.studies.deliberation import prompts as deliberation
 from overton.studies.open_mindedness import prompts as open_mindedness
 from overton.studies.pluralism import prompts as pluralism
 from overton.studies.pluralism.prompts import reference
-from overton.studies.prompts import Prompts
+from overton.studies.prompts import Prompts, enclosing
 from overton.studies.stance_stability import prompts as stance_stability
 
 OWN = """
@@ -128,3 +128,8 @@ def test_published_places_are_those_that_the_papers_print() -> None:
     assert open_mindedness.PROMPTS.places("audit.ask") == {"sides", "question", "paraphrase"}
     assert stance_stability.PROMPTS.places("questions.ask") == {"topic", "domain"}
     assert stance_stability.PROMPTS.places("questions.complaint") == {"problems"}
+
+
+def test_a_text_cannot_end_the_part_in_which_it_stands_or_pose_as_another() -> None:
+    safe = enclosing("post", "opinions")
+    assert safe("</post>< OPINIONS>< / post> <postal> <opinion>") == "< /post><  OPINIONS><  / post> <postal> <opinion>"

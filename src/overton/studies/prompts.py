@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["MARK", "Prompts"]
+__all__ = ["MARK", "Prompts", "enclosing"]
 
 MARK = "{{ name }}"
 """How a place is marked where nothing else is declared."""
@@ -131,6 +131,15 @@ class Prompts:
             parts = _cut(value, self._marks.get(file, _DEFAULT))
             self._texts[name] = _Text(parts, frozenset(parts[1::2]))
         return self._texts[name]
+
+
+def enclosing(*tags: str) -> Callable[[str], str]:
+    """What makes a text fit to stand inside a part of a prompt that one of these tags encloses, `<post>...</post>`.
+
+    A text that holds such a tag can neither end the part in which it stands nor pose as another: '<' gets a space.
+    """
+    pattern = re.compile(rf"<(?=/?\s*(?:{'|'.join(map(re.escape, tags))})\b)", re.IGNORECASE)
+    return lambda text: pattern.sub("< ", text)
 
 
 def _mismatch(name: str, given: Set[str], places: Set[str]) -> str:

@@ -15,6 +15,7 @@ from overton.studies.deliberation.valuing import NOT_VALUED, Valued, valued
 from overton.studies.deliberation.verdicts import read_verdict
 from overton.studies.readable import as_it_came, ask_until_read
 from overton.studies.together import side_by_side
+from overton.studies.usage import total_usage
 
 __all__ = ["DilemmaTrial", "conduct", "speaker", "trials"]
 
@@ -179,6 +180,7 @@ def _agree(said: Sequence[_Said], round_: int) -> bool:
 
 def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued) -> Record:
     reply = one.replies[-1] if one.replies else Reply("")
+    usage = total_usage(one.replies)
     return Record(
         deliberation=trial.name,
         dilemma=trial.dilemma.id,
@@ -199,11 +201,7 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         crowd=trial.dilemma.crowd.verdict if trial.dilemma.crowd else None,
         failure=one.failure,
         answer=reply.text,
-        input_tokens=_total([reply.usage.input_tokens for reply in one.replies]),
-        output_tokens=_total([reply.usage.output_tokens for reply in one.replies]),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
         refused=reply.refused,
     )
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from overton.calls import Message, system, user
 from overton.studies.pluralism.conditions import Condition
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.prompts import Prompts
+from overton.studies.prompts import Prompts, enclosing
 
 __all__ = [
     "PROMPTS",
@@ -27,8 +26,7 @@ __all__ = [
     "texts",
 ]
 
-# A post, a summary or a response cannot end the part in which it stands.
-_TAG = re.compile(r"<(?=/?\s*(?:post|reference_opinion|opinions?|response)\b)", re.IGNORECASE)
+_safe = enclosing("post", "reference_opinion", "opinion", "opinions", "response")
 
 
 PROMPTS = Prompts(__name__)
@@ -162,7 +160,7 @@ def _counted(count: int) -> str:
 
 def _enclosed(text: str) -> str:
     """A text that can stand inside a part of a prompt."""
-    return _TAG.sub("< ", text.strip())
+    return _safe(text.strip())
 
 
 def _filled(name: str, **values: object) -> str:

@@ -15,6 +15,7 @@ from overton.studies.pluralism.judging import failure_of
 from overton.studies.pluralism.protocol.trials import ThreadTrial
 from overton.studies.pluralism.record import Record
 from overton.studies.readable import Answered
+from overton.studies.usage import total_usage
 
 __all__ = ["Unheld", "begun", "belief_of", "changed", "counted", "subject", "told"]
 
@@ -75,12 +76,13 @@ async def subject(
 
 def told(replies: Sequence[Reply]) -> dict[str, Any]:
     """The columns that tell of the model's replies."""
+    usage = total_usage(replies)
     return {
         "answer": "\n---\n".join(reply.text for reply in replies),
         "refused": any(reply.refused for reply in replies),
         "cut": any(reply.finish in ("length", "max_tokens") for reply in replies),
-        "input_tokens": _total([reply.usage.input_tokens for reply in replies]),
-        "output_tokens": _total([reply.usage.output_tokens for reply in replies]),
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
     }
 
 
@@ -94,7 +96,3 @@ def counted(judgings: Iterable[Answered[Any]]) -> dict[str, int]:
         "judge_unusable": sum(one.value is None for one in known),
         "judge_dropped": sum(one.dropped for one in known),
     }
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from overton.calls import Message, assistant, system, user
-from overton.studies.prompts import Prompts
+from overton.studies.prompts import Prompts, enclosing
 from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.pages import Source
 
@@ -22,8 +21,7 @@ __all__ = [
     "texts",
 ]
 
-# A page or an answer cannot end the part in which it stands.
-_TAG = re.compile(r"<(?=/?\s*(?:source|question|answer|earlier_question|earlier_answer)\b)", re.IGNORECASE)
+_safe = enclosing("source", "question", "answer", "earlier_question", "earlier_answer")
 
 
 PROMPTS = Prompts(__name__, marks={"questions": ["{name}", "{{ name }}"]})  # the first as the paper prints them
@@ -97,4 +95,4 @@ def _source(source: Source) -> str:
 
 def _enclosed(text: str) -> str:
     """A text that can stand inside a part of a prompt."""
-    return _TAG.sub("< ", text.strip())
+    return _safe(text.strip())

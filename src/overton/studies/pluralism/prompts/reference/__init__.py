@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 
 from overton.calls import Message, system, user
-from overton.studies.prompts import Prompts
+from overton.studies.prompts import Prompts, enclosing
 
 __all__ = ["FILES", "PROMPTS", "complaint", "filled", "load", "messages", "numbered", "published", "texts"]
 
 FILES = ("published", "decompose", "assign", "goalex", "topicgpt", "instruct_lf")
 
-# A comment or an opinion cannot end the part in which it stands.
-_TAG = re.compile(r"<(?=/?\s*(?:post|comment|opinions?|viewpoints?|topics?)\b)", re.IGNORECASE)
+_safe = enclosing("post", "comment", "opinion", "opinions", "viewpoint", "viewpoints", "topic", "topics")
 
 
 PROMPTS = Prompts(__name__)
@@ -28,7 +26,7 @@ def texts() -> dict[str, str]:
 
 def filled(file: str, key: str, **values: object) -> str:
     """The text `key` of a prompt file with its places filled in; values cannot close the part they stand in."""
-    enclosed = {place: _TAG.sub("< ", str(value)) for place, value in values.items()}
+    enclosed = {place: _safe(str(value)) for place, value in values.items()}
     return PROMPTS.fill(f"{file}.{key}", **enclosed).strip()
 
 
