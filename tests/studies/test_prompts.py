@@ -132,4 +132,4 @@ def test_published_places_are_those_that_the_papers_print() -> None:
 
 def test_a_text_cannot_end_the_part_in_which_it_stands_or_pose_as_another() -> None:
     safe = enclosing("post", "opinions")
-    assert safe("</post>< OPINIONS>< / post> <postal> <opinion>") == "< /post><  OPINIONS><  / post> <postal> <opinion>"
+    assert safe("</post>< OPINIONS></ post> <postal> <opinion>") == "< /post><  OPINIONS>< / post> <postal> <opinion>"
