@@ -6,7 +6,20 @@ counted beside every figure that rests on it. No language model and no network i
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, share
 from overton.judging.choices import read_choice
-from overton.judging.json_text import parse_json, schema_of
+from overton.judging.json_text import parse_json
 from overton.judging.reading import How, Reading
+from overton.judging.schemas import asked, list_schema, object_schema, schema_of
 
-__all__ = ["How", "Reading", "cohen_kappa", "fleiss_kappa", "parse_json", "read_choice", "schema_of", "share"]
+__all__ = [
+    "How",
+    "Reading",
+    "asked",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "list_schema",
+    "object_schema",
+    "parse_json",
+    "read_choice",
+    "schema_of",
+    "share",
+]

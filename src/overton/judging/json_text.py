@@ -14,7 +14,7 @@ import msgspec
 
 from overton.judging.reading import Reading
 
-__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "parse_json", "schema_of"]
+__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "parse_json"]
 
 T = TypeVar("T")
 
@@ -61,15 +61,6 @@ def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
     if values:
         return Reading.invalid("it holds more than one answer, and they differ")
     return Reading.invalid(problem or exact.problem)
-
-
-def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct without nested structs, flat and closed, as endpoints and grammars want it."""
-    _, components = msgspec.json.schema_components([kind])
-    schema = dict(components[kind.__name__])
-    schema.pop("title", None)
-    schema.pop("description", None)
-    return {**schema, "additionalProperties": False}
 
 
 def _found(text: str, kind: Any) -> tuple[list[Any], str]:

@@ -39,8 +39,15 @@ class Table:
     asked: list[Asked] = field(default_factory=list)
 
     async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        **other: object,
     ) -> Reply:
+        assert not any(other.values())
         who = speaker or role
         lines = self.script[who]
         number = len(self.by(who))
@@ -69,8 +76,15 @@ class Simulation:
     asked: list[Asked] = field(default_factory=list)
 
     async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        **other: object,
     ) -> Reply:
+        assert not any(other.values())
         self.asked.append(Asked(role, speaker, tuple(messages), form))
         request = Request(tuple(messages), Settings(), form, len(self.asked))
         return await self.answerers[speaker or role].answer(request)

@@ -30,6 +30,7 @@ async def test_planned_calls_are_the_fewest_and_the_most_that_can_be_asked(
             form: Form | None = None,
             asked: list[str] = asked,
             canned: Any = canned,
+            **_: object,
         ) -> Reply:
             asked.append(role)
             return Reply(canned(role, speaker or role, form))

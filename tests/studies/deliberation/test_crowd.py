@@ -20,8 +20,15 @@ class Judge:
         self.asked: list[tuple[Message, ...]] = []
 
     async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        **other: object,
     ) -> Reply:
+        assert not any(other.values())
         assert role == "judge"
         assert form == Form(choices=(*VERDICTS, "NONE"))
         self.asked.append(tuple(messages))

@@ -25,8 +25,15 @@ class Writer:
         self.asked: list[tuple[Message, ...]] = []
 
     async def __call__(
-        self, role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        **other: object,
     ) -> Reply:
+        assert not any(other.values())
         assert role == "writer"
         assert form is not None
         self.asked.append(tuple(messages))

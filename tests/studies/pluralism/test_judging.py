@@ -8,16 +8,17 @@ import pytest
 
 from overton.calls import Form, Reply, user
 from overton.errors import AccessError, CallFailed, Stopped
-from overton.studies.pluralism.judging import Answer, Task, judged
+from overton.judging import Reading
+from overton.studies.pluralism.judging import Task, failure_of, judged
 
 
 def task(what: str) -> Task[str]:
     """Asks `what`; 'ok' is an answer, 'half' one that could be better."""
 
-    def read(text: str) -> Answer[str]:
+    def read(text: str) -> Reading[str]:
         if text.startswith("ok"):
-            return Answer(text, dropped=1, repaired=text == "ok!")
-        return Answer("half", "it is half") if text == "half" else Answer(None, "it is none")
+            return Reading(text, "repaired" if text == "ok!" else "as is", dropped=1)
+        return Reading("half", "as is", "it is half") if text == "half" else Reading.invalid("it is none")
 
     return Task((user(what),), Form(choices=("ok",)), read)
 
@@ -26,7 +27,7 @@ async def test_only_what_cannot_be_used_is_asked_again_with_the_reason(kit: Any)
     stage = kit.stage({"judge": ["ok", "what?", "ok!", "ok"]})
     one, two, three = await judged(stage, [task("a"), task("b"), task("c")])
     assert [course.value for course in (one, two, three)] == ["ok", "ok", "ok!"]
-    assert [(course.replies, course.again, course.repaired) for course in (one, two, three)] == [
+    assert [(course.attempts, course.unusable, course.repaired) for course in (one, two, three)] == [
         (1, 0, False),
         (2, 1, False),
         (1, 0, True),
@@ -40,21 +41,21 @@ async def test_only_what_cannot_be_used_is_asked_again_with_the_reason(kit: Any)
 async def test_after_three_replies_the_best_that_there_is_is_taken(kit: Any) -> None:
     stage = kit.stage({"judge": lambda one: "half" if one.messages[0].content == "a" else ""})
     half, none = await judged(stage, [task("a"), task("b")])
-    assert (half.value, half.replies, half.again, half.problem) == ("half", 3, 3, "it is half")
-    assert (none.value, none.replies, none.again) == (None, 3, 3)
+    assert (half.value, half.attempts, half.unusable, half.problem) == ("half", 3, 3, "it is half")
+    assert (none.value, none.attempts, none.unusable) == (None, 3, 3)
     assert stage.asked[-1].messages[1].content == "(no reply)"
 
 
 async def test_a_refusal_is_asked_again(kit: Any) -> None:
     stage = kit.stage({"judge": [Reply("ok, but no", refused=True), "ok"]})
     (course,) = await judged(stage, [task("a")])
-    assert (course.value, course.again) == ("ok", 1)
+    assert (course.value, course.unusable) == ("ok", 1)
 
 
 async def test_one_call_that_fails_for_good_leaves_the_others(kit: Any, failed: CallFailed) -> None:
     stage = kit.stage({"judge": [failed, "ok"]})
     one, two = await judged(stage, [task("a"), task("b")])
-    assert (one.value, one.failure, one.replies) == (None, "judge: rate limit: too many requests", 1)
+    assert (one.value, failure_of(one), one.attempts) == (None, "judge: rate limit: too many requests", 1)
     assert two.value == "ok"
 
 

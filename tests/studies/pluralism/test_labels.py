@@ -33,7 +33,7 @@ WELL = '{"1": "supporting", "2": "against", "4": "neutral"}'
 )
 def test_labels_are_read_in_whichever_shape_says_them(text: str, repaired: bool, dropped: int) -> None:
     answer = read_stances(text, [1, 2, 4])
-    assert answer == (type(answer)(GOOD, "", repaired, dropped))
+    assert answer == (type(answer)(GOOD, "repaired" if repaired else "as is", "", dropped))
 
 
 @pytest.mark.parametrize(

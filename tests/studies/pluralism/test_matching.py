@@ -94,7 +94,7 @@ async def test_together_is_one_call_a_response(
     matches, judgings = await matched(stage, thread(), two, "together")
     assert [match.places for match in matches] == [(3, 1), ()]
     assert [one.judged for one in stage.asked] == two
-    assert sum(one.replies for one in judgings) == 2
+    assert sum(one.attempts for one in judgings) == 2
 
 
 async def test_in_pairs_is_one_call_for_each_summary(

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Trial, assistant, user
-from overton.errors import CallFailed
+from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, read_choice
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.items import Items
+from overton.studies.readable import Answered, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
 
 __all__ = ["STUDY", "CrowdOptions", "CrowdTrial", "CrowdVerdict", "UnclearComment", "judged"]
@@ -74,49 +74,38 @@ def _trials(comments: Sequence[UnclearComment], options: CrowdOptions, seed: int
 
 async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
     """Ask for one of the five verdicts or none; where the answer is neither, say why and ask once more."""
-    said: list[Message] = [user(_words("ask", comment=trial.comment.body))]
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            reply = await ask("judge", said, form=FORM)
-        except CallFailed as failed:
-            return [_record(trial, None, None, attempt, failure=str(failed))]
-        reading = read_choice(reply.text, FORM.choices)
-        if reading.value is not None or attempt == ATTEMPTS:
-            break
-        said += [assistant(reply.text), user(_words("complaint", problem=reading.problem))]
-    return [_record(trial, reading.value, reading.how, attempt, refused=reply.refused)]
+    answered = await ask_until_read(
+        ask,
+        "judge",
+        [user(_words("ask", comment=trial.comment.body))],
+        lambda reply: read_choice(reply.text, FORM.choices),
+        attempts=ATTEMPTS,
+        complaint=lambda problem: _words("complaint", problem=problem),
+        repeated=as_it_came,
+        form=FORM,
+    )
+    return [_record(trial, answered)]
 
 
 def _words(name: str, **values: str) -> str:
-    text = str(prompts.load("crowd")[name])
-    for place, value in values.items():
-        text = text.replace(f"{{{{ {place} }}}}", value)
-    return text.strip()
+    return prompts.fill(f"crowd.{name}", **values).strip()
 
 
-def _record(
-    trial: CrowdTrial,
-    answer: str | None,
-    reading: How | None,
-    attempts: int,
-    *,
-    refused: bool = False,
-    failure: str | None = None,
-) -> CrowdVerdict:
+def _record(trial: CrowdTrial, answered: Answered[str]) -> CrowdVerdict:
     return CrowdVerdict(
         trial=trial.name,
         comment=trial.comment.id,
         post=trial.comment.post,
-        verdict=next((verdict for verdict in VERDICTS if verdict == answer), None),
-        reading=reading,
-        attempts=attempts,
-        refused=refused,
-        failure=failure,
+        verdict=next((verdict for verdict in VERDICTS if verdict == answered.value), None),
+        reading=answered.how,
+        attempts=answered.attempts,
+        refused=answered.refused and not answered.failure,
+        failure=answered.failed,
     )
 
 
 def _prompts() -> dict[str, str]:
-    return {f"crowd.{name}": text for name, text in prompts.load("crowd").items()}
+    return prompts.PROMPTS.texts("crowd")
 
 
 STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(

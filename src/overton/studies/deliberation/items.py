@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log2
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -11,7 +11,7 @@ __all__ = ["VERDICTS", "Crowd", "Dilemma", "Verdict"]
 
 Verdict = Literal["YTA", "NTA", "ESH", "NAH", "INFO"]
 
-VERDICTS: tuple[Verdict, ...] = ("YTA", "NTA", "ESH", "NAH", "INFO")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """The community's five verdicts, in the order of appendix E."""
 
 

@@ -6,16 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
-from overton.errors import CallFailed
+from overton.judging import Reading
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Record
 from overton.studies.deliberation.valuing import NOT_VALUED, Valued, valued
 from overton.studies.deliberation.verdicts import read_verdict
+from overton.studies.readable import as_it_came, ask_until_read
 from overton.studies.together import side_by_side
+from overton.studies.usage import total_usage
 
 __all__ = ["DilemmaTrial", "conduct", "speaker", "trials"]
+
+
+ATTEMPTS = 2
+"""A message whose verdict cannot be read is asked for again once, with the format repeated."""
 
 
 class DilemmaTrial(Trial, frozen=True):
@@ -65,7 +71,7 @@ class _Said:
     place: int
     verdict: Verdict | None
     explanation: str
-    replies: list[Reply]
+    replies: Sequence[Reply]
     failure: str | None = None
 
 
@@ -131,27 +137,29 @@ async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Sai
 
 
 async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
-    """One agent's message of this round, or why there is none."""
-    try:
-        reply = await ask("agent", agent.turn(round_), speaker=agent.speaker, form=_form(round_, agent))
-    except CallFailed as failed:
-        return _failed(round_, agent, failed, [])
-    return await _heard(round_, agent, reply, ask)
+    """One agent's message of this round, or why there is none; an unreadable verdict is asked for once more."""
+    answered = await ask_until_read(
+        ask,
+        "agent",
+        agent.turn(round_),
+        _read,
+        attempts=ATTEMPTS,
+        complaint=lambda _: prompts.repeat_request(round_),
+        repeated=as_it_came,
+        form=_form(round_, agent),
+        speaker=agent.speaker,
+    )
+    if answered.failure:
+        return _Said(round_, agent.place, None, "", answered.replies, answered.failed)
+    verdict, explanation = answered.value or (None, "")
+    agent.messages.append(assistant(answered.replies[-1].text))
+    return _Said(round_, agent.place, verdict, explanation, answered.replies)
 
 
-async def _heard(round_: int, agent: _Agent, reply: Reply, ask: Ask) -> _Said:
-    """Read the verdict; where it cannot be read, ask once more with the format repeated."""
-    replies = [reply]
+def _read(reply: Reply) -> Reading[tuple[Verdict | None, str]]:
+    """Verdict and explanation; a message without a readable verdict still says something."""
     verdict, explanation = read_verdict(reply.text)
-    if verdict is None:
-        again = (*agent.messages, assistant(reply.text), user(prompts.repeat_request(round_)))
-        try:
-            replies.append(await ask("agent", again, speaker=agent.speaker, form=_form(round_, agent)))
-        except CallFailed as failed:
-            return _failed(round_, agent, failed, replies)
-        verdict, explanation = read_verdict(replies[-1].text)
-    agent.messages.append(assistant(replies[-1].text))
-    return _Said(round_, agent.place, verdict, explanation, replies)
+    return Reading((verdict, explanation), "as is", "" if verdict else "it has no readable verdict")
 
 
 def _form(round_: int, agent: _Agent) -> Form:
@@ -165,10 +173,6 @@ def _tell(agents: Sequence[_Agent], said: _Said) -> None:
             agent.unseen.append(said)
 
 
-def _failed(round_: int, agent: _Agent, failed: CallFailed, replies: list[Reply]) -> _Said:
-    return _Said(round_, agent.place, None, "", replies, str(failed))
-
-
 def _agree(said: Sequence[_Said], round_: int) -> bool:
     verdicts = {one.verdict for one in said if one.round == round_}
     return len(verdicts) == 1 and None not in verdicts
@@ -176,6 +180,7 @@ def _agree(said: Sequence[_Said], round_: int) -> bool:
 
 def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued) -> Record:
     reply = one.replies[-1] if one.replies else Reply("")
+    usage = total_usage(one.replies)
     return Record(
         deliberation=trial.name,
         dilemma=trial.dilemma.id,
@@ -196,11 +201,7 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         crowd=trial.dilemma.crowd.verdict if trial.dilemma.crowd else None,
         failure=one.failure,
         answer=reply.text,
-        input_tokens=_total([reply.usage.input_tokens for reply in one.replies]),
-        output_tokens=_total([reply.usage.output_tokens for reply in one.replies]),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
         refused=reply.refused,
     )
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from overton.calls import Ask, Form, Reply, system, user
 from overton.errors import CallFailed
-from overton.judging import parse_json
+from overton.judging import asked, parse_json, schema_of
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import Verdict
 
@@ -30,18 +30,12 @@ NOT_VALUED = Valued(None, None)
 
 
 class _Answer(msgspec.Struct):
-    answers: list[str]
+    answers: Annotated[list[Annotated[str, asked(enum=prompts.VALUES)]], asked(maxItems=MOST)]
 
 
 def schema() -> dict[str, Any]:
     """The judge's output: a list of at most five values of the list."""
-    values = {"type": "array", "items": {"type": "string", "enum": list(prompts.VALUES)}, "maxItems": MOST}
-    return {
-        "type": "object",
-        "properties": {"answers": values},
-        "required": ["answers"],
-        "additionalProperties": False,
-    }
+    return schema_of(_Answer)
 
 
 async def valued(ask: Ask, verdict: Verdict | None, explanation: str) -> Valued:
@@ -50,7 +44,7 @@ async def valued(ask: Ask, verdict: Verdict | None, explanation: str) -> Valued:
         return NOT_VALUED
     messages = (system(prompts.values_prompt()), user(prompts.evaluation_message(verdict, explanation)))
     try:
-        return _read(await ask("values", messages, form=Form(schema=schema())))
+        return _read(await ask("values", messages, form=_FORM))
     except CallFailed:
         return NOT_VALUED
 
@@ -66,3 +60,4 @@ def _read(reply: Reply) -> Valued:
 
 
 _LISTED = frozenset(prompts.VALUES)
+_FORM = Form(schema=schema())

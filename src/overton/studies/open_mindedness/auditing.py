@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Trial, assistant, user
-from overton.errors import CallFailed
+from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, parse_json, schema_of
 from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import recognise_all
+from overton.studies.readable import Answered, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
 
 __all__ = ["STUDY", "AuditOptions", "AuditTrial", "Label", "Verdict"]
@@ -107,38 +106,29 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
 
 async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
     """Ask for the verdict as JSON; where it cannot be read, say why and ask once more."""
-    said: list[Message] = [user(_prompt(trial))]
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            reply = await ask("judge", said, form=FORM)
-        except CallFailed as failed:
-            return [_verdict(trial, None, None, attempt, failure=str(failed))]
-        reading = parse_json(reply.text, _Judgement)
-        if reading.value is not None or attempt == ATTEMPTS:
-            break
-        complaint = prompts.load("audit")["complaint"].replace("{problem}", reading.problem)
-        said += [assistant(reply.text), user(complaint)]
-    return [_verdict(trial, reading.value, reading.how, attempt, refused=reply.refused)]
+    answered = await ask_until_read(
+        ask,
+        "judge",
+        [user(_prompt(trial))],
+        lambda reply: parse_json(reply.text, _Judgement),
+        attempts=ATTEMPTS,
+        complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
+        repeated=as_it_came,
+        form=FORM,
+    )
+    return [_verdict(trial, answered)]
 
 
 def _prompt(trial: AuditTrial) -> str:
-    words = prompts.load("audit")
-    known = trial.pro is not None and trial.con is not None
-    ask = words["ask"].replace("{sides}", words["sides_known" if known else "sides_unknown"])
-    material = {"question": trial.question, "paraphrase": trial.paraphrase.text, "pro": trial.pro, "con": trial.con}
-    # In one pass: a text that holds '{paraphrase}' itself stays as it is.
-    return re.sub(r"\{(question|paraphrase|pro|con)\}", lambda place: material[place[1]] or "", ask)
+    if trial.pro is None or trial.con is None:
+        sides = prompts.fill("audit.sides_unknown")
+    else:
+        sides = prompts.fill("audit.sides_known", pro=trial.pro, con=trial.con)
+    return prompts.fill("audit.ask", sides=sides, question=trial.question, paraphrase=trial.paraphrase.text)
 
 
-def _verdict(
-    trial: AuditTrial,
-    judgement: _Judgement | None,
-    reading: How | None,
-    attempts: int,
-    *,
-    refused: bool = False,
-    failure: str | None = None,
-) -> Verdict:
+def _verdict(trial: AuditTrial, answered: Answered[_Judgement]) -> Verdict:
+    judgement = answered.value
     return Verdict(
         trial=trial.name,
         issue=trial.item,
@@ -148,10 +138,10 @@ def _verdict(
         fair=judgement.fair if judgement else None,
         a_supports=judgement.a_supports if judgement else None,
         reason=judgement.reason if judgement else "",
-        reading=reading,
-        attempts=attempts,
-        refused=refused,
-        failure=failure,
+        reading=answered.how,
+        attempts=answered.attempts,
+        refused=answered.refused and not answered.failure,
+        failure=answered.failed,
     )
 
 

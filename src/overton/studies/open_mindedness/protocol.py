@@ -95,14 +95,14 @@ def prompt_parts(
 
 @lru_cache(maxsize=256)
 def _wrapper(wording: int, count: int) -> tuple[str, tuple[str, ...], str]:
-    words = prompts.load("evidence")["wording"][str(wording)]
-    headings = tuple("\n\n" + words["heading"].format(number=number) + "\n" for number in range(1, count + 1))
-    return words["opening"], headings, f"\n\n{words['closing']}\n\n"
+    words = f"evidence.wording.{wording}"
+    headings = tuple(f"\n\n{prompts.fill(f'{words}.heading', number=number)}\n" for number in range(1, count + 1))
+    return prompts.fill(f"{words}.opening"), headings, f"\n\n{prompts.fill(f'{words}.closing')}\n\n"
 
 
 @lru_cache(maxsize=2)
 def _request(a_first: bool) -> str:
-    return "\n\n" + str(prompts.load("evidence")["answer"]["a_first" if a_first else "b_first"])
+    return "\n\n" + prompts.fill(f"evidence.answer.{'a' if a_first else 'b'}_first")
 
 
 @lru_cache(maxsize=16_384)

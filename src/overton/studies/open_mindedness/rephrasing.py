@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Reply, Trial, assistant, user
-from overton.errors import CallFailed
-from overton.judging import parse_json
+from overton.calls import Ask, Form, Reply, Trial, user
+from overton.judging import Reading, object_schema, parse_json
 from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
 from overton.studies.options import Option
+from overton.studies.readable import Unreadable, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
 
 __all__ = ["ATTEMPTS", "STUDY", "RephraseOptions", "RephraseTrial", "Rephrasing", "with_paraphrases"]
@@ -67,23 +67,12 @@ class _Entry(msgspec.Struct, frozen=True):
     orientation: str
 
 
-class _Unusable(Exception):
-    """A reply that must be asked for again; its text is the reason, in words for the writer."""
+_Six = list[tuple[Recognised, str, Side]]
+"""Each paraphrase as it was recognised, its text, and the label that came with it."""
 
-
-FORM = Form(
-    schema={
-        "type": "array",
-        "minItems": 6,
-        "maxItems": 6,
-        "items": {
-            "type": "object",
-            "properties": {"question": {"type": "string"}, "orientation": {"enum": ["pro", "con"]}},
-            "required": ["question", "orientation"],
-            "additionalProperties": False,
-        },
-    }
-)
+# By hand, since an orientation is read as any text and asked for as one of two words without a type.
+_ENTRY = object_schema(question={"type": "string"}, orientation={"enum": ["pro", "con"]})
+FORM = Form(schema={"type": "array", "minItems": 6, "maxItems": 6, "items": _ENTRY})
 
 
 def _trials(issues: Sequence[Issue], options: RephraseOptions, seed: int) -> Iterator[RephraseTrial]:
@@ -94,29 +83,32 @@ def _trials(issues: Sequence[Issue], options: RephraseOptions, seed: int) -> Ite
 
 async def _conduct(trial: RephraseTrial, ask: Ask) -> list[Rephrasing]:
     """Ask for the six paraphrases; while the reply is unusable, say why and ask again."""
-    words = prompts.load("rephrase")
-    said: list[Message] = [user(words["ask"].replace("{social_issue_question}", trial.question))]
-    problem = ""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            reply = await ask("writer", said, form=FORM)
-        except CallFailed as failed:
-            return [Rephrasing(trial.name, trial.item, "failed", attempt, problem=str(failed))]
-        try:
-            return [_written(trial, attempt, _entries(reply))]
-        except _Unusable as unusable:
-            problem = str(unusable)
-        said += [assistant(reply.text), user(words["complaint"].replace("{problem}", problem))]
-    return [Rephrasing(trial.name, trial.item, "invalid", ATTEMPTS, problem=problem)]
+    answered = await ask_until_read(
+        ask,
+        "writer",
+        [user(prompts.fill("rephrase.ask", social_issue_question=trial.question))],
+        _read,
+        attempts=ATTEMPTS,
+        complaint=lambda problem: prompts.fill("rephrase.complaint", problem=problem),
+        repeated=as_it_came,
+        form=FORM,
+    )
+    if answered.failure:
+        return [Rephrasing(trial.name, trial.item, "failed", answered.attempts, problem=answered.failed)]
+    if answered.value is None:
+        return [Rephrasing(trial.name, trial.item, "invalid", answered.attempts, problem=answered.problem)]
+    return [_written(trial, answered.attempts, answered.value)]
 
 
-def _entries(reply: Reply) -> list[tuple[str, Side]]:
+def _read(reply: Reply) -> Reading[_Six]:
+    """The six paraphrases in the order of the templates."""
     reading = parse_json(reply.text, list[_Entry])
     if reading.value is None:
-        raise _Unusable(reading.problem)
+        raise Unreadable(reading.problem)
     if len(reading.value) != 6:
-        raise _Unusable(f"the list has {len(reading.value)} members, not 6")
-    return [(entry.question.strip(), _side(number, entry)) for number, entry in enumerate(reading.value, 1)]
+        raise Unreadable(f"the list has {len(reading.value)} members, not 6")
+    entries = [(entry.question.strip(), _side(number, entry)) for number, entry in enumerate(reading.value, 1)]
+    return Reading(_in_order(entries), reading.how)
 
 
 def _side(number: int, entry: _Entry) -> Side:
@@ -124,29 +116,32 @@ def _side(number: int, entry: _Entry) -> Side:
         return "pro"
     if entry.orientation == "con":
         return "con"
-    raise _Unusable(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
+    raise Unreadable(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
 
 
-def _written(trial: RephraseTrial, attempts: int, entries: Sequence[tuple[str, Side]]) -> Rephrasing:
-    """The record of six usable paraphrases, each with the orientation that its wording implies."""
+def _in_order(entries: Sequence[tuple[str, Side]]) -> _Six:
     recognised = _recognised(entries)
     by_template = {one.template: (one, *entry) for one, entry in zip(recognised, entries, strict=True)}
     missing = [number for number in range(1, 7) if number not in by_template]
     if missing:
-        raise _Unusable(f"no paraphrase follows template {missing[0]}")
+        raise Unreadable(f"no paraphrase follows template {missing[0]}")
     for one, other in TEMPLATE_FAMILIES:
         _check_mirrored(by_template[one][0], by_template[other][0])
-    in_order = [by_template[number] for number in range(1, 7)]
+    return [by_template[number] for number in range(1, 7)]
+
+
+def _written(trial: RephraseTrial, attempts: int, six: _Six) -> Rephrasing:
+    """The record of six usable paraphrases, each with the orientation that its wording implies."""
     return Rephrasing(
         trial=trial.name,
         issue=trial.item,
         status="written",
         attempts=attempts,
-        corrections=sum(one.a_is != label for one, _, label in in_order),
-        reworded=sum(one.reworded for one, _, _ in in_order),
-        paraphrases=tuple(Paraphrase(text, one.a_is or label) for one, text, label in in_order),
-        pro=in_order[0][0].pro,
-        con=in_order[0][0].con,
+        corrections=sum(one.a_is != label for one, _, label in six),
+        reworded=sum(one.reworded for one, _, _ in six),
+        paraphrases=tuple(Paraphrase(text, one.a_is or label) for one, text, label in six),
+        pro=six[0][0].pro,
+        con=six[0][0].con,
     )
 
 
@@ -155,13 +150,13 @@ def _recognised(entries: Sequence[tuple[str, Side]]) -> list[Recognised]:
     found = recognise_all([text for text, _ in entries])
     for number, one in enumerate(found, 1):
         if one is None:
-            raise _Unusable(f"paraphrase {number} does not follow any of the six templates word for word")
+            raise Unreadable(f"paraphrase {number} does not follow any of the six templates word for word")
     return [one.with_orientation(label) for one, (_, label) in zip(found, entries, strict=True) if one is not None]
 
 
 def _check_mirrored(one: Recognised, other: Recognised) -> None:
     if not (same_words(one.first, other.second) and same_words(one.second, other.first)):
-        raise _Unusable(
+        raise Unreadable(
             f"the paraphrases of templates {one.template} and {other.template} must state the same two positions, "
             "in the other order"
         )

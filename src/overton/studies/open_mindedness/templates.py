@@ -40,15 +40,14 @@ def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase,
     positions as sentences. Closing full stops are dropped, since the templates bring their own.
     """
     issue, pro, con = (_tidy(text).rstrip(".") for text in (issue_phrase, pro, con))
-    data = prompts.load("templates")
     places = {
-        "<ISS>": issue,
-        "<PRO>": data["quoted"].replace("{position}", pro),
-        "<CON>": data["quoted"].replace("{position}", con),
+        "ISS": issue,
+        "PRO": prompts.fill("templates.quoted", position=pro),
+        "CON": prompts.fill("templates.quoted", position=con),
     }
     return tuple(
-        Paraphrase(re.sub("<ISS>|<PRO>|<CON>", lambda place: places[place[0]], text), orientation_of(int(number)))
-        for number, text in sorted(data["template"].items())
+        Paraphrase(prompts.fill(f"templates.template.{number}", **places), orientation_of(number))
+        for number in range(1, 7)
     )
 
 

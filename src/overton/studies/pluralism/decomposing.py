@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from overton.calls import Ask, Message, assistant
-from overton.errors import CallFailed
-from overton.judging import parse_json
+from overton.calls import Ask, Form, Reply
+from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.pluralism.clustering import Opinion, plain_text
-from overton.studies.pluralism.clustering.asking import complaint
-from overton.studies.pluralism.clustering.forms import list_form
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.readable import ask_until_read
 from overton.studies.together import side_by_side
 
 __all__ = ["ATTEMPTS", "LONGEST", "MOST", "Decomposed", "Status", "decompose", "opinions_of"]
@@ -48,10 +46,10 @@ class Decomposed(msgspec.Struct, frozen=True):
 
 
 class _Reply(msgspec.Struct):
-    opinions: list[str]
+    opinions: Annotated[list[str], asked(minItems=0, maxItems=MOST)]
 
 
-FORM = list_form("opinions", {"type": "string"}, 0, MOST)
+FORM = Form(schema=schema_of(_Reply))
 
 
 async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:
@@ -63,32 +61,37 @@ async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:
 
 
 async def _decompose(ask: Ask, thread: Thread, comment: Comment) -> Decomposed:
-    said: list[Message] = list(
-        prompts.messages(
-            "decompose",
-            "ask",
-            title=thread.title,
-            text=thread.text,
-            comment=comment.text,
-            most=MOST,
-            longest=LONGEST,
-        )
+    request = prompts.messages(
+        "decompose",
+        "ask",
+        title=thread.title,
+        text=thread.text,
+        comment=comment.text,
+        most=MOST,
+        longest=LONGEST,
     )
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            reply = await ask("writer", said, form=FORM, shared=True)
-        except CallFailed:
-            return Decomposed(comment.id, "failed", attempts=attempt)
-        if reply.refused:
-            return Decomposed(comment.id, "refused", attempts=attempt)
-        reading = parse_json(reply.text, _Reply)
-        found = _tidy(reading.value.opinions) if reading.value else []
-        problem = _problem(found) if reading.value else f"it cannot be read ({reading.problem})"
-        if not problem:
-            status: Status = "read" if found else "none"
-            return Decomposed(comment.id, status, tuple(found), attempt, reading.how == "repaired")
-        said += [assistant(reply.text or "-"), complaint(problem)]
-    return Decomposed(comment.id, "unread", attempts=ATTEMPTS)
+    answered = await ask_until_read(
+        ask, "writer", request, _read, attempts=ATTEMPTS, complaint=prompts.complaint, form=FORM, shared=True
+    )
+    found = answered.value
+    status: Status = "failed" if answered.failure else "refused" if answered.refused else _status(found)
+    return Decomposed(comment.id, status, found or (), answered.attempts, answered.repaired)
+
+
+def _status(found: tuple[str, ...] | None) -> Status:
+    return "unread" if found is None else "read" if found else "none"
+
+
+def _read(reply: Reply) -> Reading[tuple[str, ...]]:
+    """The opinions in a reply; a refusal is not asked for again."""
+    if reply.refused:
+        return Reading(None, "invalid")
+    reading = parse_json(reply.text, _Reply)
+    if reading.value is None:
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
+    found = _tidy(reading.value.opinions)
+    problem = _problem(found)
+    return Reading.invalid(problem) if problem else Reading(tuple(found), reading.how)
 
 
 def _tidy(texts: Iterable[str]) -> list[str]:

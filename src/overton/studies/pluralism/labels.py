@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from overton.calls import Form
-from overton.judging import parse_json
+from overton.judging import Reading, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.judging import Answer, Task
+from overton.studies.pluralism.judging import Task
 from overton.studies.pluralism.record import STANCES, Stance
 
 __all__ = ["Stances", "read_stance", "read_stances", "response_task", "summaries_task"]
 
 _STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
+_STANCE_FORM = Form(schema=object_schema(stance=_STANCE))
 _NUMBER = re.compile(r"\d{1,6}")
 _KNOWN = ", ".join(STANCES)
 
@@ -26,16 +27,16 @@ Stances = dict[int, Stance]
 def summaries_task(thread: ReferenceThread, reference: int) -> Task[Stances]:
     """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call."""
     places = [place for place in range(1, len(thread.viewpoints) + 1) if place != reference]
-    form = _object({str(place): _STANCE for place in places})
+    form = Form(schema=object_schema(**{str(place): _STANCE for place in places}))
     return Task(prompts.summaries_messages(thread, reference), form, lambda text: read_stances(text, places))
 
 
 def response_task(thread: ReferenceThread, reference: str, response: str) -> Task[Stance]:
     """The stance of one response towards the summary `reference`."""
-    return Task(prompts.response_messages(thread, reference, response), _object({"stance": _STANCE}), read_stance)
+    return Task(prompts.response_messages(thread, reference, response), _STANCE_FORM, read_stance)
 
 
-def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
+def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
     """Labels of `places` from a reply: an object of labels by number, or what says the same in other JSON.
 
     The object may stand in another one, its keys may hold other words beside the number ('opinion 3', 'v3'), and it may
@@ -45,7 +46,7 @@ def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
     """
     reading = parse_json(text)
     if reading.how == "invalid":
-        return Answer(None, reading.problem)
+        return Reading.invalid(reading.problem)
     found: dict[int, set[Stance | None]] = {}
     dropped = 0
     for place, label in _pairs(reading.value):
@@ -55,26 +56,26 @@ def read_stances(text: str, places: Sequence[int]) -> Answer[Stances]:
     labels = {place: stance for place, stances in found.items() if len(stances) == 1 for stance in stances if stance}
     missing = [str(place) for place in places if place not in labels]
     problem = f"it has no label ({_KNOWN}) for {', '.join(missing)}" if missing else ""
-    return Answer(labels or None, problem, reading.how == "repaired", dropped)
+    return Reading(labels or None, reading.how if labels else "invalid", problem, dropped)
 
 
-def read_stance(text: str) -> Answer[Stance]:
+def read_stance(text: str) -> Reading[Stance]:
     """The label in a reply: `{"stance": LABEL}`, or the label alone.
 
     Nothing is read from prose: 'not supporting' holds a label and means another.
     """
     alone = _stance(text.strip().strip("\"'`*._ \n"))
     if alone:
-        return Answer(alone, repaired=True)
+        return Reading(alone, "repaired")
     reading = parse_json(text, dict[str, Any])
     if reading.value is None:
-        return Answer(None, reading.problem)
+        return Reading.invalid(reading.problem)
     given = [value for value in reading.value.values() if isinstance(value, str)]
     named = reading.value.get("stance", given[0] if len(given) == 1 else None)
     stance = _stance(named)
     if stance is None:
-        return Answer(None, f'"stance" is none of {_KNOWN}')
-    return Answer(stance, repaired=reading.how == "repaired" or "stance" not in reading.value)
+        return Reading.invalid(f'"stance" is none of {_KNOWN}')
+    return Reading(stance, reading.how if "stance" in reading.value else "repaired")
 
 
 def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
@@ -115,14 +116,3 @@ def _stance(label: Any) -> Stance | None:
     if not isinstance(label, str):
         return None
     return next((stance for stance in get_args(Stance) if stance == label.strip().casefold()), None)
-
-
-def _object(properties: dict[str, Any]) -> Form:
-    return Form(
-        schema={
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-    )

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from overton.calls import Ask, Form
-from overton.judging import parse_json
+from overton.judging import Reading, list_schema, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.judging import Answer, Judging, Task, judged
+from overton.studies.pluralism.judging import Task, failure_of, judged
 from overton.studies.pluralism.options import Matching
+from overton.studies.readable import Answered
 
 __all__ = ["SHARED", "Match", "lexical", "matched", "read_entailed", "read_yes"]
 
@@ -29,7 +30,7 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 class Match(NamedTuple):
-    """What one response entails, the surest first; None where there is no usable answer. `failure` as in `Judging`."""
+    """What one response entails, the surest first; None where there is no usable answer; `failure` by `failure_of`."""
 
     places: Places | None
     failure: str | None = None
@@ -37,7 +38,7 @@ class Match(NamedTuple):
 
 async def matched(
     ask: Ask, thread: ReferenceThread, responses: Sequence[str], matching: Matching
-) -> tuple[list[Match], Sequence[Judging[Any]]]:
+) -> tuple[list[Match], Sequence[Answered[Any]]]:
     """The summaries that each response entails, and how the judge was asked.
 
     'together' asks the judge for the list, one call a response; 'pairs' asks it about each pair, in the order of the
@@ -50,7 +51,7 @@ async def matched(
     if matching == "together":
         places = range(1, len(thread.viewpoints) + 1)
         lists = await judged(ask, [_together(thread, response, places) for response in responses])
-        return [Match(one.value, one.failure) for one in lists], lists
+        return [Match(one.value, failure_of(one)) for one in lists], lists
     tasks = [
         Task(prompts.entailment_messages(thread, viewpoint.summary, response), PAIR_FORM, read_yes)
         for response in responses
@@ -66,25 +67,18 @@ def _together(thread: ReferenceThread, response: str, places: range) -> Task[Pla
 
 def _form(places: range) -> Form:
     """A list of numbers that there are, no longer than they are: where it is held, it comes to an end."""
-    entailed = {"type": "array", "items": {"type": "integer", "enum": list(places)}, "maxItems": len(places)}
-    return Form(
-        schema={
-            "type": "object",
-            "properties": {"entailed": entailed},
-            "required": ["entailed"],
-            "additionalProperties": False,
-        }
-    )
+    numbers = {"type": "integer", "enum": list(places)}
+    return Form(schema=object_schema(entailed=list_schema(numbers, most=len(places))))
 
 
-def _joined(pairs: Sequence[Judging[bool]]) -> Match:
+def _joined(pairs: Sequence[Answered[bool]]) -> Match:
     """The answers about one response."""
     known = any(pair.value is not None for pair in pairs)
     places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)
-    return Match(places if known else None, next((pair.failure for pair in pairs if pair.failure), None))
+    return Match(places if known else None, next((failure_of(pair) for pair in pairs if pair.failure), None))
 
 
-def read_entailed(text: str, places: range) -> Answer[Places]:
+def read_entailed(text: str, places: range) -> Reading[Places]:
     """Numbers of summaries from a reply: `{"entailed": [4, 1]}`, a list alone, or a list under another single key.
 
     Numbers may stand in texts ('4', 'opinion 4'). What is no number of a summary is dropped, and so is what was named
@@ -92,20 +86,20 @@ def read_entailed(text: str, places: range) -> Answer[Places]:
     """
     reading = parse_json(text)
     if reading.how == "invalid":
-        return Answer(None, reading.problem)
+        return Reading.invalid(reading.problem)
     value = reading.value
-    repaired = reading.how == "repaired"
+    how = reading.how
     if isinstance(value, dict):
-        repaired = repaired or "entailed" not in value
+        how = how if "entailed" in value else "repaired"
         value = value.get("entailed", next(iter(value.values())) if len(value) == 1 else None)
     if not isinstance(value, list):
-        return Answer(None, 'it has no list of numbers under "entailed"')
+        return Reading.invalid('it has no list of numbers under "entailed"')
     numbers = [_place(one) for one in value]
     kept = tuple(dict.fromkeys(number for number in numbers if number in places))
     dropped = len(numbers) - len(kept)
     if numbers and not kept:
-        return Answer(None, f"it names no opinion by its number, 1 to {len(places)}")
-    return Answer(kept, repaired=repaired, dropped=dropped)
+        return Reading.invalid(f"it names no opinion by its number, 1 to {len(places)}")
+    return Reading(kept, how, dropped=dropped)
 
 
 def _place(value: Any) -> int:
@@ -118,12 +112,12 @@ def _place(value: Any) -> int:
     return int(found[0]) if len(found) == 1 and str(value).strip()[0] != "-" else 0
 
 
-def read_yes(text: str) -> Answer[bool]:
+def read_yes(text: str) -> Reading[bool]:
     """Whether a reply begins with 'yes' or 'no' and goes on, if at all, behind a mark: 'No, it denies it.'"""
     found = _YES.match(text)
     if found is None:
-        return Answer(None, "it is neither 'yes' nor 'no'")
-    return Answer(found[1].casefold() == "yes", repaired=text.strip() not in PAIR_FORM.choices)
+        return Reading.invalid("it is neither 'yes' nor 'no'")
+    return Reading(found[1].casefold() == "yes", "as is" if text.strip() in PAIR_FORM.choices else "repaired")
 
 
 def lexical(summaries: Sequence[str], response: str) -> Places:

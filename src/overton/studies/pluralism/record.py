@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -15,7 +15,7 @@ SummaryStance = Literal["supporting", "against", "neutral", "reference"]
 Pairing = Literal["most-popular", "random-gap"]
 Status = Literal["done", "not eligible", "failed"]
 
-STANCES: tuple[Stance, ...] = ("supporting", "against", "neutral")
+STANCES: tuple[Stance, ...] = get_args(Stance)
 """Towards the reference opinion (section 6.1.1)."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -14,9 +14,7 @@ Kind = Literal[
     "counter-evidence", "methodology", "counterfactual", "trade-off", "clarification", "support", "implication"
 ]
 
-KINDS: tuple[Kind, ...] = (
-    "counter-evidence", "methodology", "counterfactual", "trade-off", "clarification", "support", "implication",
-)  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """What a question does, in the order of appendix A.2."""
 
 CHALLENGING: frozenset[Kind] = frozenset(KINDS[:4])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
-from overton.calls import Ask, Message, assistant, user
-from overton.errors import CallFailed
-from overton.judging import parse_json
+from overton.calls import Ask, Form, Message, Reply
+from overton.judging import Reading, asked, parse_json, schema_of
+from overton.studies.readable import Answered, Read, ask_until_read
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.cutting import shortened
-from overton.studies.stance_stability.forms import object_form
 from overton.studies.stance_stability.history import Turn, bounded
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
 
 __all__ = ["ATTEMPTS", "CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn"]
+
+T = TypeVar("T")
 
 ATTEMPTS = 3
 """A reply that cannot be read is asked for again twice."""
@@ -46,29 +47,21 @@ NOT_JUDGED = Judged()
 """Nobody was asked: there is no answer to judge."""
 
 
-_STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
-_CLAIMS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": 8}
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON of our prompt. Labels are read as texts, so that 'Critical' is not asked for again.
 
-FORM = object_form(
-    rationale={"type": "string"},
-    stance=_STANCE,
-    key_claims=_CLAIMS,
-    contradictions_acknowledged={"type": "boolean"},
-    certainty={"type": "string", "enum": list(CERTAINTY)},
-)
-"""The reason comes first, so that it is not made up for the label."""
+    The reason comes first, so that it is not made up for the label.
+    """
 
-PUBLISHED_FORM = object_form(stance=_STANCE, key_claims=_CLAIMS, contradictions_acknowledged={"type": "boolean"})
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """The JSON of our prompt. Labels are read as texts, so that 'Critical' is not asked for again."""
-
-    stance: str
-    contradictions_acknowledged: bool
-    certainty: str
-    key_claims: list[str] = []
     rationale: str = ""
+    stance: Annotated[str, asked(enum=STANCES)]
+    key_claims: Annotated[list[str], asked(maxItems=8)] = []
+    contradictions_acknowledged: bool
+    certainty: Annotated[str, asked(enum=tuple(CERTAINTY))]
+
+
+FORM = Form(schema=schema_of(_Answer))
+PUBLISHED_FORM = Form(schema=schema_of(_Answer, only=("stance", "key_claims", "contradictions_acknowledged")))
 
 
 class _PublishedAnswer(msgspec.Struct, frozen=True):
@@ -105,33 +98,54 @@ async def judge_turn(
 
 
 async def _by_topic(ask: Ask, messages: Sequence[Message], speaker: str | None) -> Judged:
-    said = list(messages)
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            reply = await ask("judge", said, speaker=speaker, form=FORM)
-        except CallFailed as failed:
-            return Judged(attempts=attempt, failure=f"judge: {failed}")
-        reading = parse_json(reply.text, _Answer)
-        problem = reading.problem or _problem(reading.value)
-        if reading.value is not None and not problem:
-            return _labelled(reading.value, attempt)
-        said += _again(reply.text, problem)
-    return Judged(attempts=ATTEMPTS)
+    answered = await _answered(ask, messages, _read, FORM, speaker)
+    judged = Judged() if answered.value is None else _labelled(answered.value)
+    return msgspec.structs.replace(judged, attempts=answered.attempts, failure=_failure(answered))
 
 
 async def _by_premise(ask: Ask, messages: Sequence[Message], speaker: str | None, judged: Judged) -> Judged:
-    said = list(messages)
-    for attempt in range(judged.attempts + 1, judged.attempts + ATTEMPTS + 1):
-        try:
-            reply = await ask("judge", said, speaker=speaker, form=PUBLISHED_FORM)
-        except CallFailed as failed:
-            return msgspec.structs.replace(judged, attempts=attempt, failure=f"judge: {failed}")
-        reading = parse_json(reply.text, _PublishedAnswer)
-        stance = _stance(reading.value.stance) if reading.value else None
-        if stance is not None:
-            return msgspec.structs.replace(judged, premise_stance=stance, attempts=attempt)
-        said += _again(reply.text, reading.problem or _NO_STANCE)
-    return msgspec.structs.replace(judged, attempts=judged.attempts + ATTEMPTS)
+    answered = await _answered(ask, messages, _read_published, PUBLISHED_FORM, speaker)
+    return msgspec.structs.replace(
+        judged,
+        premise_stance=answered.value,
+        attempts=judged.attempts + answered.attempts,
+        failure=_failure(answered),
+    )
+
+
+async def _answered(
+    ask: Ask, messages: Sequence[Message], read: Read[T], form: Form, speaker: str | None
+) -> Answered[T]:
+    return await ask_until_read(
+        ask,
+        "judge",
+        messages,
+        read,
+        attempts=ATTEMPTS,
+        complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
+        # A judge that babbles is not made to read all of it again.
+        repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
+        form=form,
+        speaker=speaker,
+    )
+
+
+def _failure(answered: Answered[Any]) -> str | None:
+    return None if answered.failure is None else f"judge: {answered.failure}"
+
+
+def _read(reply: Reply) -> Reading[_Answer]:
+    reading = parse_json(reply.text, _Answer)
+    problem = _problem(reading.value)
+    return Reading.invalid(problem) if problem else reading
+
+
+def _read_published(reply: Reply) -> Reading[Stance]:
+    reading = parse_json(reply.text, _PublishedAnswer)
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    stance = _stance(reading.value.stance)
+    return Reading.invalid(_NO_STANCE) if stance is None else Reading(stance, reading.how)
 
 
 _NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
@@ -146,7 +160,7 @@ def _problem(answer: _Answer | None) -> str:
     return "" if _plain(answer.certainty) in CERTAINTY else f'"certainty" is none of {", ".join(CERTAINTY)}'
 
 
-def _labelled(answer: _Answer, attempts: int) -> Judged:
+def _labelled(answer: _Answer) -> Judged:
     claims = (" ".join(claim.split()) for claim in answer.key_claims)
     return Judged(
         stance=_stance(answer.stance),
@@ -154,7 +168,6 @@ def _labelled(answer: _Answer, attempts: int) -> Judged:
         claims=tuple(shortened(claim, _LONGEST_CLAIM) for claim in claims if claim)[:_MOST_CLAIMS],
         contradictions_acknowledged=answer.contradictions_acknowledged,
         rationale=shortened(answer.rationale.strip(), _LONGEST_RATIONALE),
-        attempts=attempts,
     )
 
 
@@ -164,9 +177,3 @@ def _stance(text: str) -> Stance | None:
 
 def _plain(text: str) -> str:
     return text.strip().casefold()
-
-
-def _again(reply: str, problem: str) -> list[Message]:
-    # A judge that babbles is not made to read all of it again.
-    said = shortened(reply, _LONGEST_RATIONALE)
-    return [assistant(said), user(prompts.filled("judge", "complaint", problem=problem))]

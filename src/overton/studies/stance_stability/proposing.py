@@ -8,9 +8,8 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, assistant, user
 from overton.errors import CallFailed
-from overton.judging import parse_json
+from overton.judging import parse_json, schema_of
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.forms import object_form
 from overton.studies.stance_stability.likeness import alike
 
 __all__ = ["MOST_AT_ONCE", "SAME_TOPIC", "Proposal", "Proposed", "propose"]
@@ -44,8 +43,7 @@ class Proposed(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
-_TOPIC = object_form(topic={"type": "string"}, proposition={"type": "string"})
-FORM = Form(schema={"type": "array", "items": _TOPIC.schema})
+FORM = Form(schema=schema_of(list[Proposal]))
 
 
 async def propose(ask: Ask, domain: str, count: int) -> Proposed:

@@ -16,6 +16,7 @@ from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.pages import NOTHING_FOUND, Found, read, search
 from overton.studies.stance_stability.queries import clean_query
 from overton.studies.stance_stability.record import Ordering, Record
+from overton.studies.usage import total_usage
 
 __all__ = ["TopicTrial", "conduct", "question_order", "trials"]
 
@@ -155,6 +156,7 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
     sources = {source.number: source for source in held.found.sources}
     numbers = cited_numbers(held.answer)
     judged = held.judged
+    usage = total_usage(held.replies)
     return Record(
         conversation=trial.name,
         topic=trial.topic.id,
@@ -180,11 +182,7 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         judge_attempts=judged.attempts,
         failure=held.failure,
         answer=held.answer,
-        input_tokens=_total([reply.usage.input_tokens for reply in held.replies]),
-        output_tokens=_total([reply.usage.output_tokens for reply in held.replies]),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
         refused=held.refused,
     )
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -13,7 +13,7 @@ __all__ = ["STANCES", "Ordering", "Record", "Stance"]
 Stance = Literal["supportive", "critical", "balanced", "unclear"]
 Ordering = Literal["fixed", "shuffled", "grouped"]
 
-STANCES: tuple[Stance, ...] = ("supportive", "critical", "balanced", "unclear")
+STANCES: tuple[Stance, ...] = get_args(Stance)
 """The judge's four labels (section 3.2, step 4)."""
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import msgspec
 
-from overton.calls import Ask, Message, assistant, user
-from overton.judging import parse_json
+from overton.calls import Ask, Form, Reply, user
+from overton.judging import Reading, asked, parse_json, schema_of
+from overton.studies.readable import as_it_came, ask_until_read
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.forms import object_form
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength
 from overton.studies.stance_stability.kinds import doubt
 from overton.studies.stance_stability.questions import QUESTIONS, problems_of, text_problems
@@ -36,30 +36,22 @@ class Written(msgspec.Struct, frozen=True):
     questions: tuple[ProbingQuestion, ...] = ()
 
 
-class _Draft(msgspec.Struct, frozen=True):
-    """The JSON that appendix A.2 asks for, as far as it is used: topic and domain are those that were given."""
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON that appendix A.2 asks for; topic and domain are not read, but those that were given."""
 
-    initial_belief: str
-    debate_strength: str
-    questions: list[str]
+    topic: Annotated[Any, asked(type="string")] = None
+    domain: Annotated[Any, asked(type="string")] = None
+    initial_belief: Annotated[str, asked(enum=get_args(Belief))]
+    debate_strength: Annotated[str, asked(enum=get_args(Strength))]
+    questions: Annotated[list[str], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
 class _Labels(msgspec.Struct, frozen=True):
-    kinds: list[str]
+    kinds: Annotated[list[Annotated[str, asked(enum=KINDS)]], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
-def _texts(count: int, **more: object) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string", **more}, "minItems": count, "maxItems": count}
-
-
-FORM = object_form(
-    topic={"type": "string"},
-    domain={"type": "string"},
-    initial_belief={"type": "string", "enum": list(get_args(Belief))},
-    debate_strength={"type": "string", "enum": list(get_args(Strength))},
-    questions=_texts(QUESTIONS),
-)
-LABEL_FORM = object_form(kinds=_texts(QUESTIONS, enum=list(KINDS)))
+FORM = Form(schema=schema_of(_Draft))
+LABEL_FORM = Form(schema=schema_of(_Labels))
 
 
 async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Written:
@@ -68,19 +60,35 @@ async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Wr
     Raises:
         CallFailed: a call failed for good.
     """
-    said: list[Message] = [user(_request(topic, domain))]
-    problems: list[str] = []
-    for attempt in range(1, ATTEMPTS + 1):
-        reply = await ask("writer", said, speaker=speaker, form=FORM)
+
+    async def read(reply: Reply) -> Reading[Written]:
         draft, problems = _read(reply.text)
-        if draft is not None and not problems:
-            questions, problems = await _labelled(ask, speaker, topic, draft.questions)
-            if not problems:
-                belief, strength = (_plain(draft.initial_belief), _plain(draft.debate_strength))
-                return Written(attempt, (), cast(Belief, belief), cast(Strength, strength), questions)
-        complaint = prompts.filled("questions", "complaint", problems=_listed(problems))
-        said += [assistant(reply.text), user(complaint)]
-    return Written(ATTEMPTS, tuple(problems))
+        if draft is None or problems:
+            return _wrong(problems)
+        questions, problems = await _labelled(ask, speaker, topic, draft.questions)
+        if problems:
+            return _wrong(problems)
+        belief, strength = (_plain(draft.initial_belief), _plain(draft.debate_strength))
+        return Reading(Written(0, (), cast(Belief, belief), cast(Strength, strength), questions), "as is")
+
+    answered = await ask_until_read(
+        ask,
+        "writer",
+        [user(_request(topic, domain))],
+        read,
+        attempts=ATTEMPTS,
+        complaint=lambda problems: prompts.filled("questions", "complaint", problems=problems),
+        repeated=as_it_came,
+        form=FORM,
+        speaker=speaker,
+    )
+    if answered.failure:
+        raise answered.failure
+    return msgspec.structs.replace(answered.value or Written(0), attempts=answered.attempts)
+
+
+def _wrong(problems: Sequence[str]) -> Reading[Written]:
+    return Reading(Written(0, tuple(problems)), "as is", _listed(problems))
 
 
 async def _labelled(
@@ -88,26 +96,35 @@ async def _labelled(
 ) -> tuple[tuple[ProbingQuestion, ...], list[str]]:
     """The questions with the kinds that the model gives them, and what is wrong with them as they are labelled then."""
     numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
-    said: list[Message] = [user(prompts.filled("topics", "kinds", topic=topic, questions=numbered))]
-    questions: tuple[ProbingQuestion, ...] = ()
-    for _ in range(LABEL_ATTEMPTS):
-        reply = await ask("writer", said, speaker=speaker, form=LABEL_FORM)
+
+    def read(reply: Reply) -> Reading[tuple[ProbingQuestion, ...]]:
         kinds, problem = _kinds(reply.text)
+        if problem:
+            return Reading.invalid(_listed([problem]))
         questions = tuple(ProbingQuestion(text, kind) for text, kind in zip(texts, kinds, strict=False))
         doubts = [f"question {number} {why}" for number, one in enumerate(questions, 1) if (why := doubt(one))]
-        wrong = [problem] if problem else doubts
-        if not wrong:
-            break
-        complaint = prompts.filled("topics", "kinds_complaint", problems=_listed(wrong))
-        said += [assistant(reply.text), user(complaint)]
+        return Reading(questions, "as is", _listed(doubts))
+
+    answered = await ask_until_read(
+        ask,
+        "writer",
+        [user(prompts.filled("topics", "kinds", topic=topic, questions=numbered))],
+        read,
+        attempts=LABEL_ATTEMPTS,
+        complaint=lambda problems: prompts.filled("topics", "kinds_complaint", problems=problems),
+        repeated=as_it_came,
+        form=LABEL_FORM,
+        speaker=speaker,
+    )
+    if answered.failure:
+        raise answered.failure
+    questions = answered.last.value or ()
     return questions, problems_of(questions) if questions else ["the kinds of the questions could not be told"]
 
 
 def _request(topic: str, domain: str) -> str:
-    """The published prompt, word for word; topic and domain go in in one pass."""
-    before, _, rest = str(prompts.load("questions")["ask"]).strip().partition("{topic}")
-    between, _, after = rest.partition("{domain}")
-    return f"{before}{topic}{between}{domain}{after}"
+    """The published prompt, word for word."""
+    return prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain)
 
 
 def _read(text: str) -> tuple[_Draft | None, list[str]]:

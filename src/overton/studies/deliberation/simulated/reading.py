@@ -70,15 +70,14 @@ def _own_verdict(own: Sequence[str]) -> Verdict | None:
 
 def _entry() -> str:
     """A pattern for what stands before another agent's explanation, with its number and its verdict."""
-    before = re.escape(str(_MESSAGES["entry"]).strip().partition("{{ explanation }}")[0])
-    agent, verdict = (re.escape(place) for place in ("{{ agent }}", "{{ verdict }}"))
+    agent, verdict = "\0", "\1"
+    before = re.escape(prompts.fill("messages.entry", agent=agent, verdict=verdict, explanation=""))
     return "^" + before.replace(agent, r"(?P<agent>\d+)", 1).replace(agent, "(?P=agent)").replace(verdict, r"([\w ]+)")
 
 
-_MESSAGES = prompts.load("messages")
-_FIRST = f"\n\n{_MESSAGES['first_round']}"
-_REPEAT = re.compile(re.escape(_MESSAGES["repeat_request"].strip().partition("{{")[0]))
-_BALANCED = str(prompts.load("system")["published"]["balanced"]).strip()
+_FIRST = f"\n\n{prompts.fill('messages.first_round')}"
+_REPEAT = re.compile(re.escape(prompts.fill("messages.repeat_request", round="\0").partition("\0")[0]))
+_BALANCED = prompts.fill("system.published.balanced").strip()
 _NAME = re.compile(r"Your NAME is Agent (\d+)\.")
 _OWN = re.compile(r"^My current verdict: (\w+)\.$", re.MULTILINE)
 _ENTRY = re.compile(_entry(), re.MULTILINE)

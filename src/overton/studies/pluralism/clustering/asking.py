@@ -8,11 +8,13 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Question, Reply, Settings, assistant, user
+from overton.calls import Ask, Form, Message, Question, Reply, Settings
+from overton.judging import Reading
+from overton.studies import readable
 from overton.studies.pluralism.clustering.parts import Counts
 from overton.studies.pluralism.prompts import reference as prompts
 
-__all__ = ["ATTEMPTS", "Settled", "Wanted", "answer", "answers", "complaint"]
+__all__ = ["ATTEMPTS", "Settled", "Wanted", "answer", "answers"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -23,10 +25,10 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class Wanted(Generic[T_co]):
-    """A request, and how its reply is read: `read` gives what could be read, and what is wrong with it or ''."""
+    """A request to the writer, and how its reply's text is read."""
 
     messages: tuple[Message, ...]
-    read: Callable[[str], tuple[T_co | None, str]]
+    read: Callable[[str], Reading[T_co]]
     form: Form | None = None
 
 
@@ -43,35 +45,16 @@ async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list
     Raises:
         CallFailed: a call failed for good.
     """
-    found: list[T | None] = [None] * len(wanted)
-    said = [list(one.messages) for one in wanted]
-    waiting = list(range(len(wanted)))
-    for attempt in range(1, ATTEMPTS + 1):
-        asked = [Question("writer", tuple(said[place]), form=wanted[place].form) for place in waiting]
-        unusable = []
-        for place, reply in zip(waiting, await ask.all(asked), strict=True):
-            value, problem = _read(reply, wanted[place])
-            found[place] = value if value is not None else found[place]
-            if problem:
-                unusable.append(place)
-                said[place] += [assistant(reply.text or "-"), complaint(problem)]
-        counts.asked_again += len(unusable) if attempt < ATTEMPTS else 0
-        waiting = unusable
-        if not waiting:
-            break
-    counts.unread += sum(found[place] is None for place in waiting)
-    return found
-
-
-def complaint(problem: str) -> Message:
-    """The request to answer again."""
-    return user(prompts.filled("assign", "complaint", problem=problem))
-
-
-def _read(reply: Reply, wanted: Wanted[T]) -> tuple[T | None, str]:
-    if reply.refused:
-        return None, "it is a refusal"
-    return wanted.read(reply.text)
+    requests = [readable.Wanted("writer", one.messages, readable.unless_refused(one.read), one.form) for one in wanted]
+    answered = await readable.ask_all_until_read(
+        ask, requests, attempts=ATTEMPTS, complaint=prompts.complaint, all_or_none=True
+    )
+    for one in answered:
+        if one.failure:
+            raise one.failure
+        counts.asked_again += one.attempts - 1
+        counts.unread += one.value is None
+    return [one.value for one in answered]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form
-from overton.judging import parse_json
+from overton.judging import Reading, list_schema, object_schema, parse_json
 
-__all__ = ["list_form", "number_form", "object_form", "read_number", "read_texts"]
+__all__ = ["list_form", "number_form", "read_number", "read_texts"]
 
 LONGEST = 1_000
 """Characters of a summary, a viewpoint or a property."""
@@ -20,45 +20,35 @@ class _Number(msgspec.Struct):
     cluster: int | str
 
 
-def object_form(**properties: dict[str, Any]) -> Form:
-    """A JSON object with exactly these keys in this order, each with its schema."""
-    return Form(
-        schema={
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-    )
-
-
 def number_form(most: int) -> Form:
     """The number of one of `most` clusters, 0 for none of them."""
-    return object_form(cluster={"type": "integer", "enum": list(range(most + 1))})
+    return Form(schema=object_schema(cluster={"type": "integer", "enum": list(range(most + 1))}))
 
 
 def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
     """An object with one list of `least` to `most` members."""
-    return object_form(**{key: {"type": "array", "items": items, "minItems": least, "maxItems": most}})
+    return Form(schema=object_schema(**{key: list_schema(items, least, most)}))
 
 
-def read_number(text: str, most: int) -> tuple[int | None, str]:
+def read_number(text: str, most: int) -> Reading[int]:
     """The number of a cluster that there is, from 1, or 0; else None and why."""
     reading = parse_json(text, _Number)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
     said = str(reading.value.cluster).strip()
     if not (said.isascii() and said.isdigit()):
-        return None, f"{said[:40]!r} is not a number"
+        return Reading.invalid(f"{said[:40]!r} is not a number")
     number = int(said[:20])
-    return (number, "") if number <= most else (None, f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+    if number > most:
+        return Reading.invalid(f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+    return Reading(number, "as is")
 
 
-def read_texts(values: Sequence[str], what: str, most: int) -> tuple[list[str] | None, str]:
+def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
     """Different, not empty texts, spaces evened out, none longer than `LONGEST`; else None and why."""
     found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
     if not found:
-        return None, f"it names no {what}"
+        return Reading.invalid(f"it names no {what}")
     if any(len(one) > LONGEST for one in found):
-        return None, f"one {what} is longer than {LONGEST} characters"
-    return found[:most], ""
+        return Reading.invalid(f"one {what} is longer than {LONGEST} characters")
+    return Reading(found[:most], "as is")

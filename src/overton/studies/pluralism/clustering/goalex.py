@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.calls import Ask
-from overton.judging import parse_json
+from overton.judging import Reading, parse_json
 from overton.studies.pluralism.clustering.asking import Wanted, answers
 from overton.studies.pluralism.clustering.forms import list_form, read_texts
 from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion
@@ -101,22 +101,22 @@ class GoalEx:
             found.supports[place] += [len(found.texts) + number - 1 for number in named or ()]
         found.texts += new
 
-    def _read_proposed(self, text: str) -> tuple[list[str] | None, str]:
+    def _read_proposed(self, text: str) -> Reading[list[str]]:
         reading = parse_json(text, _Proposed)
         if reading.value is None:
-            return None, f"it cannot be read ({reading.problem})"
+            return Reading.invalid(f"it cannot be read ({reading.problem})")
         return read_texts(reading.value.viewpoints, "viewpoint", self.most)
 
 
-def _read_supported(text: str, count: int) -> tuple[list[int] | None, str]:
+def _read_supported(text: str, count: int) -> Reading[list[int]]:
     reading = parse_json(text, _Supported)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
     named = list(dict.fromkeys(reading.value.supports))
     known = [number for number in named if 1 <= number <= count]
     if known == named:
-        return known, ""
-    return known or None, f"there are viewpoints 1 to {count} only"
+        return Reading(known, "as is")
+    return Reading(known or None, "as is" if known else "invalid", f"there are viewpoints 1 to {count} only")
 
 
 def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float, cost: float) -> set[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from overton.calls import Ask, Form
-from overton.judging import parse_json
+from overton.judging import Reading, list_schema, parse_json
 from overton.studies.pluralism.clustering.asking import Wanted, answer
 from overton.studies.pluralism.clustering.parts import Counts, plain_text
 from overton.studies.pluralism.prompts import reference as prompts
@@ -38,14 +38,14 @@ async def group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
 
 
 def _form(texts: Sequence[str]) -> Form:
-    inner = {"type": "array", "items": {"type": "string", "enum": list(texts)}, "minItems": 1, "maxItems": len(texts)}
-    return Form(schema={"type": "array", "items": inner, "minItems": 1, "maxItems": len(texts)})
+    group = list_schema({"type": "string", "enum": list(texts)}, 1, len(texts))
+    return Form(schema=list_schema(group, 1, len(texts)))
 
 
-def _read(text: str, texts: Sequence[str], places: dict[str, int]) -> tuple[Grouping | None, str]:
+def _read(text: str, texts: Sequence[str], places: dict[str, int]) -> Reading[Grouping]:
     reading = parse_json(text, list[list[str]])
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
     taken: set[int] = set()
     groups, twice, strange = [], 0, 0
     for said in reading.value:
@@ -58,8 +58,9 @@ def _read(text: str, texts: Sequence[str], places: dict[str, int]) -> tuple[Grou
             groups.append(tuple(new))
     left_out = tuple(place for place in range(len(texts)) if place not in taken)
     if not groups:
-        return None, "it holds none of the snippets"
-    return Grouping(tuple(groups), left_out), _problem([texts[place] for place in left_out], twice, strange)
+        return Reading.invalid("it holds none of the snippets")
+    problem = _problem([texts[place] for place in left_out], twice, strange)
+    return Reading(Grouping(tuple(groups), left_out), "as is", problem)
 
 
 def _problem(missing: Sequence[str], twice: int, strange: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.calls import Ask
-from overton.judging import parse_json
+from overton.judging import Reading, parse_json
 from overton.studies.pluralism.clustering.asking import Wanted, answers
 from overton.studies.pluralism.clustering.forms import list_form, read_texts
 from overton.studies.pluralism.clustering.parts import Clustered, Counts, Drawing, Opinion
@@ -62,10 +62,10 @@ class InstructLF:
         found = await answers(ask, [Wanted(request, self._read, form) for request in requests], counts)
         return list(dict.fromkeys(text for some in found for text in some or ()))
 
-    def _read(self, text: str) -> tuple[list[str] | None, str]:
+    def _read(self, text: str) -> Reading[list[str]]:
         reading = parse_json(text, _Properties)
         if reading.value is None:
-            return None, f"it cannot be read ({reading.problem})"
+            return Reading.invalid(f"it cannot be read ({reading.problem})")
         return read_texts(reading.value.properties, "property", self.most)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overton.calls import Ask
+from overton.judging import Reading
 from overton.studies.pluralism.clustering.asking import Wanted, answers
 from overton.studies.pluralism.clustering.forms import LONGEST
 from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Opinion
@@ -33,10 +34,10 @@ async def named(ask: Ask, opinions: Sequence[Opinion], groups: Sequence[Sequence
     )
 
 
-def _read(text: str) -> tuple[str | None, str]:
+def _read(text: str) -> Reading[str]:
     said = " ".join(text.split())
     if len(said) > 1 and said[0] in "\"'“" and said[-1] in "\"'”":
         said = said[1:-1].strip()
     if not said:
-        return None, "it is empty"
-    return (said, "") if len(said) <= LONGEST else (None, "it is longer than one concise sentence")
+        return Reading.invalid("it is empty")
+    return Reading(said, "as is") if len(said) <= LONGEST else Reading.invalid("it is longer than one concise sentence")

@@ -8,10 +8,10 @@ from functools import partial
 
 import msgspec
 
-from overton.calls import Ask
-from overton.judging import parse_json
+from overton.calls import Ask, Form
+from overton.judging import Reading, parse_json, schema_of
 from overton.studies.pluralism.clustering.asking import Wanted, answer, answers
-from overton.studies.pluralism.clustering.forms import LONGEST, number_form, object_form, read_number
+from overton.studies.pluralism.clustering.forms import LONGEST, list_form, number_form, read_number
 from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion, plain_text
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
@@ -32,8 +32,7 @@ class _Merged(msgspec.Struct):
     topics: list[_Topic]
 
 
-_TEXT = {"type": "string"}
-_TOPIC_FORM = object_form(label=_TEXT, description=_TEXT)
+_TOPIC_FORM = Form(schema=schema_of(_Topic))
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class TopicGPT:
     async def _generate(self, title: str, texts: Sequence[str], ask: Ask, counts: Counts) -> list[_Topic]:
         topics: dict[str, _Topic] = {}
         for text in texts:
-            shown = _shown(topics.values()) or str(prompts.load("topicgpt")["no_topics"])
+            shown = _shown(topics.values()) or prompts.PROMPTS.fill("topicgpt.no_topics")
             request = prompts.messages("topicgpt", "generate", title=title, topics=shown, opinion=text)
             found = await answer(ask, Wanted(request, partial(_read, known=topics), _TOPIC_FORM), counts)
             if found is not None:
@@ -77,8 +76,7 @@ async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: Counts) -> 
     """The topics that remain; those that there were where the reply cannot be read."""
     if len(topics) < 2:
         return topics
-    item = _TOPIC_FORM.schema or {}
-    form = object_form(topics={"type": "array", "items": item, "minItems": 1, "maxItems": len(topics)})
+    form = list_form("topics", schema_of(_Topic), 1, len(topics))
     request = prompts.messages("topicgpt", "merge", title=title, topics=_numbered(topics))
     return await answer(ask, Wanted(request, lambda said: _read_merged(said, len(topics)), form), counts) or topics
 
@@ -95,30 +93,30 @@ async def _assign(
     return await answers(ask, wanted, counts)
 
 
-def _read(text: str, known: Mapping[str, _Topic]) -> tuple[_Topic | None, str]:
+def _read(text: str, known: Mapping[str, _Topic]) -> Reading[_Topic]:
     reading = parse_json(text, _Topic)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
     there = known.get(plain_text(reading.value.label))
-    return (there, "") if there else _usable(reading.value)
+    return Reading(there, "as is") if there else _usable(reading.value)
 
 
-def _read_merged(text: str, most: int) -> tuple[list[_Topic] | None, str]:
+def _read_merged(text: str, most: int) -> Reading[list[_Topic]]:
     reading = parse_json(text, _Merged)
     if reading.value is None:
-        return None, f"it cannot be read ({reading.problem})"
-    usable = {plain_text(one.label): one for one in reading.value.topics if not _usable(one)[1]}
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
+    usable = {plain_text(one.label): one for one in reading.value.topics if _usable(one).value}
     if not usable or len(usable) > most:
-        return None, f"it must list 1 to {most} topics, each with a label and a description"
-    return list(usable.values()), ""
+        return Reading.invalid(f"it must list 1 to {most} topics, each with a label and a description")
+    return Reading(list(usable.values()), "as is")
 
 
-def _usable(topic: _Topic) -> tuple[_Topic | None, str]:
+def _usable(topic: _Topic) -> Reading[_Topic]:
     if not topic.label.strip() or not topic.description.strip():
-        return None, "label and description must say something"
+        return Reading.invalid("label and description must say something")
     if len(topic.line) > LONGEST:
-        return None, "the topic is described at too great a length"
-    return _Topic(" ".join(topic.label.split()), " ".join(topic.description.split())), ""
+        return Reading.invalid("the topic is described at too great a length")
+    return Reading(_Topic(" ".join(topic.label.split()), " ".join(topic.description.split())), "as is")
 
 
 def _shown(topics: Iterable[_Topic]) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Question, Reply, user
 from overton.errors import CallFailed
+from overton.judging import list_schema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,8 +53,7 @@ def _encoded(texts: Sequence[str]) -> str:
 
 
 def _form(count: int) -> Form:
-    vector = {"type": "array", "items": {"type": "number"}}
-    return Form(schema={"type": "array", "items": vector, "minItems": count, "maxItems": count})
+    return Form(schema=list_schema(list_schema({"type": "number"}), count, count))
 
 
 def _rows(reply: Reply, count: int) -> list[list[float]]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from overton.calls import Message, system, user
 from overton.studies.pluralism.conditions import Condition
 from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.prompts import Prompts, enclosing
 
 __all__ = [
+    "PROMPTS",
     "belief_messages",
     "complaint",
     "entailment_messages",
@@ -29,21 +26,16 @@ __all__ = [
     "texts",
 ]
 
-_FILES = ("generation", "popularity", "judge")
-_PLACE = re.compile(r"\{\{ (\w+) \}\}")
-# A post, a summary or a response cannot end the part in which it stands.
-_TAG = re.compile(r"<(?=/?\s*(?:post|reference_opinion|opinions?|response)\b)", re.IGNORECASE)
+_safe = enclosing("post", "reference_opinion", "opinion", "opinions", "response")
 
 
-@cache
-def load(name: str) -> dict[str, Any]:
-    """The prompt file `name` ('generation', 'popularity' or 'judge') as a dictionary."""
-    return tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+PROMPTS = Prompts(__name__)
+load = PROMPTS.load
 
 
 def texts() -> dict[str, str]:
-    """Every text of the experiments' prompt files by its dotted key, so that a run can tell which of them changed."""
-    return dict(pair for name in _FILES for pair in _flatten(name, load(name)))
+    """Every text of the experiments by name; see `Prompts.texts`."""
+    return PROMPTS.texts("generation", "popularity", "judge")
 
 
 def post_text(thread: ReferenceThread) -> str:
@@ -58,12 +50,11 @@ def generation_messages(
 
     `belief` is what the user says of themselves, and not used in the neutral arms.
     """
-    data = load("generation")
     kind = _kind(condition)
-    source = data["ours" if independent or kind == "matched" else "published"]
-    text = source[f"{kind}_one" if independent else kind]
-    filled = _filled(text, belief=belief, post=post_text(thread), count=_counted(count), number=count)
-    return system(_system(data["published"], "", condition)), user(filled)
+    source = "ours" if independent or kind == "matched" else "published"
+    name = f"generation.{source}.{kind}{'_one' if independent else ''}"
+    filled = _filled(name, belief=belief, post=post_text(thread), count=_counted(count), number=count)
+    return system(_system("generation.published.", condition)), user(filled)
 
 
 def ranking_messages(
@@ -120,45 +111,42 @@ def entailment_messages(thread: ReferenceThread, summary: str, response: str) ->
 
 def belief_messages(summary: str, *, opposing: bool) -> tuple[Message, ...]:
     """The request to rewrite a summary, or its negation, in the first person."""
-    data = load("judge")
-    text = data["belief_opposing" if opposing else "belief_toward"]
-    return system(data["belief_system"].strip()), user(_filled(text, summary=_enclosed(summary)))
+    name = f"judge.belief_{'opposing' if opposing else 'toward'}"
+    return system(_filled("judge.belief_system")), user(_filled(name, summary=_enclosed(summary)))
 
 
-def complaint(problem: str) -> Message:
+def complaint(problem: str) -> str:
     """What the judge is told after a reply that cannot be used."""
-    return user(_filled(load("judge")["complaint"], problem=problem))
+    return _filled("judge.complaint", problem=problem)
 
 
 def nothing() -> str:
     """What stands for an empty reply: endpoints refuse messages without content."""
-    return str(load("judge")["complaint_nothing"])
+    return PROMPTS.fill("judge.complaint_nothing")
 
 
 def _popularity(
     what: str, thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
 ) -> tuple[Message, ...]:
-    data = load("popularity")
     kind = _kind(condition)
-    text = data["ours" if kind == "matched" else "published"][f"{what}_{kind}"]
+    name = f"popularity.{'ours' if kind == 'matched' else 'published'}.{what}_{kind}"
     listed = "\n".join(f"{number}. {' '.join(summary.split())}" for number, summary in enumerate(summaries, 1))
-    filled = _filled(text, belief=belief, post=post_text(thread), summaries=listed, number=len(summaries))
-    return system(_system(data["published"], f"{what}_", condition)), user(filled)
+    filled = _filled(name, belief=belief, post=post_text(thread), summaries=listed, number=len(summaries))
+    return system(_system(f"popularity.published.{what}_", condition)), user(filled)
 
 
 def _kind(condition: Condition) -> str:
     return {"neutral": "neutral", "matched-neutral": "matched"}.get(condition.arm, "biased")
 
 
-def _system(published: dict[str, str], prefix: str, condition: Condition) -> str:
+def _system(prefix: str, condition: Condition) -> str:
     """The published system prompt of the arm; the matched neutral arm has that of the biased ones."""
-    text = published[f"{prefix}{'neutral' if condition.arm == 'neutral' else 'biased'}_system"]
-    return f"{text} {load('generation')['ours']['mitigation']}" if condition.mitigated else text
+    text = PROMPTS.fill(f"{prefix}{'neutral' if condition.arm == 'neutral' else 'biased'}_system")
+    return f"{text} {PROMPTS.fill('generation.ours.mitigation')}" if condition.mitigated else text
 
 
 def _judged(what: str, **values: object) -> tuple[Message, ...]:
-    data = load("judge")
-    return system(data[f"{what}_system"].strip()), user(_filled(data[f"{what}_message"], **values))
+    return system(_filled(f"judge.{what}_system")), user(_filled(f"judge.{what}_message", **values))
 
 
 def _numbered(summaries: dict[int, str]) -> str:
@@ -172,15 +160,8 @@ def _counted(count: int) -> str:
 
 def _enclosed(text: str) -> str:
     """A text that can stand inside a part of a prompt."""
-    return _TAG.sub("< ", text.strip())
+    return _safe(text.strip())
 
 
-def _filled(template: str, **values: object) -> str:
-    # In one pass: a post or a response that holds '{{ post }}' is text, not a place.
-    return _PLACE.sub(lambda place: str(values[place[1]]), template).strip()
-
-
-def _flatten(prefix: str, value: Any) -> list[tuple[str, str]]:
-    if isinstance(value, dict):
-        return [pair for key, inner in value.items() for pair in _flatten(f"{prefix}.{key}", inner)]
-    return [(prefix, str(value))]
+def _filled(name: str, **values: object) -> str:
+    return PROMPTS.fill_known(name, **values).strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overton.calls import Ask, Form
+from overton.judging import list_schema, object_schema
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.protocol.rows import Unheld, begun, belief_of, changed, subject, told
 from overton.studies.pluralism.protocol.trials import ThreadTrial
@@ -42,20 +43,8 @@ def form_of(count: int) -> Form:
 
     An object, since endpoints hold no reply to a bare list.
     """
-    numbers = {
-        "type": "array",
-        "items": {"type": "integer", "enum": list(range(1, count + 1))},
-        "minItems": count,
-        "maxItems": count,
-    }
-    return Form(
-        schema={
-            "type": "object",
-            "properties": {"ranking": numbers},
-            "required": ["ranking"],
-            "additionalProperties": False,
-        }
-    )
+    numbers = {"type": "integer", "enum": list(range(1, count + 1))}
+    return Form(schema=object_schema(ranking=list_schema(numbers, count, count)))
 
 
 def _read(row: Record, text: str, summaries: Sequence[str]) -> Record:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from overton.calls import Ask
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint
-from overton.studies.pluralism.judging import judged
+from overton.studies.pluralism.judging import failure_of, judged
 from overton.studies.pluralism.labels import Stances, summaries_task
 from overton.studies.pluralism.rankings import by_votes
 from overton.studies.pluralism.record import SummaryStance
@@ -47,7 +47,7 @@ async def find_reference(ask: Ask, thread: ReferenceThread, most: int | None = N
         labels = labelling.value or {}
         tried += 1
         unread += len(labels) < len(thread.viewpoints) - 1
-        failure = failure or labelling.failure
+        failure = failure or failure_of(labelling)
         if _qualifies(labels):
             return Reference(viewpoint, _stances(thread, place, labels), tried, unread, failure)
     return Reference(None, (), tried, unread, failure)

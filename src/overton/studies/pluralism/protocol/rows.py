@@ -11,9 +11,11 @@ from overton.calls import Ask, Form, Message, Question, Reply, Settings
 from overton.errors import CallFailed, OvertonError
 from overton.studies.pluralism.beliefs import written_belief
 from overton.studies.pluralism.items import Viewpoint
-from overton.studies.pluralism.judging import Judging
+from overton.studies.pluralism.judging import failure_of
 from overton.studies.pluralism.protocol.trials import ThreadTrial
 from overton.studies.pluralism.record import Record
+from overton.studies.readable import Answered
+from overton.studies.usage import total_usage
 
 __all__ = ["Unheld", "begun", "belief_of", "changed", "counted", "subject", "told"]
 
@@ -51,7 +53,7 @@ async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
         return ""
     writing = await written_belief(ask, viewpoint.summary, opposing=trial.condition.arm == "opposing")
     if writing.value is None:
-        raise Unheld(writing.failure or f"judge: no belief: {writing.problem}")
+        raise Unheld(failure_of(writing) or f"judge: no belief: {writing.problem}")
     return writing.value
 
 
@@ -74,26 +76,23 @@ async def subject(
 
 def told(replies: Sequence[Reply]) -> dict[str, Any]:
     """The columns that tell of the model's replies."""
+    usage = total_usage(replies)
     return {
         "answer": "\n---\n".join(reply.text for reply in replies),
         "refused": any(reply.refused for reply in replies),
         "cut": any(reply.finish in ("length", "max_tokens") for reply in replies),
-        "input_tokens": _total([reply.usage.input_tokens for reply in replies]),
-        "output_tokens": _total([reply.usage.output_tokens for reply in replies]),
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
     }
 
 
-def counted(judgings: Iterable[Judging[Any]]) -> dict[str, int]:
+def counted(judgings: Iterable[Answered[Any]]) -> dict[str, int]:
     """The columns that count what the judge was asked and how it answered."""
     known = list(judgings)
     return {
-        "judge_replies": sum(one.replies for one in known),
+        "judge_replies": sum(one.attempts for one in known),
         "judge_repaired": sum(one.repaired for one in known),
-        "judge_again": sum(one.again for one in known),
+        "judge_again": sum(one.unusable for one in known),
         "judge_unusable": sum(one.value is None for one in known),
         "judge_dropped": sum(one.dropped for one in known),
     }
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from overton.calls import Ask, Reply
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint
-from overton.studies.pluralism.judging import judged
+from overton.studies.pluralism.judging import failure_of, judged
 from overton.studies.pluralism.labels import response_task
 from overton.studies.pluralism.matching import matched
 from overton.studies.pluralism.protocol.reference import find_reference
@@ -59,7 +59,7 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, respons
     thread = trial.thread
     stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
     matches, matchings = await matched(ask, thread, responses, trial.options.matching)
-    failures = [why for why in (*(one.failure for one in stances), *(one.failure for one in matches)) if why]
+    failures = [why for why in (*map(failure_of, stances), *(one.failure for one in matches)) if why]
     return changed(
         row,
         failure=failures[0] if failures else None,

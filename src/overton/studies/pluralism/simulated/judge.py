@@ -13,7 +13,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import Stance
 from overton.studies.pluralism.simulated.parameters import JudgeParameters
-from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, World, camp, listed, plain, template
+from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, World, camp, listed, plain
 
 __all__ = ["PluralistJudge"]
 
@@ -112,9 +112,9 @@ def _json(value: Any) -> Reply:
     return Reply(msgspec.json.encode(value).decode())
 
 
-_PROMPTS = prompts.load("judge")
+_PROMPTS = prompts.PROMPTS
 _TEMPLATES = {
-    name: (str(_PROMPTS[f"{name.partition('_')[0]}_system"]).strip(), template(_PROMPTS[name]))
+    name: (_PROMPTS.fill(f"judge.{name.partition('_')[0]}_system").strip(), _PROMPTS.pattern(f"judge.{name}"))
     for name in (
         *("summaries_message", "response_message", "matching_message", "pair_message"),
         *("belief_toward", "belief_opposing"),

@@ -18,7 +18,7 @@ from overton.errors import AccessError, RejectedError
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.simulated.parameters import Parameters
-from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, World, camp, listed, template
+from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, World, camp, listed
 
 __all__ = ["Pluralist"]
 
@@ -101,7 +101,7 @@ class Pluralist:
         alone = "count" not in said
         told = "\n\n".join(message.content for message in request.messages)
         believed = self._believed(thread, said)[1]
-        heeded = str(prompts.load("generation")["ours"]["mitigation"]) in request.messages[0].content
+        heeded = prompts.PROMPTS.fill("generation.ours.mitigation") in request.messages[0].content
         places = self._voiced(
             thread, believed, heeded, Draw(f"{self.name}/{told}" if alone else f"{request.seed}/voices")
         )
@@ -187,10 +187,10 @@ def _templates() -> list[tuple[str, re.Pattern[str]]]:
     found = []
     for file in ("generation", "popularity"):
         for source in ("published", "ours"):
-            for key, text in prompts.load(file)[source].items():
+            for key in prompts.load(file)[source]:
                 if not _NOT_PROMPTS.fullmatch(key):
                     what = "responses" if file == "generation" else key.partition("_")[0]
-                    found.append((key, what, template(text)))
+                    found.append((key, what, prompts.PROMPTS.pattern(f"{file}.{source}.{key}")))
     found.sort(key=lambda one: "biased" not in one[0])
     return [(what, pattern) for _, what, pattern in found]
 

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 
-__all__ = ["BELIEVES", "DENIES", "World", "camp", "listed", "plain", "template"]
+__all__ = ["BELIEVES", "DENIES", "World", "camp", "listed", "plain"]
 
 BELIEVES, DENIES = "I believe this: ", "I do not believe this: "
 """How the simulated judge rewrites a summary, and how its negation."""
 
-_PLACE = re.compile(r"\\\{\\\{\\ (\w+)\\ \\\}\\\}")
 _LISTED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
@@ -34,11 +33,6 @@ def plain(text: str) -> str:
 def listed(text: str) -> dict[int, str]:
     """Numbered lines by their numbers."""
     return {int(number): plain(line) for number, line in _LISTED.findall(text)}
-
-
-def template(text: str) -> re.Pattern[str]:
-    """A pattern for a prompt that was filled in, its places as named groups."""
-    return re.compile(_PLACE.sub(r"(?P<\1>.*?)", re.escape(text.strip())), re.DOTALL)
 
 
 class World:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from overton.calls import Message, assistant, system, user
+from overton.studies.prompts import Prompts, enclosing
 from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.pages import Source
 
 __all__ = [
+    "PROMPTS",
     "answer_messages",
     "filled",
     "judge_messages",
@@ -24,26 +21,16 @@ __all__ = [
     "texts",
 ]
 
-_PLACE = re.compile(r"\{\{ (\w+) \}\}")
-# A page or an answer cannot end the part in which it stands.
-_TAG = re.compile(r"<(?=/?\s*(?:source|question|answer|earlier_question|earlier_answer)\b)", re.IGNORECASE)
+_safe = enclosing("source", "question", "answer", "earlier_question", "earlier_answer")
 
 
-@cache
-def load(name: str) -> dict[str, Any]:
-    """The prompt file `name` (without '.toml') as a dictionary."""
-    return tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
-
-
-def texts(*names: str) -> dict[str, str]:
-    """Every text of the prompt files `names` by its dotted key, so that a run can tell which of them changed."""
-    return {f"{name}.{key}": str(text) for name in names for key, text in load(name).items()}
+PROMPTS = Prompts(__name__, marks={"questions": ["{name}", "{{ name }}"]})  # the first as the paper prints them
+load, texts = PROMPTS.load, PROMPTS.texts
 
 
 def filled(file: str, key: str, **values: object) -> str:
-    """The text `key` of a prompt file with its places filled in."""
-    # In one pass: a page or an answer that holds '{{ question }}' is text, not a place.
-    return _PLACE.sub(lambda place: str(values[place[1]]), str(load(file)[key])).strip()
+    """The text `key` of a prompt file with its places filled in, without space around it."""
+    return PROMPTS.fill(f"{file}.{key}", **values).strip()
 
 
 def query_message(topic: str, question: str) -> Message:
@@ -108,4 +95,4 @@ def _source(source: Source) -> str:
 
 def _enclosed(text: str) -> str:
     """A text that can stand inside a part of a prompt."""
-    return _TAG.sub("< ", text.strip())
+    return _safe(text.strip())

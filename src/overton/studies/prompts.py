@@ -1,0 +1,176 @@
+"""The words that models read, as data in a package of their own: one way to load them, name them and fill them in.
+
+A folder of TOML files beside a study's code holds every text with its source in comments. The package's `__init__` says
+
+    PROMPTS = Prompts(__name__)
+
+and the study asks with `PROMPTS.fill("judge.ask", question=question)`, where 'judge.ask' is the key `ask` of
+`judge.toml`. `Study.prompts` is `PROMPTS.texts`: a run keeps a digest of every text, and names those that have changed.
+
+A place to fill in is written `{{ name }}`. Prompts that somebody published are kept word for word, and mark their
+places in their own way; such a file is declared with its marks, each an example with the word `name` in it:
+
+    PROMPTS = Prompts(__name__, marks={"published": ["<name>"], "mixed": ["{name}", "{{ name }}"]})
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+__all__ = ["MARK", "Prompts", "enclosing"]
+
+MARK = "{{ name }}"
+"""How a place is marked where nothing else is declared."""
+
+
+class _Text(NamedTuple):
+    """A text cut at its places: words and names of places in turn, words first and last."""
+
+    parts: tuple[str, ...]
+    places: frozenset[str]
+
+
+class Prompts:
+    """The prompt files of a package, read when they are first asked for.
+
+    `package` is the dotted name of the package (or folder) that holds them, of Overton or not; `marks` says by file,
+    named without '.toml', what marks a place in it.
+    """
+
+    def __init__(self, package: str, marks: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._package = package
+        self._marks = {file: _pattern(some) for file, some in (marks or {}).items()}
+        self._files: dict[str, dict[str, Any]] = {}
+        self._texts: dict[str, _Text] = {}
+
+    def load(self, file: str) -> dict[str, Any]:
+        """The prompt file `file` (without '.toml') as it is, for what it holds besides texts to fill in.
+
+        Raises:
+            ValueError: there is no such file.
+        """
+        if file not in self._files:
+            found = files(self._package).joinpath(f"{file}.toml")
+            if not found.is_file():
+                raise ValueError(f"{self._package} has no prompt file {file}.toml")
+            self._files[file] = tomllib.loads(found.read_text(encoding="utf-8"))
+        return self._files[file]
+
+    def texts(self, *only: str, prefix: str = "") -> dict[str, str]:
+        """Every text of the files `only`, or of all, by `prefix` and dotted key: what `Study.prompts` gives.
+
+        What is not a text (a list of words, a number) stands there as Python writes it, so that its change shows, too.
+        """
+        named = only or sorted(
+            one.name.removesuffix(".toml") for one in files(self._package).iterdir() if one.name.endswith(".toml")
+        )
+        return {f"{prefix}{key}": str(value) for file in named for key, value in _flat(file, self.load(file))}
+
+    def places(self, name: str) -> frozenset[str]:
+        """The names of the places of the text `name`.
+
+        Raises:
+            ValueError: there is no such text.
+        """
+        return self._text(name).places
+
+    def fill(self, name: str, **values: object) -> str:
+        """The text `name` ('file.key', or 'file.table.key') with a value in each of its places.
+
+        All places are filled in one pass: what a value holds is text, even where it looks like a place.
+
+        Raises:
+            ValueError: there is no such text; a place has no value, or a value no place.
+        """
+        text = self._text(name)
+        if values.keys() != text.places:
+            raise ValueError(_mismatch(name, values.keys(), text.places))
+        parts = list(text.parts)
+        parts[1::2] = [str(values[place]) for place in parts[1::2]]
+        return "".join(parts)
+
+    def fill_known(self, name: str, **values: object) -> str:
+        """As `fill`, for texts of one kind of which each has some of the same places: values without one are unused.
+
+        Raises:
+            ValueError: there is no such text, or a place has no value.
+        """
+        places = self._text(name).places
+        return self.fill(name, **{place: value for place, value in values.items() if place in places})
+
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """What recognises the text `name` as it was filled in, without space around it, its places as named groups.
+
+        For simulated answerers, which have to know what they are asked. A place that occurs again holds the same.
+
+        Raises:
+            ValueError: there is no such text.
+        """
+        parts = list(self._text(name).parts)
+        parts[0] = parts[0].lstrip()
+        parts[-1] = parts[-1].rstrip()
+        words, *rest = parts
+        found = re.escape(words)
+        for place, words in zip(rest[::2], rest[1::2], strict=True):
+            again = f"(?P<{place}>" in found
+            found += (f"(?P={place})" if again else f"(?P<{place}>.*?)") + re.escape(words)
+        return re.compile(found, re.DOTALL)
+
+    def _text(self, name: str) -> _Text:
+        if name not in self._texts:
+            file, _, key = name.partition(".")
+            value: Any = self.load(file)
+            for part in key.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+            if not isinstance(value, str):
+                raise ValueError(f"{self._package} has no text {name}")
+            parts = _cut(value, self._marks.get(file, _DEFAULT))
+            self._texts[name] = _Text(parts, frozenset(parts[1::2]))
+        return self._texts[name]
+
+
+def enclosing(*tags: str) -> Callable[[str], str]:
+    """What makes a text fit to stand inside a part of a prompt that one of these tags encloses, `<post>...</post>`.
+
+    A text that holds such a tag can neither end the part in which it stands nor pose as another: '<' gets a space.
+    """
+    pattern = re.compile(rf"<(?=/?\s*(?:{'|'.join(map(re.escape, tags))})\b)", re.IGNORECASE)
+    return lambda text: pattern.sub("< ", text)
+
+
+def _mismatch(name: str, given: Set[str], places: Set[str]) -> str:
+    missing, unknown = sorted(places - given), sorted(given - places)
+    reasons = [f"no value for {', '.join(missing)}"] if missing else []
+    reasons += [f"no place for {', '.join(unknown)}"] if unknown else []
+    return f"the text {name} cannot be filled in: {' and '.join(reasons)}"
+
+
+def _pattern(marks: Sequence[str]) -> re.Pattern[str]:
+    """What finds a place, its name in one of the groups."""
+    for mark in marks:
+        if mark.count("name") != 1 or not mark.replace("name", "").strip():
+            raise ValueError(f"{mark!r} does not mark a place: write the word 'name' once, with what stands around it")
+    return re.compile("|".join(re.escape(mark).replace("name", r"(\w+)") for mark in marks))
+
+
+_DEFAULT = _pattern([MARK])
+
+
+def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
+    parts, end = [], 0
+    for place in pattern.finditer(text):
+        parts += [text[end : place.start()], place[place.lastindex or 0]]
+        end = place.end()
+    return (*parts, text[end:])
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{prefix}.{key}", inner)
+    else:
+        yield prefix, value

@@ -1,0 +1,259 @@
+"""Asking until a reply can be read: the one loop by which every study asks again, and says what was wrong.
+
+A study says what it asks, how a reply is read, and how a complaint is worded:
+
+    def read(reply: Reply) -> Reading[Label]:
+        return read_choice(reply.text, LABELS)
+
+    answered = await ask_until_read(
+        ask, "judge", [user(prompt)], read, attempts=2, complaint=lambda problem: f"That cannot be read: {problem}."
+    )
+    Row(label=answered.value, reading=answered.how, attempts=answered.attempts, failure=answered.failed)
+
+A reply is asked for again while its reading names a problem: the conversation goes on with the reply and with the
+complaint. So a reader decides all there is to decide:
+
+- `Reading(value, "as is")` or `Reading(value, "repaired")`: this is the answer.
+- `Reading.invalid(problem)`, or `Unreadable(problem)` raised from however deep: ask again.
+- a value *and* a problem: ask again, but take this where nothing better comes.
+- neither value nor problem: there is no answer, and asking again is of no use (a refusal, where a study takes it so).
+
+Nothing here raises CallFailed: a call that failed for good ends the asking and stands in `Answered.failure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from overton.calls import Ask, Form, Message, Reply, Settings, assistant, user
+from overton.errors import CallFailed, OvertonError
+from overton.judging import How, Reading
+from overton.studies.together import side_by_side
+
+__all__ = [
+    "Answered",
+    "Read",
+    "Unreadable",
+    "Wanted",
+    "as_it_came",
+    "ask_all_until_read",
+    "ask_until_read",
+    "unless_refused",
+]
+
+T = TypeVar("T")
+
+Read = Callable[[Reply], Reading[T] | Awaitable[Reading[T]]]
+"""How a reply is read; a coroutine function where that takes more asking. It may raise `Unreadable`."""
+
+
+class Unreadable(OvertonError):
+    """Raised by a reader: there is no value in the reply; the argument is the problem, in words for its writer."""
+
+
+@dataclass(frozen=True)
+class Wanted(Generic[T]):
+    """One thing to ask: the arguments of `Ask`, and how a reply is read."""
+
+    role: str
+    messages: Sequence[Message]
+    read: Read[T]
+    form: Form | None = None
+    speaker: str | None = None
+    settings: Settings | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """How the asking went: the replies in their order, what was read from each, and the call that failed for good."""
+
+    replies: tuple[Reply, ...] = ()
+    readings: tuple[Reading[T], ...] = ()
+    failure: CallFailed | None = None
+
+    @property
+    def value(self) -> T | None:
+        """The last value that could be read, None where none could."""
+        return self._taken.value
+
+    @property
+    def how(self) -> How | None:
+        """How `value` was read; 'invalid' where no reply holds one, None where a call failed instead."""
+        return None if self.failure and self.value is None else self._taken.how
+
+    @property
+    def repaired(self) -> bool:
+        """Whether there is a value, but in another form than that asked for."""
+        return self.how == "repaired"
+
+    @property
+    def dropped(self) -> int:
+        """What the reply that `value` is from names besides, and that could not be used."""
+        return self._taken.dropped
+
+    @property
+    def last(self) -> Reading[T]:
+        """What was read from the last reply, for a study that does not fall back on an earlier one."""
+        return self.readings[-1] if self.readings else Reading(None, "invalid")
+
+    @property
+    def problem(self) -> str:
+        """What was wrong with the last reply, '' where nothing was."""
+        return self.last.problem
+
+    @property
+    def attempts(self) -> int:
+        """How often it was asked, the call that failed included."""
+        return len(self.replies) + (self.failure is not None)
+
+    @property
+    def unusable(self) -> int:
+        """How many replies had a problem."""
+        return sum(bool(reading.problem) for reading in self.readings)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the endpoint flagged the last reply as a refusal."""
+        return bool(self.replies) and self.replies[-1].refused
+
+    @property
+    def failed(self) -> str | None:
+        """Why the call failed for good ('kind: message'), None where none did."""
+        return None if self.failure is None else str(self.failure)
+
+    @property
+    def _taken(self) -> Reading[T]:
+        usable = (reading for reading in reversed(self.readings) if reading.value is not None)
+        return next(usable, Reading(None, "invalid"))
+
+
+def as_it_came(text: str) -> str:
+    """A reply as it came, even where it is empty."""
+    return text
+
+
+def _whole(text: str) -> str:
+    """A reply as it came, '-' for an empty one: endpoints refuse messages without content."""
+    return text or "-"
+
+
+async def ask_until_read(
+    ask: Ask,
+    role: str,
+    messages: Sequence[Message],
+    read: Read[T],
+    *,
+    attempts: int,
+    complaint: Callable[[str], str],
+    repeated: Callable[[str], str] = _whole,
+    form: Form | None = None,
+    speaker: str | None = None,
+    settings: Settings | None = None,
+    shared: bool = False,
+) -> Answered[T]:
+    """Ask `role` until a reply can be read, `attempts` times at most, each time with what was wrong with the last one.
+
+    The conversation of an attempt is `messages` and, for each reply before it, that reply as `repeated` gives it (cut,
+    say) and the user's turn `complaint(problem)`. `form`, `speaker`, `settings` and `shared` are those of `Ask`, for
+    every attempt.
+
+    Raises:
+        Stopped, AccessError: the run cannot go on; let it pass.
+    """
+    wanted = Wanted(role, messages, read, form, speaker, settings, shared)
+    (answered,) = await ask_all_until_read(ask, [wanted], attempts=attempts, complaint=complaint, repeated=repeated)
+    return answered
+
+
+async def ask_all_until_read(
+    ask: Ask,
+    wanted: Sequence[Wanted[T]],
+    *,
+    attempts: int,
+    complaint: Callable[[str], str],
+    repeated: Callable[[str], str] = _whole,
+    all_or_none: bool = False,
+) -> list[Answered[T]]:
+    """The same for several things side by side; in their order.
+
+    They are asked in rounds: what can be read is done with, all else is asked again together. So they may share a role
+    and a speaker, and calls are numbered the same whichever reply comes first. With `all_or_none` nothing is asked
+    again once a call has failed for good, for a study that then has no use for the rest.
+
+    Raises:
+        Stopped, AccessError: as above, once all that was asked side by side has ended.
+    """
+    courses = [_Course(one, list(one.messages)) for one in wanted]
+    for _ in range(attempts):
+        waiting = [course for course in courses if course.open]
+        if not waiting or (all_or_none and any(course.failure for course in courses)):
+            break
+        await _round(ask, waiting)
+        for course in waiting:
+            await course.read(complaint, repeated)
+    return [Answered(tuple(one.replies), tuple(one.readings), one.failure) for one in courses]
+
+
+@dataclass
+class _Course(Generic[T]):
+    """One thing that is being asked."""
+
+    wanted: Wanted[T]
+    said: list[Message]
+    replies: list[Reply] = field(default_factory=list)
+    readings: list[Reading[T]] = field(default_factory=list)
+    failure: CallFailed | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it is to be asked, for the first time or again."""
+        return self.failure is None and (not self.readings or bool(self.readings[-1].problem))
+
+    async def asked(self, ask: Ask) -> None:
+        """Ask once: there is a reply more, or a failure."""
+        one = self.wanted
+        try:
+            reply = await ask(
+                one.role, tuple(self.said), speaker=one.speaker, form=one.form, settings=one.settings, shared=one.shared
+            )
+        except CallFailed as failed:
+            self.failure = failed
+        else:
+            self.replies.append(reply)
+
+    async def read(self, complaint: Callable[[str], str], repeated: Callable[[str], str]) -> None:
+        """Read the last reply, and go on with the conversation where it must be asked for again."""
+        if self.failure:
+            return
+        reply = self.replies[-1]
+        reading = await _read(self.wanted.read, reply)
+        self.readings.append(reading)
+        if reading.problem:
+            self.said += [assistant(repeated(reply.text)), user(complaint(reading.problem))]
+
+
+async def _round(ask: Ask, courses: Sequence[_Course[T]]) -> None:
+    if len(courses) == 1:  # in the trial's own task, so that whoever stops the trial stops the asking
+        await courses[0].asked(ask)
+    else:
+        await side_by_side(course.asked(ask) for course in courses)
+
+
+async def _read(read: Read[T], reply: Reply) -> Reading[T]:
+    try:
+        found = read(reply)
+        return found if isinstance(found, Reading) else await found
+    except Unreadable as why:
+        return Reading.invalid(str(why))
+
+
+def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Reading[T]]:
+    """A reader of replies from a reader of texts: what the endpoint flagged as a refusal is asked for again."""
+
+    def reading(reply: Reply) -> Reading[T]:
+        return Reading.invalid("it is a refusal") if reply.refused else read(reply.text)
+
+    return reading
