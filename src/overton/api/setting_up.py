@@ -82,9 +82,10 @@ def set_up(
         InputError: anything wrong with it.
     """
     options = chosen_options(study, asked.options, asked.named)
+    named = study.answering(options, asked.named)
     read = _read(study, asked)
     kept = _only(read, only)
-    wanted = requests_of(study, asked.named, model_args, prices, _source_args(study, options, source_args))
+    wanted = requests_of(study, named, model_args, prices, _source_args(study, options, source_args))
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
     return SetUp(kept, options, wanted, left_out)
 
@@ -122,6 +123,9 @@ def _several(given: Any) -> list[str]:
 
 
 def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
+    if study.items.named and asked.items is not None:
+        words = _several(asked.items)
+        return [study.items.named(word) if isinstance(word, str) else word for word in words]
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:

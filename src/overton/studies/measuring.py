@@ -117,7 +117,7 @@ class Measuring(Generic[Analysis, Record]):
     tables: str
     sections: Callable[[Analysis], Sequence[Section]]
     exhibits: Callable[[Results, Analysis, Any], Exhibits]
-    headline: Headline[Analysis, Record]
+    headline: Headline[Analysis, Record] | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("model",)

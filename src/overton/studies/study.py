@@ -42,7 +42,8 @@ class Role:
 
     `flag` is the word by which a person names the answerer ('model' for '--model'), by default the role's name. An
     `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
-    models. `usual` answers where nobody is named.
+    models. `usual` answers where nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
+    where the user does not say, and it does not reason; 0 leaves that to the host.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Role:
     optional: bool = False
     retrieves: Literal["", "search", "pages"] = ""
     usual: str = ""
+    max_tokens: int = 0
 
     @property
     def word(self) -> str:
@@ -60,18 +62,23 @@ class Role:
 
 @dataclass(frozen=True)
 class Dataset(Generic[Item, Record]):
-    """What a study makes: `made(items, records)` gives the lines of the file `name`, None where there is none to make.
+    """What a study makes.
 
+    `made(items, records, options)` gives the lines of the file `name`, None where there is none to make.
     `told(records)` says in a few lines what became of everything.
     """
 
     name: str
     made: Callable[[Sequence[Item], Sequence[Record], Mapping[str, Any]], Sequence[msgspec.Struct] | None]
-    told: Callable[[Sequence[Record]], Iterable[str]] = lambda records: ()
+    told: Callable[[Sequence[Record]], Iterable[str]] | None = None
 
 
 def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return options
+
+
+def _as_named(options: Any, named: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    return named
 
 
 def _nothing_wrong(options: Any) -> Iterable[Problem]:
@@ -100,6 +107,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     together    all models of the first role meet in one lane, asked as 'ROLE/1', 'ROLE/2', ... as they were given
     canned      replies to plan with: those that make every trial as short as it can be, then as long
     condition   the condition that a trial is in, without its item and whatever else repeats it
+    answering   `answering(options, named)` gives who answers by role, those named and those who follow from the options
     complete    adds to the options what follows from the models' names by role
     check       what is wrong with options that each alone would be right
     arguments   what follows from the options for what searches and reads pages, by role
@@ -126,6 +134,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     together: bool = False
     canned: tuple[Canned, ...] = ()
     condition: Callable[[Any], str] | None = None
+    answering: Callable[[Any, Mapping[str, Sequence[str]]], Mapping[str, Sequence[str]]] = _as_named
     complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
     check: Callable[[Any], Iterable[Problem]] = _nothing_wrong
     arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments

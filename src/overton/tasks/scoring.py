@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
     return compute
 
 
+@cache
 def _scorer_of(study: str) -> Any:
     @scorer(metrics=[], name=scorer_name(study))
     def conducted() -> Scorer:
@@ -50,10 +52,7 @@ def _scorer_of(study: str) -> Any:
     return conducted
 
 
-_SCORERS = {study: _scorer_of(study) for study in ("open-mindedness", "stance-stability", "pluralism", "deliberation")}
-
-
 def measuring(study: str, entries: Sequence[ModelEntry]) -> tuple[Scorer, Metric]:
     """The scorer and the metric for a study and the models that it measures."""
     held = any(entry.holds_form for entry in entries)
-    return _SCORERS[study](), figures(study, [entry.spec for entry in entries], held)
+    return _scorer_of(study)(), figures(study, [entry.spec for entry in entries], held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from overton.judging import How, parse_json, schema_of
 from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.judged import MEASURING
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
@@ -149,12 +150,13 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("audit")
 
 
-STUDY: Study[Issue, AuditOptions, Verdict, None] = Study(
+STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     name="audit",
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
     roles=(Role("judge", "Model that judges; several show how far judges agree"),),
     items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
+    measuring=MEASURING,
     options=AuditOptions,
     record=Verdict,
     kind="makes",

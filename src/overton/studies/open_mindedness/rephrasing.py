@@ -15,7 +15,7 @@ from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
 from overton.studies.options import Option
 from overton.studies.readable import Unreadable, as_it_came, ask_until_read
-from overton.studies.study import Role, Study
+from overton.studies.study import Dataset, Role, Study
 
 __all__ = ["ATTEMPTS", "STUDY", "RephraseOptions", "RephraseTrial", "Rephrasing", "with_paraphrases"]
 
@@ -187,6 +187,7 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     question="Write six neutral paraphrases an issue (MillStone, appendix C).",
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
     items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
+    dataset=Dataset("issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records)),
     options=RephraseOptions,
     record=Rephrasing,
     kind="makes",

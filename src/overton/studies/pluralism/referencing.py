@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from overton.calls import Ask, Settings, Trial
-from overton.errors import CallFailed, InputError, Problem
+from overton.errors import CallFailed, InputError, MissingExtra, Problem
 from overton.studies.items import Items
 from overton.studies.options import Option
 from overton.studies.pluralism.clustering import (
+    EMBEDDING,
     METHODS,
     Clustered,
     Counts,
@@ -26,11 +28,14 @@ from overton.studies.pluralism.clustering.vectors import ROLE
 from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
 from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.study import Role, Study
+from overton.studies.study import Dataset, Role, Study
 
 __all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "ReferenceTrial", "counted", "references_of"]
 
 Status = Literal["built", "empty", "failed"]
+
+EMBEDDER = "wordllama/l2_supercat"
+"""Who turns opinions into vectors where nobody is named: weights from a package, no hub."""
 
 
 class ReferenceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -206,15 +211,70 @@ def counted(records: Iterable[Built]) -> dict[str, dict[str, int]]:
     return {method: dict(total) for method, total in totals.items()}
 
 
+_COUNTED = {
+    "built": "threads built",
+    "empty": "threads without an opinion",
+    "failed": "threads failed",
+    "comments": "comments",
+    "opinions": "opinions",
+    "viewpoints": "viewpoints",
+    "none": "comments that state no opinion",
+    "unread": "comments whose opinions could not be read",
+    "refused": "comments that the model refused",
+    "uncalled": "comments whose call failed",
+    "repaired": "lists of opinions repaired",
+    "asked_again": "asked for again",
+    "clustering.asked_again": "clustering requests repeated",
+    "clustering.unread": "of them in vain",
+    "clustering.own": "opinions left alone since no reply named a cluster",
+    "clustering.regrouped": "opinions that the first grouping left out",
+    "clustering.noise": "opinions outside of all clusters",
+    "clustering.replaced": "summaries replaced by an opinion",
+}
+"""What `referencing.counted` counts, in words."""
+
+
+def _told(records: Sequence[Built]) -> Iterator[str]:
+    """What became of threads, comments and opinions under each clustering."""
+    for method, counts in counted(records).items():
+        told = [f"{counts[name]:,} {words}" for name, words in _COUNTED.items() if counts.get(name)]
+        yield f"{method}: {', '.join(told)}"
+
+
+def _made(
+    threads: Sequence[Thread], records: Sequence[Built], options: Mapping[str, Any]
+) -> list[ReferenceThread] | None:
+    """None of several clusterings: which of them is the reference is for the user to say."""
+    return references_of(records, threads) if len(options["methods"]) == 1 else None
+
+
+def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """An embedder where a clustering asks for vectors.
+
+    Raises:
+        InputError: one is named that would not be asked.
+        MissingExtra: what clusters by density is not installed.
+    """
+    if {"dbscan", "hdbscan"} & set(options.methods) and find_spec("sklearn") is None:
+        raise MissingExtra("clustering by density", "clustering")  # before anything is paid
+    if set(EMBEDDING) & set(options.methods):
+        return {**named, ROLE: named.get(ROLE) or [EMBEDDER]}
+    if named.get(ROLE):
+        raise InputError([Problem(f"role {ROLE}", named[ROLE][0], f"is asked by {', '.join(EMBEDDING)} only")])
+    return named
+
+
 REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     name="references",
     title="Reference viewpoints",
     question="Make the reference viewpoints of threads: opinions stated, clustered, summed up (PluralEval, 4.1).",
     roles=(
-        Role("writer", "Model that states, groups and sums up opinions", flag="model"),
+        Role("writer", "Model that states, groups and sums up opinions", flag="model", max_tokens=4096),
         Role(ROLE, "What turns opinions into vectors, for the clusterings that need them", optional=True),
     ),
     items=Items(Thread, "thread", "JSONL file of threads, or a folder of them"),
+    dataset=Dataset("references.jsonl", _made, _told),
+    answering=_answering,
     options=ReferenceOptions,
     record=Built,
     kind="makes",

@@ -16,7 +16,7 @@ from overton.studies.stance_stability.domains import Domain, slug
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.proposing import Proposal, Proposed, propose
 from overton.studies.stance_stability.writing import write_questions
-from overton.studies.study import Role, Study
+from overton.studies.study import Dataset, Role, Study
 from overton.studies.together import side_by_side
 
 __all__ = ["STUDY", "DomainTrial", "MadeTopic", "Making", "TopicsOptions", "counted", "topics_of"]
@@ -141,6 +141,15 @@ def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
     return counts
 
 
+def _told(records: Sequence[MadeTopic]) -> Iterator[str]:
+    """What became of all that was proposed, and why what was dropped was."""
+    for domain, counts in counted(records).items():
+        yield f"{domain}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
+    for one in records:
+        if one.status in ("dropped", "failed", "missing"):
+            yield f"{one.topic or one.domain}: {'; '.join(one.problems)}"
+
+
 def _prompts() -> dict[str, str]:
     return prompts.texts("topics", "questions")
 
@@ -151,6 +160,7 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
     roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
     items=Items(Domain, "domain", "domains that topics are about"),
+    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _told),
     options=TopicsOptions,
     record=MadeTopic,
     kind="makes",

@@ -1,0 +1,46 @@
+"""What an audit's records mean, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from overton.studies.exhibits import Exhibits, Section
+from overton.studies.measuring import How, Measuring, Results
+
+if TYPE_CHECKING:
+    from overton.studies.open_mindedness.neutrality import Agreement
+
+__all__ = ["MEASURING"]
+
+
+def _of_records(results: Results, how: How) -> Agreement:
+    from overton.studies.open_mindedness.neutrality import agreement
+
+    return agreement(results.records)
+
+
+def _of_table(table: Any, how: How) -> Agreement:
+    from overton.studies.open_mindedness.neutrality import agreement
+
+    return agreement(table.frame())
+
+
+def _sections(analysis: Agreement) -> Sequence[Section]:
+    from overton.studies.open_mindedness.neutrality import tables
+
+    return [Section("neutrality", "Neutrality of the paraphrases", tables(analysis))]
+
+
+def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
+    return Exhibits(
+        summary="Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
+        sections=_sections(analysis),
+        trials=None,
+        data=analysis,
+    )
+
+
+MEASURING: Measuring[Agreement, Any] = Measuring(
+    records=_of_records, tables="the records of an audit", table=_of_table, sections=_sections, exhibits=_exhibits
+)
