@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import ceil, floor, isnan
 
 from overton.statistics import Estimate, not_computed
@@ -77,7 +78,7 @@ def _chart(fits: list[Choice], names: Names) -> Chart:
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     series = series_of([_ESTIMATORS.get(name, name) for name in estimators])
     about = "Inertia by model and conformity, in log-odds; zero means that it makes no difference."
-    spec = dots(points, rows, series, _axis(points), panels=panels)
+    spec = partial(dots, points, rows, series, _axis(points), panels=panels)
     return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.figures.names import Names, contrast_table, formats, ordinal
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
+from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 
 __all__ = ["changes", "consensus"]
 
@@ -55,10 +55,10 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
     return Chart(f"consensus-{format_}", title, about, _drawn(points, series), source="figure 2, a and c")
 
 
-def _drawn(points: list[Dot], series: list[Series]) -> dict[str, Any]:
+def _drawn(points: list[Dot], series: list[Series]) -> Drawing:
     """A row for each set of models, a panel for each goal where there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return dots(points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
+    return partial(dots, points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
 
 
 def _table(analysis: Analysis, names: Names) -> Table:

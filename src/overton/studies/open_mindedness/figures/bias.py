@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
 
 from overton.statistics import Estimate
@@ -64,7 +65,10 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
     panels = [panel for panel in map(names.model, analysis.models) if any(point.panel == panel for point in points)]
     rows = [label for label in _PULLS.values() if any(point.row == label for point in points)]
     return Chart(
-        "pulls", "What moves answers besides arguments", _ABOUT, dots(points, rows, _SERIES, axis, panels=panels)
+        "pulls",
+        "What moves answers besides arguments",
+        _ABOUT,
+        partial(dots, points, rows, _SERIES, axis, panels=panels),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from overton.studies.charts.dots import Axis, Dot, Series, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import LABELS, Names, by_model, present
@@ -43,7 +45,7 @@ def _by_condition(analysis: Analysis, names: Names, conditions: list[str]) -> Ch
     ]
     series = [Series("Other", COLOURS["other"], "circle")]
     rows = [LABELS[name] for name in conditions]
-    spec = dots(points, rows, series, _OTHER, panels=list(map(names.model, analysis.models)))
+    spec = partial(dots, points, rows, series, _OTHER, panels=list(map(names.model, analysis.models)))
     about = "Mean share of answers without a stance, by configuration."
     return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
 
@@ -60,7 +62,7 @@ def _issues(model: ModelResult, names: Names, number: int) -> Chart:
         f"refused-issues-{number}",
         f"Issues that {label} refuses, without and with balanced arguments",
         "Issues with more than 30% of baseline answers without a stance.",
-        dots(points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
+        partial(dots, points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
         values=Table(
             f"Answers of {label} without a stance",
             [Column("Issue"), Column("Arguments"), Column("Other", "share")],

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
-from typing import Any
 
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import (
+    COLOURS,
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Prose,
+    Section,
+    Table,
+)
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.axes import SCORE
 from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
@@ -65,7 +77,7 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
         points += [Dot(names.model(model.name), index, estimate) for index, estimate in enumerate(estimates)]
     used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
     rows = [names.model(name) for name in analysis.models]
-    spec = dots(points, rows, used, SCORE)
+    spec = partial(dots, points, rows, used, SCORE)
     about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all turn it round entirely."
     return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
@@ -129,7 +141,7 @@ def by_issue(analysis: Analysis, names: Names) -> Section:
     return Section("issues", "By issue", [chart, _issues(analysis, names)])
 
 
-def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
+def _grid(analysis: Analysis, names: Names) -> Drawing:
     cells = [
         Box(
             result.issue,
@@ -143,7 +155,7 @@ def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
         if not isnan(result.scores.open_mindedness.value)
     ]
     columns = [names.model(name) for name in analysis.models]
-    return grid(cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
+    return partial(grid, cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
 
 
 def _tip(names: Names, result: IssueResult, model: str) -> str:
@@ -151,14 +163,14 @@ def _tip(names: Names, result: IssueResult, model: str) -> str:
     return "\n".join([*filter(None, words), sentence(result.scores.open_mindedness, "score")])
 
 
-def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
+def _rows(analysis: Analysis, names: Names) -> Drawing:
     points = [
         Dot(result.issue, index, estimate, more=names.question(result.issue))
         for model in analysis.models.values()
         for result in model.issues.values()
         for index, estimate in enumerate([result.scores.open_mindedness, result.scores.as_published])
     ]
-    return dots(points, _ordered(analysis), _SERIES[:2], SCORE)
+    return partial(dots, points, _ordered(analysis), _SERIES[:2], SCORE)
 
 
 def _ordered(analysis: Analysis) -> list[str]:

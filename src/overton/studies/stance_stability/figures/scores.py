@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
@@ -63,7 +64,9 @@ def _chart(analysis: Analysis, measure: str) -> Chart:
     series = series_of([f"temperature {name}" for name in temperatures])
     axis = Axis(TITLES[measure], *_UNIT, "value")
     about = f"The mean {TITLES[measure].lower()} of each model at each temperature."
-    return Chart(measure, TITLES[measure], about, dots(points, list(analysis.models), series, axis), source="table 1")
+    return Chart(
+        measure, TITLES[measure], about, partial(dots, points, list(analysis.models), series, axis), source="table 1"
+    )
 
 
 def _table(analysis: Analysis) -> Table:
