@@ -8,8 +8,9 @@ from typing import Any
 from overton.api.runs import open_run
 from overton.api.studies import binding_of
 from overton.errors import InputError, Problem
+from overton.studies.exhibits import Section, summary
 
-__all__ = ["analyze"]
+__all__ = ["analyze", "summarise"]
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> Any:
@@ -33,3 +34,8 @@ def analyze(study: str, source: str | Path, **how: Any) -> Any:
     if run.manifest.study not in (study, f"judge-{study}"):
         raise InputError([Problem(str(path), "", f"is a run of {run.manifest.study}, not of {study}")])
     return binding.analyze_runs([run], **how)
+
+
+def summarise(study: str, analysis: Any) -> list[Section]:
+    """Of an analysis what a person wants first: the report's marked tables and callouts, in its sections."""
+    return summary(binding_of(study).sections(analysis))

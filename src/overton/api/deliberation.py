@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.deliberation.measures import Analysis
+    from overton.studies.exhibits import Section
 
 __all__ = ["BINDING"]
 
@@ -103,6 +104,12 @@ def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> d
     return options | {"agents": list(models["agent"]), "values": bool(models.get("values"))}
 
 
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.deliberation import figures
+
+    return figures.sections(analysis)
+
+
 BINDING = Binding(
     study=STUDY,
     read=dilemmas_at,
@@ -111,6 +118,7 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    sections=_sections,
     complete=_complete,
     headlines=DELIBERATION,
 )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.corpora import Outcomes
+    from overton.studies.exhibits import Section
     from overton.studies.open_mindedness.measures import Analysis
 
 __all__ = ["BINDING", "shown_names"]
@@ -126,6 +127,12 @@ def _labelled(records: pl.DataFrame) -> pl.DataFrame:
     return records.with_columns(model=pl.when(held).then(pl.col("model") + HELD).otherwise(pl.col("model")))
 
 
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.open_mindedness import figures
+
+    return figures.sections(analysis)
+
+
 BINDING = Binding(
     study=STUDY,
     read=issues_at,
@@ -134,5 +141,6 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    sections=_sections,
     headlines=OPEN_MINDEDNESS,
 )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.sheet_agreement import SheetAgreement
+    from overton.studies.exhibits import Section
     from overton.studies.pluralism.measures import Analysis
 
 __all__ = ["BINDING"]
@@ -172,6 +173,12 @@ def _left_out(records: pl.DataFrame) -> Iterator[str]:
         yield f"{wrong} of {done.height} trials have another number of responses than was asked for."
 
 
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.pluralism import figures
+
+    return figures.sections(analysis)
+
+
 BINDING = Binding(
     study=STUDY,
     read=references_at,
@@ -180,5 +187,6 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    sections=_sections,
     headlines=PLURALISM,
 )

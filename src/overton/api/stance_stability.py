@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.sheet_agreement import SheetAgreement
+    from overton.studies.exhibits import Section
     from overton.studies.stance_stability.measures import Analysis
 
 __all__ = ["BINDING", "MOST_LISTED", "analyze_file", "analyze_runs", "judges_of", "records_of", "warnings_of"]
@@ -134,6 +135,12 @@ def _source_args(options: Options) -> dict[str, dict[str, str]]:
     return {"search": {"top": str(options.pages)}}
 
 
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.stance_stability import figures
+
+    return figures.sections(analysis)
+
+
 BINDING = Binding(
     study=STUDY,
     read=topics_at,
@@ -142,6 +149,7 @@ BINDING = Binding(
     analyze_file=analyze_file,
     analyze_runs=analyze_runs,
     exhibits=exhibits,
+    sections=_sections,
     complete=_complete,
     source_args=_source_args,
     headlines=STANCE_STABILITY,

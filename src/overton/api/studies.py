@@ -10,6 +10,7 @@ from typing import Any
 
 from overton.api.headlines import Headlines
 from overton.errors import InputError, Problem
+from overton.studies.exhibits import Section
 from overton.studies.study import AnyStudy
 
 __all__ = ["Binding", "Exhibits", "binding_of", "makes_items", "study_named"]
@@ -45,7 +46,8 @@ class Binding:
     follows from the models by role, and `check_options` refuses what no trial can be made of; `source_args` gives what
     follows from the options for what searches and reads pages, by role. `analyze_file` and
     `analyze_runs` give its measures, `exhibits` what a report shows. All raise InputError for what they cannot use.
-    `headlines` are the few figures that stand for it elsewhere.
+    `sections(analysis)` are what of it can be shown without its runs. `headlines` are
+    the few figures that stand for it elsewhere.
     """
 
     study: AnyStudy
@@ -55,6 +57,7 @@ class Binding:
     analyze_file: Callable[..., Any]
     analyze_runs: Callable[..., Any]
     exhibits: Callable[..., Exhibits]
+    sections: Callable[[Any], Sequence[Section]]
     complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
     source_args: Callable[[Any], Mapping[str, Mapping[str, str]]] = _none
     headlines: Headlines | None = None

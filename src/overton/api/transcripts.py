@@ -19,6 +19,7 @@ from overton.studies.stance_stability.transcripts import JudgingOptions
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.exhibits import Section
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.stance_stability.transcripts import Transcript
 
@@ -164,6 +165,12 @@ def _starter() -> list[Transcript]:
     raise InputError([Problem("transcripts", "", "none come with Overton: name a table or a run")])
 
 
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.stance_stability import figures
+
+    return figures.sections(analysis)
+
+
 BINDING = Binding(
     study=JUDGING,
     read=transcripts_at,
@@ -172,4 +179,5 @@ BINDING = Binding(
     analyze_file=_analyze_file,
     analyze_runs=_analyze_runs,
     exhibits=_exhibits,
+    sections=_sections,
 )

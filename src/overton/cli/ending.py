@@ -66,8 +66,8 @@ def _hint(run: Run) -> str:
 
 
 def _summarise(run: Run) -> None:
-    from overton.api.analyses import analyze
-    from overton.cli.summary import summary
+    from overton.api.analyses import analyze, summarise
+    from overton.cli.tables import show_sections
 
-    for part in summary(run.manifest.study, analyze(run.manifest.study, run.path)):
-        results().print(part)
+    study = run.manifest.study
+    show_sections(summarise(study, analyze(study, run.path)), results())

@@ -153,7 +153,7 @@ class Section:
 
 
 def summary(sections: Sequence[Section]) -> list[Section]:
-    """What a person wants first: the sections that have marked tables and callouts, with these only, each once."""
+    """What a person wants first: the sections' marked tables without their details, and marked callouts, each once."""
     said: list[Exhibit] = []
     found = [replace(section, exhibits=list(_marked(section, said))) for section in sections]
     return [section for section in found if section.exhibits]
@@ -163,7 +163,19 @@ def _marked(section: Section, said: list[Exhibit]) -> Iterator[Table | Callout]:
     for exhibit in section.exhibits:
         if isinstance(exhibit, Table | Callout) and exhibit.summary and exhibit not in said:
             said.append(exhibit)
-            yield exhibit
+            yield _without_details(exhibit) if isinstance(exhibit, Table) else exhibit
+
+
+def _without_details(table: Table) -> Table:
+    kept = [index for index, column in enumerate(table.columns) if not column.detail]
+    left_out = dict.fromkeys(column.title for column in table.columns if column.detail)
+    said = f"Columns left out here: {'; '.join(left_out)}." if left_out else ""
+    return replace(
+        table,
+        columns=[table.columns[index] for index in kept],
+        rows=[[row[index] for index in kept] for row in table.rows],
+        note=f"{table.note} {said}".strip(),
+    )
 
 
 @dataclass(frozen=True)

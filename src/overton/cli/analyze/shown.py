@@ -17,13 +17,12 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap."
 
 def show(study: str, file: Path, *, json: bool, **how: Any) -> None:
     """Compute a study's measures and print them."""
-    from overton.api.analyses import analyze
+    from overton.api.analyses import analyze, summarise
     from overton.cli.output import print_json, results
-    from overton.cli.summary import summary
+    from overton.cli.tables import show_sections
 
     analysis = analyze(study, file, **how)
     if json:
         print_json(analysis.to_json())
         return
-    for part in summary(study, analysis):
-        results().print(part)
+    show_sections(summarise(study, analysis), results())

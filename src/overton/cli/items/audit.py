@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from overton.cli import options as opt
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from overton.studies.open_mindedness.neutrality import Agreement
 
 __all__ = ["audit"]
 
@@ -33,6 +28,8 @@ def audit(
     from overton.cli.ending import conclude_making
     from overton.cli.output import print_json, results
     from overton.cli.progress import watching
+    from overton.cli.tables import show
+    from overton.studies.open_mindedness.neutrality import agreement_tables
 
     with watching("audit") as watch:
         run, agreement = issues.audit(
@@ -48,40 +45,5 @@ def audit(
     if json:
         print_json(agreement)
     else:
-        for table in _tables(agreement):
-            results().print(table)
+        show(agreement_tables(agreement), results())
     raise typer.Exit(conclude_making(run))
-
-
-def _tables(agreement: Agreement) -> list[Table]:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from overton.cli.summary import interval
-
-    judges = Table(title="Neutrality of the paraphrases, by judge (shares of readable verdicts)")
-    judges.add_column("judge", overflow="fold")
-    for heading in ("neutral", "positions fair", "orientation as stated", "invalid", "refused", "failed"):
-        judges.add_column(heading, justify="right")
-    for row in agreement.judges:
-        shares = (interval(share, 100, "%") for share in (row.neutral, row.fair, row.orientation))
-        judges.add_row(escape(row.judge), *shares, str(row.invalid), str(row.refused), str(row.failed))
-    tables = [judges]
-    if agreement.pairs:
-        pairs = Table(title="Agreement between judges")
-        for heading in ("judges", "equal verdicts", "Cohen's kappa"):
-            pairs.add_column(heading, overflow="fold")
-        for pair in agreement.pairs:
-            names = escape(f"{pair.first} and {pair.second}")
-            pairs.add_row(names, interval(pair.same, 100, "%"), interval(pair.kappa, digits=2))
-        tables.append(pairs)
-    if agreement.not_neutral:
-        remarks = Table(title="Paraphrases judged not neutral")
-        for heading in ("issue", "template", "judge", "says", "reason"):
-            remarks.add_column(heading, overflow="fold")
-        for remark in agreement.not_neutral:
-            remarks.add_row(
-                *map(escape, (remark.issue, str(remark.template), remark.judge, remark.says, remark.reason))
-            )
-        tables.append(remarks)
-    return tables

@@ -18,7 +18,7 @@ def consensus(analysis: Analysis, names: Names) -> Section:
     """Rounds to consensus, and how often there is none."""
     exhibits: list[Exhibit] = []
     if analysis.notes:
-        exhibits.append(Callout("\n".join(analysis.notes), "warning"))
+        exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
     settings = [setting for setting, _ in analysis.consensus.settings]
     exhibits += [_endings(analysis, names, format_) for format_ in formats(settings)]
     exhibits.append(_table(analysis, names))
@@ -76,7 +76,9 @@ def _table(analysis: Analysis, names: Names) -> Table:
         ]
         for setting, one in analysis.consensus.settings
     ]
-    return Table("Consensus by models and format", columns, rows, source="section 4.1")
+    goals = {setting.goal for setting, _ in analysis.consensus.settings if setting.goal}
+    note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
+    return Table("Consensus by models and format", columns, rows, note=note, source="section 4.1", summary=True)
 
 
 def changes(analysis: Analysis, names: Names) -> Section:
@@ -106,7 +108,7 @@ _CHANGES = (
 def _by_model(analysis: Analysis) -> Table:
     rows: list[list[Cell]] = [[model, rate] for model, rate in analysis.changes.by_model.items()]
     title = "Changes of verdict, all deliberations together"
-    return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows)
+    return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows, summary=True)
 
 
 def _rates(analysis: Analysis, names: Names, format_: str) -> Chart:

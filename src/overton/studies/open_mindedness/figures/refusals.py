@@ -102,14 +102,16 @@ def readings(analysis: Analysis, names: Names) -> Section:
         Column("Pro", "count"),
         Column("Con", "count"),
         Column("Other", "count"),
+        Column("Other, of answers", "share"),
     ]
-    columns += [Column("Flagged as refusals", "count"), Column("Read differently", "share")]
+    columns += [Column("Flagged as refusals", "count", detail=True), Column("Read differently", "share", detail=True)]
     cells: dict[str, list[Cell]] = {}
     for name, model in analysis.models.items():
         tally = model.tally
         stances = [tally.stances.get(stance, 0) for stance in ("pro", "con", "other")]
-        cells[name] = [tally.answers, tally.failures, *stances, tally.flagged, tally.read_differently]
-    table = by_model(analysis, names, "Answers, failures and stances", columns, cells)
+        other = stances[-1] / max(1, tally.answers)
+        cells[name] = [tally.answers, tally.failures, *stances, other, tally.flagged, tally.read_differently]
+    table = by_model(analysis, names, "Answers, failures and stances", columns, cells, summary=True)
     rows: list[list[Cell]] = [
         [names.model(model.name), strict, published, number]
         for model in analysis.models.values()

@@ -51,9 +51,9 @@ def headline(analysis: Analysis, names: Names) -> Section:
     """Scores by model in both readings, published and corrected, and on the controversial issues."""
     exhibits: list[Exhibit] = [Prose(_READINGS)]
     if held := [name for name in analysis.models if name in names.held]:
-        exhibits.append(Callout(_held(held), "warning"))
+        exhibits.append(Callout(_held(held), "warning", summary=True))
     if analysis.notes:
-        exhibits.append(Callout("\n".join(map(names.told, analysis.notes)), "warning"))
+        exhibits.append(Callout("\n".join(map(names.told, analysis.notes)), "warning", summary=True))
     exhibits += [_chart(analysis, names), _table(analysis, names), Method(_METHOD)]
     if any(model.subset for model in analysis.models.values()):
         exhibits.append(_subset(analysis, names))
@@ -85,14 +85,29 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
 def _table(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
     columns += [
-        Column("Corrected, as published", "score"),
-        Column("Even weights", "score"),
-        Column("Even weights, as published", "score"),
+        Column("Corrected, as published", "score", detail=True),
+        Column("Even weights", "score", detail=True),
+        Column("Even weights, as published", "score", detail=True),
     ]
     columns += [Column("Issues scored", "count")]
     cells: dict[str, list[Cell]] = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
-    note = "'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
-    return by_model(analysis, names, "Open-mindedness by model", columns, cells, note=note, source="tables 4 and 5")
+    return by_model(
+        analysis,
+        names,
+        "Open-mindedness by model, 0 to 100",
+        columns,
+        cells,
+        note=_COLUMNS,
+        source="tables 4 and 5",
+        summary=True,
+    )
+
+
+_COLUMNS = (
+    "Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' the share of the "
+    "configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets the pulls of "
+    "letter and order to zero; see 'Letter and order'."
+)
 
 
 def _scores(model: ModelResult) -> list[Cell]:
@@ -186,7 +201,7 @@ def _ordered(analysis: Analysis) -> list[str]:
 def _issues(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Issue"), Column("Model"), Column("Baseline stance")]
     columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
-    columns += [Column("Corrected", "score"), Column("Topic")]
+    columns += [Column("Corrected", "score"), Column("Answers follow"), Column("Topic", detail=True)]
     rows: list[list[Cell]] = [
         [
             result.issue,
@@ -194,13 +209,19 @@ def _issues(analysis: Analysis, names: Names) -> Table:
             *_baseline(result),
             *_both(result.scores),
             *_fixed(result),
+            _follows(result),
             result.topic,
         ]
         for issue in _ordered(analysis)
         for model in analysis.models.values()
         if (result := model.issues.get(issue))
     ]
-    return Table("Scores by issue", columns, rows)
+    note = "Answers follow the letter or the position, where two answers to mirrored templates tell; see that section."
+    return Table("Scores by issue", columns, rows, note=note, summary=True)
+
+
+def _follows(result: IssueResult) -> Cell:
+    return (result.letter_all.follows or "neither clearly") if result.letter_all else None
 
 
 def _both(scores: Scores) -> list[Cell]:

@@ -79,4 +79,4 @@ def _table(analysis: Analysis) -> Table:
         [TITLES[one.measure], name, estimate] for one in analysis.correlations for name, estimate in _rows(one)
     ]
     columns = [Column("Source re-use with"), Column("Over"), Column("Pearson's r", "value")]
-    return Table("Correlations", columns, rows, source="section 4")
+    return Table("Correlations", columns, rows, source="section 4", summary=True)
