@@ -123,11 +123,11 @@ def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_re
 def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):
     from rich.console import Console
 
-    from overton.cli.summary_pluralism import pluralism
+    from overton.api.analyses import summarise
+    from overton.cli.tables import show_sections
 
     console = Console(width=200, file=StringIO())
-    for part in pluralism(BINDING.analyze_runs([run], resamples=10)):
-        console.print(part)
+    show_sections(summarise("pluralism", BINDING.analyze_runs([run], resamples=10)), console)
     text = console.file.getvalue()
-    for expected in ("Viewpoints that are voiced", "Popularity ranked", "suppression", "a/x", "biased toward"):
+    for expected in ("Viewpoints that are voiced", "Popularity ranked", "Suppression", "a/x", "biased toward"):
         assert expected in text

@@ -70,7 +70,9 @@ def report() -> Report:
     rows = [[name, estimate(len(names) - i), Missing(name) if i == 3 else i / 10] for i, name in enumerate(names)]
     table = Table("Table " + HOSTILE[0], columns, rows, note=HOSTILE[2], source=HOSTILE[9])
     exhibits = [Prose("\n\n".join(HOSTILE)), Method(HOSTILE[0]), Callout(HOSTILE[1], "warning"), table]
-    chart = Chart("a-chart", "Chart " + HOSTILE[0], "Described. " + HOSTILE[9], spec, values=table, source=HOSTILE[1])
+    chart = Chart(
+        "a-chart", "Chart " + HOSTILE[0], "Described. " + HOSTILE[9], lambda: spec, values=table, source=HOSTILE[1]
+    )
     answers = [*HOSTILE, "x" * 5_000, *(f"Answer {row}: position <<A>>" for row in range(100))]
     return Report(
         title="Title " + HOSTILE[0],

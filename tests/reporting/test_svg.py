@@ -20,7 +20,7 @@ def chart(values, **more):
         },
         **more,
     }
-    return Chart("name", "Title", "What it shows", spec)
+    return Chart("name", "Title", "What it shows", lambda: spec)
 
 
 def test_hostile_labels_are_text_in_the_chart_and_in_its_tips(hostile):

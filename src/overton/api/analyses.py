@@ -10,6 +10,7 @@ from typing import Any
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
+from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
 from overton.studies.registry import study_named
@@ -26,6 +27,10 @@ class Outcome:
     analysis: Any
     how: How
     results: Results | None
+
+    def summary(self) -> list[Section]:
+        """What of it a person wants first: the report's marked tables and callouts, in its sections."""
+        return summary(measuring_of(self.study).sections(self.analysis))
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> Any:

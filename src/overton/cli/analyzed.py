@@ -14,14 +14,14 @@ __all__ = ["show", "show_schema"]
 def show(study: AnyStudy, file: Path, *, json: bool, how: Mapping[str, Any]) -> None:
     """Compute a study's measures and print them."""
     from overton.api.analyses import measured
-    from overton.cli.output import print_json
-    from overton.cli.tables import print_summary
+    from overton.cli.output import print_json, results
+    from overton.cli.tables import show_sections
 
     outcome = measured(study.name, file, **{name: value for name, value in how.items() if value is not None})
     if json:
         print_json(outcome.document())
     else:
-        print_summary(outcome.sections())
+        show_sections(outcome.summary(), results())
 
 
 def show_schema(study: AnyStudy) -> None:

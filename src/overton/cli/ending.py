@@ -10,7 +10,7 @@ from overton.cli.output import results, say
 if TYPE_CHECKING:
     from overton.api.runs import Run
 
-__all__ = ["Exit", "conclude", "conclude_making"]
+__all__ = ["Exit", "conclude"]
 
 
 class Exit(IntEnum):
@@ -25,13 +25,12 @@ class Exit(IntEnum):
 
 def conclude(run: Run) -> Exit:
     """Report on a run that has ended or stopped, say where things are, and give the exit code."""
-    from overton.api.reports import report
-    from overton.api.studies import makes_items
-
-    if makes_items(run.manifest.study):
-        return conclude_making(run)
-    if run.records().height:
+    if run.study.measuring is None:
+        _tell_made(run)
+    elif run.records().height:
         _summarise(run)
+        from overton.api.reports import report
+
         results().print(f"Report: {report([run.path])}", markup=False, soft_wrap=True)
     else:
         say("No item is whole yet, so there is nothing to report.")
@@ -40,10 +39,14 @@ def conclude(run: Run) -> Exit:
     return _state(run)
 
 
-def conclude_making(run: Run) -> Exit:
-    """The same for a run that made or judged items: say where they are."""
+def _tell_made(run: Run) -> None:
+    """What became of everything, and where it is."""
+    dataset = run.study.dataset
+    for line in dataset.told(run.rows()) if dataset and dataset.told else ():
+        say(line)
     say(f"Run: {run.path}")
-    return _state(run)
+    if run.dataset is not None:
+        results().print(str(run.dataset), markup=False, soft_wrap=True)
 
 
 def _state(run: Run) -> Exit:
@@ -66,8 +69,7 @@ def _hint(run: Run) -> str:
 
 
 def _summarise(run: Run) -> None:
-    from overton.api.analyses import analyze
-    from overton.cli.summary import summary
+    from overton.api.analyses import measured
+    from overton.cli.tables import show_sections
 
-    for part in summary(run.manifest.study, analyze(run.manifest.study, run.path)):
-        results().print(part)
+    show_sections(measured(run.manifest.study, run.path).summary(), results())

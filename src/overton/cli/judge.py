@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from overton.cli import options as opt
 from overton.cli.studies import Labelling
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from overton.judging.sheet_agreement import SheetAgreement
 
 __all__ = ["app"]
 
@@ -64,33 +59,15 @@ def agreement(
     """Read a sheet back: how often person and judge agree, and Cohen's kappa, with intervals."""
     from overton.api.sheets import read_agreement
     from overton.cli.output import print_json, results, say
+    from overton.cli.tables import show
+    from overton.studies.agreement import agreement_tables
 
     found = read_agreement(sheet, key=key, run=run, level=level)
     if json:
         print_json(found)
     else:
-        results().print(_table(found))
+        show(agreement_tables(found), results())
     if found.blank == found.drawn:
         say("No row of the column 'person' is filled in yet.")
     elif run is not None:
         say(f"Kept with {run}; put it into the report with: overton report {run}")
-
-
-def _table(found: SheetAgreement) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from overton.cli.summary import interval
-    from overton.judging.sheet_agreement import leniency
-
-    rows = found.drawn - found.blank
-    table = Table(title=escape(f"{found.judge} and a person: {found.what}, {rows} rows ({found.blank} left empty)"))
-    table.add_column("")
-    table.add_column("agreement", justify="right")
-    table.add_row("same label", interval(found.same, 100, "%"))
-    table.add_row("Cohen's kappa", interval(found.kappa, digits=2))
-    for label, confirmed in found.by_label.items():
-        table.add_row(escape(f"judged {label}, confirmed"), interval(confirmed, 100, "%"))
-    if found.what == "match":
-        table.add_row("where they differ, judged match", interval(leniency(found, "match"), 100, "%"))
-    return table

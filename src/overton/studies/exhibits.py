@@ -6,8 +6,9 @@ here is markup, and whoever shows it escapes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics import Estimate
@@ -25,6 +26,7 @@ __all__ = [
     "Cell",
     "Chart",
     "Column",
+    "Drawing",
     "Exhibit",
     "Exhibits",
     "Facet",
@@ -35,6 +37,7 @@ __all__ = [
     "Section",
     "Table",
     "TrialTable",
+    "summary",
 ]
 
 COLOURS = {
@@ -61,6 +64,9 @@ class Missing:
     reason: str
 
 
+Drawing: TypeAlias = Callable[[], dict[str, Any]]
+"""Makes a Vega-Lite specification."""
+
 Numbers: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 Cell = str | int | float | Estimate | Missing | None
@@ -82,34 +88,40 @@ class Method:
 
 @dataclass(frozen=True)
 class Callout:
-    """A sentence that has to be read together with the numbers beside it."""
+    """A sentence that has to be read together with the numbers beside it; `summary` as in `Table`."""
 
     text: str
     kind: Literal["warning", "note"] = "note"
+    summary: bool = False
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading and the kind of what it holds."""
+    """A column's heading and the kind of what it holds. A summary leaves out what is `detail`."""
 
     title: str
     kind: Kind = "text"
+    detail: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under typed columns; the first column names the row. `source` is the paper's own number for it."""
+    """Rows of cells under typed columns; the first column names the row. `source` is the paper's own number for it.
+
+    With `summary` it is one of those that a person wants first: it stands in the terminal's summary, too.
+    """
 
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     source: str = ""
+    summary: bool = False
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A Vega-Lite specification with its data inside.
+    """A Vega-Lite specification with its data inside, which `draw` makes: drawing is slow, and a terminal shows tables.
 
     `name` is a file name without suffix, unique in a report. `description` says in words what a reader would see, for
     those who do not. A mark's `description` channel is its tooltip. `values` are the numbers drawn, as a table.
@@ -118,9 +130,14 @@ class Chart:
     name: str
     title: str
     description: str
-    spec: dict[str, Any]
+    draw: Drawing
     values: Table | None = None
     source: str = ""
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The specification, drawn once."""
+        return self.draw()
 
 
 Exhibit = Prose | Method | Callout | Table | Chart
@@ -133,6 +150,32 @@ class Section:
     key: str
     title: str
     exhibits: Sequence[Exhibit]
+
+
+def summary(sections: Sequence[Section]) -> list[Section]:
+    """What a person wants first: the sections' marked tables without their details, and marked callouts, each once."""
+    said: list[Exhibit] = []
+    found = [replace(section, exhibits=list(_marked(section, said))) for section in sections]
+    return [section for section in found if section.exhibits]
+
+
+def _marked(section: Section, said: list[Exhibit]) -> Iterator[Table | Callout]:
+    for exhibit in section.exhibits:
+        if isinstance(exhibit, Table | Callout) and exhibit.summary and exhibit not in said:
+            said.append(exhibit)
+            yield _without_details(exhibit) if isinstance(exhibit, Table) else exhibit
+
+
+def _without_details(table: Table) -> Table:
+    kept = [index for index, column in enumerate(table.columns) if not column.detail]
+    left_out = dict.fromkeys(column.title for column in table.columns if column.detail)
+    said = f"Columns left out here: {'; '.join(left_out)}." if left_out else ""
+    return replace(
+        table,
+        columns=[table.columns[index] for index in kept],
+        rows=[[row[index] for index in kept] for row in table.rows],
+        note=f"{table.note} {said}".strip(),
+    )
 
 
 @dataclass(frozen=True)

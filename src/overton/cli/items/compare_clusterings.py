@@ -12,10 +12,7 @@ from overton.cli import options_references as ref
 from overton.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from overton.api.clusterings import Compared
-    from overton.studies.pluralism.comparing import Comparison
     from overton.studies.pluralism.preferring import Preferences
 
 __all__ = ["compare_clusterings"]
@@ -97,6 +94,8 @@ def _end(compared: Compared, json: bool) -> NoReturn:
     from overton.cli.ending import conclude_making
     from overton.cli.items.references import tell
     from overton.cli.output import print_json, results, say
+    from overton.cli.tables import show
+    from overton.studies.pluralism.comparing import comparison_table
 
     if compared.comparison is None:
         say("No thread was clustered in both ways yet.")
@@ -104,50 +103,19 @@ def _end(compared: Compared, json: bool) -> NoReturn:
         print_json(compared.comparison)
     else:
         tell(compared.run)
-        results().print(_agreement(compared.comparison))
+        show([comparison_table(compared.comparison)], results())
     if compared.sheet:
         say(f"Fill in the column 'person' with left, right or same. {compared.sheet[1]} is not for that person.")
         say(f"Then: overton items compare-clusterings --filled {compared.sheet[0]}")
     raise typer.Exit(conclude_making(compared.run))
 
 
-def _agreement(found: Comparison) -> Table:
-    from rich.table import Table
-
-    from overton.cli.summary import interval
-
-    left_out = f", {found.unpaired} left out" if found.unpaired else ""
-    table = Table(title=f"{found.first} and {found.second}: means over {found.threads} threads{left_out}")
-    table.add_column("")
-    table.add_column("mean", justify="right")
-    for heading, estimate in (
-        ("adjusted Rand index", found.adjusted_rand),
-        ("V-measure", found.v_measure),
-        ("homogeneity", found.homogeneity),
-        ("completeness", found.completeness),
-        (f"clusters, {found.first}", found.first_clusters),
-        (f"clusters, {found.second}", found.second_clusters),
-        ("difference", found.more),
-    ):
-        table.add_row(heading, interval(estimate, digits=2))
-    return table
-
-
 def _show_preferences(found: Preferences, json: bool) -> None:
-    from rich.table import Table
-
     from overton.cli.output import print_json, results
-    from overton.cli.summary import interval
+    from overton.cli.tables import show
+    from overton.studies.pluralism.preferring import preference_table
 
     if json:
         print_json(found)
-        return
-    table = Table(title=f"{found.first} or {found.second}: {found.people} filled sheets")
-    table.add_column("")
-    table.add_column("share of judgements", justify="right")
-    table.add_row(f"prefer {found.first}", interval(found.preferred, 100, "%"))
-    table.add_row("prefer the left side", interval(found.left, 100, "%"))
-    if found.kappa:
-        table.add_row("Cohen's kappa of the two people", interval(found.kappa, digits=2))
-    table.caption = f"{found.preferred.n} judgements; {found.same} more prefer neither, {found.blank} rows left empty"
-    results().print(table)
+    else:
+        show([preference_table(found)], results())

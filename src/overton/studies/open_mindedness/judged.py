@@ -27,9 +27,9 @@ def _of_table(table: Any, how: How) -> Agreement:
 
 
 def _sections(analysis: Agreement) -> Sequence[Section]:
-    from overton.studies.open_mindedness.neutrality import tables
+    from overton.studies.open_mindedness.neutrality import agreement_tables
 
-    return [Section("neutrality", "Neutrality of the paraphrases", tables(analysis))]
+    return [Section("neutrality", "Neutrality of the paraphrases", agreement_tables(analysis))]
 
 
 def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:

@@ -10,12 +10,14 @@ import msgspec
 
 from overton.judging import cohen_kappa, fleiss_kappa, share
 from overton.statistics import Estimate
+from overton.studies.exhibits import Cell, Column, Table
+from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.auditing import Label
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Agreement", "JudgeSummary", "PairAgreement", "Remark", "agreement"]
+__all__ = ["Agreement", "JudgeSummary", "PairAgreement", "Remark", "agreement", "agreement_tables"]
 
 
 class JudgeSummary(msgspec.Struct, frozen=True):
@@ -134,3 +136,32 @@ def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Rem
         if row[column] != (expected or row["orientation"])
     ]
     return sorted(remarks, key=lambda remark: (remark.issue, remark.template, remark.judge))
+
+
+def agreement_tables(found: Agreement) -> list[Table]:
+    """The judges, each pair of them, and every paraphrase that one of them does not hold to be neutral."""
+    return [table for table in (_by_judge(found), _compared(found), _objections(found)) if table.rows]
+
+
+def _by_judge(found: Agreement) -> Table:
+    columns = [Column("Judge"), Column("Neutral", "share"), Column("Positions fair", "share")]
+    columns.append(Column("Orientation as stated", "share"))
+    columns += [Column(name, "count") for name in ("Invalid", "Refused", "Failed")]
+    rows: list[list[Cell]] = [
+        [one.judge, one.neutral, one.fair, one.orientation, one.invalid, one.refused, one.failed]
+        for one in found.judges
+    ]
+    return Table("Neutrality of the paraphrases, by judge", columns, rows, note="Shares of readable verdicts.")
+
+
+def _compared(found: Agreement) -> Table:
+    columns = [Column("Judges"), Column("Equal verdicts", "share"), Column("Cohen's kappa", "value")]
+    rows: list[list[Cell]] = [[f"{one.first} and {one.second}", one.same, one.kappa] for one in found.pairs]
+    note = f"Fleiss' kappa of all judges: {sentence(found.fleiss, 'value')}." if found.fleiss else ""
+    return Table("Agreement between judges", columns, rows, note=note)
+
+
+def _objections(found: Agreement) -> Table:
+    columns = [Column(name) for name in ("Issue", "Template", "Judge", "Says", "Reason")]
+    rows = [[one.issue, str(one.template), one.judge, one.says, one.reason] for one in found.not_neutral]
+    return Table("Paraphrases judged not neutral", columns, rows)

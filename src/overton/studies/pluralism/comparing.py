@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.partitions import adjusted_rand, completeness, homogeneity, omega_index, v_measure
+from overton.studies.exhibits import Column, Table
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.referencing import Built
 
@@ -19,6 +20,8 @@ __all__ = [
     "built_by",
     "compare",
     "compare_references",
+    "comparison_table",
+    "references_table",
 ]
 
 
@@ -180,3 +183,41 @@ def _methods(threads: Sequence[ReferenceThread]) -> str:
 def _omega(one: ReferenceThread, other: ReferenceThread) -> float:
     first, second = ([viewpoint.comments for viewpoint in thread.viewpoints] for thread in (one, other))
     return omega_index(first, second, sorted({name for comments in (*first, *second) for name in comments}))
+
+
+def comparison_table(found: Comparison) -> Table:
+    """How two clusterings agree."""
+    return _means(
+        found,
+        {
+            "Adjusted Rand index": found.adjusted_rand,
+            "V-measure": found.v_measure,
+            "Homogeneity": found.homogeneity,
+            "Completeness": found.completeness,
+            f"Clusters, {found.first}": found.first_clusters,
+            f"Clusters, {found.second}": found.second_clusters,
+            "Difference": found.more,
+        },
+    )
+
+
+def references_table(found: ReferenceComparison) -> Table:
+    """How two reference sets agree."""
+    return _means(
+        found,
+        {
+            "Omega index (adjusted Rand, where comments may be in several)": found.omega,
+            f"Viewpoints, {found.first}": found.first_viewpoints,
+            f"Viewpoints, {found.second}": found.second_viewpoints,
+            "Difference": found.more,
+        },
+    )
+
+
+def _means(found: Comparison | ReferenceComparison, measures: Mapping[str, Estimate]) -> Table:
+    left_out = f", {found.unpaired:,} left out" if found.unpaired else ""
+    return Table(
+        f"{found.first} and {found.second}: means over {found.threads:,} threads{left_out}",
+        [Column("Measure"), Column("Mean", "value")],
+        [[name, estimate] for name, estimate in measures.items()],
+    )

@@ -11,11 +11,12 @@ from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
 from overton.judging.sheets import Answers, Key, KeyRow, key_of
 from overton.statistics import Estimate
+from overton.studies.exhibits import Cell, Column, Table
 from overton.studies.pluralism.comparing import built_by
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.referencing import Built
 
-__all__ = ["CHOICES", "Pair", "Preferences", "pairs_of", "preference_sheet", "preferences"]
+__all__ = ["CHOICES", "Pair", "Preferences", "pairs_of", "preference_sheet", "preference_table", "preferences"]
 
 CHOICES = ("left", "right", "same")
 """What a person can say of two clusterings side by side."""
@@ -154,3 +155,16 @@ def _kappa(sheets: Sequence[Answers], level: float) -> Estimate | None:
         return None
     both = [pair for pair in zip(sheets[0].labels, sheets[1].labels, strict=True) if None not in pair]
     return cohen_kappa([one for one, _ in both], [other for _, other in both], level=level)
+
+
+def preference_table(found: Preferences) -> Table:
+    """Which clustering people prefer, and whether the side decides."""
+    columns = [Column("Judgements", "count"), Column(f"Prefer {found.first}", "share")]
+    columns.append(Column("Prefer the left side", "share"))
+    row: list[Cell] = [found.preferred.n, found.preferred, found.left]
+    if found.kappa:
+        columns.append(Column("Cohen's kappa of the two people", "value"))
+        row.append(found.kappa)
+    title = f"{found.first} or {found.second}: {found.people} filled sheets"
+    note = f"{found.same:,} more judgements prefer neither, {found.blank:,} rows were left empty."
+    return Table(title, columns, [row], note=note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import ceil, floor, isnan
 
 from overton.statistics import Estimate, not_computed
@@ -23,7 +24,7 @@ _ESTIMATORS = {
 def choice(analysis: Analysis, names: Names) -> Section:
     """Inertia and conformity."""
     fits = [*analysis.choice, *analysis.others]
-    exhibits: list[Exhibit] = [Callout(note, "warning") for note in _notes(fits, names)]
+    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _notes(fits, names)]
     if any(one.not_computed is None for one in fits):
         exhibits += [_chart(fits, names), *(_table(one, names, analysis.level) for one in analysis.choice)]
         exhibits += [_beside(fits, names, analysis.level)] if analysis.others else []
@@ -77,7 +78,7 @@ def _chart(fits: list[Choice], names: Names) -> Chart:
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     series = series_of([_ESTIMATORS.get(name, name) for name in estimators])
     about = "Inertia by model and conformity, in log-odds; zero means that it makes no difference."
-    spec = dots(points, rows, series, _axis(points), panels=panels)
+    spec = partial(dots, points, rows, series, _axis(points), panels=panels)
     return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
 
 
@@ -110,7 +111,7 @@ def _table(one: Choice, names: Names, level: float) -> Table:
     ]
     title = f"Parameters of the choice model: {_title(one, names)}"
     note = f"{one.decisions:,} decisions on {one.dilemmas:,} dilemmas."
-    return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1")
+    return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1", summary=True)
 
 
 def _cell(one: Parameter | Spread, value: float) -> Cell:
@@ -131,7 +132,7 @@ def _beside(fits: list[Choice], names: Names, level: float) -> Table:
         Column("Goal"),
         *(Column(_ESTIMATORS.get(name, name), "value") for name in estimators),
     ]
-    return Table("The estimators side by side", columns, rows, note="Log-odds.")
+    return Table("The estimators side by side", columns, rows, note="Log-odds.", summary=True)
 
 
 def _side(found: tuple[Parameter, Choice] | None, level: float) -> Cell:

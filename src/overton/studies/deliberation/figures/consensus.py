@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.figures.names import Names, contrast_table, formats, ordinal
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
+from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 
 __all__ = ["changes", "consensus"]
 
@@ -18,7 +18,7 @@ def consensus(analysis: Analysis, names: Names) -> Section:
     """Rounds to consensus, and how often there is none."""
     exhibits: list[Exhibit] = []
     if analysis.notes:
-        exhibits.append(Callout("\n".join(analysis.notes), "warning"))
+        exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
     settings = [setting for setting, _ in analysis.consensus.settings]
     exhibits += [_endings(analysis, names, format_) for format_ in formats(settings)]
     exhibits.append(_table(analysis, names))
@@ -55,10 +55,10 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
     return Chart(f"consensus-{format_}", title, about, _drawn(points, series), source="figure 2, a and c")
 
 
-def _drawn(points: list[Dot], series: list[Series]) -> dict[str, Any]:
+def _drawn(points: list[Dot], series: list[Series]) -> Drawing:
     """A row for each set of models, a panel for each goal where there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return dots(points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
+    return partial(dots, points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
 
 
 def _table(analysis: Analysis, names: Names) -> Table:
@@ -76,7 +76,9 @@ def _table(analysis: Analysis, names: Names) -> Table:
         ]
         for setting, one in analysis.consensus.settings
     ]
-    return Table("Consensus by models and format", columns, rows, source="section 4.1")
+    goals = {setting.goal for setting, _ in analysis.consensus.settings if setting.goal}
+    note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
+    return Table("Consensus by models and format", columns, rows, note=note, source="section 4.1", summary=True)
 
 
 def changes(analysis: Analysis, names: Names) -> Section:
@@ -106,7 +108,7 @@ _CHANGES = (
 def _by_model(analysis: Analysis) -> Table:
     rows: list[list[Cell]] = [[model, rate] for model, rate in analysis.changes.by_model.items()]
     title = "Changes of verdict, all deliberations together"
-    return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows)
+    return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows, summary=True)
 
 
 def _rates(analysis: Analysis, names: Names, format_: str) -> Chart:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.figures.names import Names, absent, contrast_table
 from overton.studies.deliberation.measures.analysis import Analysis, OrderEffects, Steering
@@ -53,7 +55,7 @@ def _order_chart(found: OrderEffects, names: Names) -> Chart:
     rows = list(dict.fromkeys(point.row for point in points))
     panels = list(dict.fromkeys(point.panel for point in points))
     about = "How round-robin deliberations end, by the model that speaks first."
-    return Chart("order", "First speakers", about, dots(points, rows, _SPEAKER, _SHARE, panels=panels))
+    return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, _SHARE, panels=panels))
 
 
 def _order_table(found: OrderEffects, names: Names) -> Table:
@@ -84,7 +86,7 @@ def steering(analysis: Analysis, names: Names) -> Section:
     panels = list(dict.fromkeys(point.panel for point in points))
     rows = [*(model for model in analysis.models if any(point.row == model for point in points)), _CONSENSUS]
     about = "The share of deliberations in which each model changes its verdict, and that reach consensus, by goal."
-    spec = dots(points, rows, series_of(goals), _SHARE, panels=panels)
+    spec = partial(dots, points, rows, series_of(goals), _SHARE, panels=panels)
     chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
     contrasts = [
         ((names.whole(one.setting, pooled=True), _who(one), one.contrast.second_name), one.contrast)
@@ -113,7 +115,7 @@ def crowd(analysis: Analysis, names: Names) -> Section:
     ]
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     about = "The share of each model's verdicts that are the crowd's most common one, before and after deliberation."
-    spec = dots(points, list(analysis.models), _ROUNDS, _VERDICTS, panels=panels)
+    spec = partial(dots, points, list(analysis.models), _ROUNDS, _VERDICTS, panels=panels)
     contrasts = [((one.model, one.goal or ""), one.contrast) for one in found.models]
     columns = [Column("Models"), Column("Format"), Column("Consensus verdicts that are the crowd's", "share")]
     rows: list[list[Cell]] = [

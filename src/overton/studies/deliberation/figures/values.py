@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import ceil, isnan
 from typing import NamedTuple
 
@@ -93,7 +94,9 @@ def _use_chart(number: int, pair: _Pair, names: Names, level: float) -> Chart | 
         return None
     axis = difference_axis(f"{second} minus {first}, share of messages", [one.difference for _, one in shown])
     points = [Dot(value, 0, one.difference) for value, one in shown]
-    spec = dots(points, [value for value, _ in shown], [Series("Difference", COLOURS["accent"], "circle")], axis)
+    spec = partial(
+        dots, points, [value for value, _ in shown], [Series("Difference", COLOURS["accent"], "circle")], axis
+    )
     about = f"Right of zero, {second} uses a value more often; left of it, {first}."
     title = f"Values that {first} and {second} use with different frequency: {names.whole(pair.setting, pooled=True)}"
     return Chart(f"values-{number}", title, about, spec, source="figure 4, a to c")
@@ -174,7 +177,7 @@ def _inherited_chart(
     axis = Axis("Share of deliberations (%)", 0, min(1.0, 1.05 * reach), "share")
     title = f"Inherited values: {names.whole(setting, pooled=True)}"
     about = "The five values that each model takes over most often."
-    spec = dots(points, rows, series_of(analysis.models), axis)
+    spec = partial(dots, points, rows, series_of(analysis.models), axis)
     return Chart(f"inherited-{number}", title, about, spec, source="figure 4, d to f")
 
 
@@ -197,7 +200,7 @@ def similarity(analysis: Analysis, names: Names) -> Section | None:
         for place, estimate in enumerate((contrast.first, contrast.second))
     ]
     charts = [
-        Chart(name, title, about, dots(points, rows, series, _axis(points)), source=source)
+        Chart(name, title, about, partial(dots, points, rows, series, _axis(points)), source=source)
         for name, title, about, points, series, source in (
             ("similarity", "Value similarity and agreement", _WHEN, agreement, _AGREEMENT, "figure 5, a"),
             ("similarity-rounds", "Value similarity over a deliberation", _OVER, ends, _ENDS, "figure 5, b"),

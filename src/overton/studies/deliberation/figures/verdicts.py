@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 
 from overton.studies.charts import Axis, Dot, dots, series_of
@@ -39,7 +40,7 @@ def _chart(analysis: Analysis, names: Names, format_: str) -> Chart:
         ends = {**one.agreed, _NONE: one.without}
         points += [Dot(verdict, len(analysis.models), estimate, panel) for verdict, estimate in ends.items()]
     rows = [*VERDICTS, *([INVALID_NAME] if any(point.row == INVALID_NAME for point in points) else []), _NONE]
-    spec = dots(points, rows, series, _SHARE, panels=[names.whole(one.setting) for one in shown])
+    spec = partial(dots, points, rows, series, _SHARE, panels=[names.whole(one.setting) for one in shown])
     about = "Each model's verdicts in round 1, and the verdicts that deliberations agree on."
     if len(found) > len(shown):
         about += f" Shown are {len(shown)} of {len(found)} sets of models; the table has all."

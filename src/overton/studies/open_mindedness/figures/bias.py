@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
 
 from overton.statistics import Estimate
@@ -27,7 +28,9 @@ def bias(analysis: Analysis, names: Names) -> Section:
     exhibits: list[Exhibit] = [Prose(_WHY)]
     for model in analysis.models.values():
         if model.pulls is None:
-            exhibits.append(absent(model.not_computed, "pulls", f"The pulls on {names.model(model.name)} are"))
+            exhibits.append(
+                absent(model.not_computed, "pulls", f"The pulls on {names.model(model.name)} are", summary=True)
+            )
     if any(model.pulls for model in analysis.models.values()):
         exhibits += [_chart(analysis, names), _pulls(analysis, names)]
     exhibits += [_corrected(analysis, names), _followers(analysis, names), Method(_HOW)]
@@ -64,7 +67,10 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
     panels = [panel for panel in map(names.model, analysis.models) if any(point.panel == panel for point in points)]
     rows = [label for label in _PULLS.values() if any(point.row == label for point in points)]
     return Chart(
-        "pulls", "What moves answers besides arguments", _ABOUT, dots(points, rows, _SERIES, axis, panels=panels)
+        "pulls",
+        "What moves answers besides arguments",
+        _ABOUT,
+        partial(dots, points, rows, _SERIES, axis, panels=panels),
     )
 
 
@@ -76,7 +82,7 @@ def _pulls(analysis: Analysis, names: Names) -> Table:
         m.name: list(_estimates(m.pulls).values()) for m in analysis.models.values() if m.pulls
     }
     columns = [Column(label, "points") for label in _PULLS.values()]
-    return by_model(analysis, names, "Pulls on the answer, in percentage points", columns, cells)
+    return by_model(analysis, names, "Pulls on the answer, in percentage points", columns, cells, summary=True)
 
 
 def _corrected(analysis: Analysis, names: Names) -> Table:

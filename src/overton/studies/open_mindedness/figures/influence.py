@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
 
 from overton.studies.charts.grids import Box, grid
@@ -20,7 +21,7 @@ def correlations(comparison: Comparison, names: Names) -> Section:
         return Section("arguments", title, [absent(comparison.not_computed, "agreements", "Correlations are")])
     cells = [cell for one in comparison.agreements for cell in _cells(one, names)]
     models = list(map(names.model, comparison.models))
-    spec = grid(cells, models, models, scale="correlation", title="Pearson correlation")
+    spec = partial(grid, cells, models, models, scale="correlation", title="Pearson correlation")
     chart = Chart("correlations", "Correlation of single arguments' effects", _ABOUT, spec, source="figure 6")
     exhibits: list[Exhibit] = [chart, _pairs(comparison, names), _medians(comparison), Method(_METHOD)]
     return Section("arguments", title, exhibits)

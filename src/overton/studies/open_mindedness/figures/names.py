@@ -61,9 +61,9 @@ def arguments_only(conditions: Iterable[str]) -> list[str]:
     return [name for name in conditions if name != "baseline"]
 
 
-def absent(reasons: Mapping[str, str], key: str, what: str) -> Callout:
+def absent(reasons: Mapping[str, str], key: str, what: str, *, summary: bool = False) -> Callout:
     """A note that says why something is not shown."""
-    return Callout(f"{what} not computed: {reasons.get(key, 'the data does not tell')}.")
+    return Callout(f"{what} not computed: {reasons.get(key, 'the data does not tell')}.", summary=summary)
 
 
 def by_model(
@@ -75,10 +75,11 @@ def by_model(
     *,
     note: str = "",
     source: str = "",
+    summary: bool = False,
 ) -> Table:
     """A table with a row a model; `cells` by model's name."""
     rows = [[names.model(name), *cells[name]] for name in analysis.models if name in cells]
-    return Table(title, [Column("Model"), *columns], rows, note=note, source=source)
+    return Table(title, [Column("Model"), *columns], rows, note=note, source=source, summary=summary)
 
 
 def blank(reasons: Mapping[str, str], key: str) -> Missing:

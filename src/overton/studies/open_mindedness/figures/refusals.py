@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from overton.studies.charts.dots import Axis, Dot, Series, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import LABELS, Names, by_model, present
@@ -43,7 +45,7 @@ def _by_condition(analysis: Analysis, names: Names, conditions: list[str]) -> Ch
     ]
     series = [Series("Other", COLOURS["other"], "circle")]
     rows = [LABELS[name] for name in conditions]
-    spec = dots(points, rows, series, _OTHER, panels=list(map(names.model, analysis.models)))
+    spec = partial(dots, points, rows, series, _OTHER, panels=list(map(names.model, analysis.models)))
     about = "Mean share of answers without a stance, by configuration."
     return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
 
@@ -60,7 +62,7 @@ def _issues(model: ModelResult, names: Names, number: int) -> Chart:
         f"refused-issues-{number}",
         f"Issues that {label} refuses, without and with balanced arguments",
         "Issues with more than 30% of baseline answers without a stance.",
-        dots(points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
+        partial(dots, points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
         values=Table(
             f"Answers of {label} without a stance",
             [Column("Issue"), Column("Arguments"), Column("Other", "share")],
@@ -100,14 +102,16 @@ def readings(analysis: Analysis, names: Names) -> Section:
         Column("Pro", "count"),
         Column("Con", "count"),
         Column("Other", "count"),
+        Column("Other, of answers", "share"),
     ]
-    columns += [Column("Flagged as refusals", "count"), Column("Read differently", "share")]
+    columns += [Column("Flagged as refusals", "count", detail=True), Column("Read differently", "share", detail=True)]
     cells: dict[str, list[Cell]] = {}
     for name, model in analysis.models.items():
         tally = model.tally
         stances = [tally.stances.get(stance, 0) for stance in ("pro", "con", "other")]
-        cells[name] = [tally.answers, tally.failures, *stances, tally.flagged, tally.read_differently]
-    table = by_model(analysis, names, "Answers, failures and stances", columns, cells)
+        other = stances[-1] / max(1, tally.answers)
+        cells[name] = [tally.answers, tally.failures, *stances, other, tally.flagged, tally.read_differently]
+    table = by_model(analysis, names, "Answers, failures and stances", columns, cells, summary=True)
     rows: list[list[Cell]] = [
         [names.model(model.name), strict, published, number]
         for model in analysis.models.values()

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
-from typing import Any
 
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import (
+    COLOURS,
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Prose,
+    Section,
+    Table,
+)
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.axes import SCORE
 from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
@@ -39,9 +51,9 @@ def headline(analysis: Analysis, names: Names) -> Section:
     """Scores by model in both readings, published and corrected, and on the controversial issues."""
     exhibits: list[Exhibit] = [Prose(_READINGS)]
     if held := [name for name in analysis.models if name in names.held]:
-        exhibits.append(Callout(_held(held), "warning"))
+        exhibits.append(Callout(_held(held), "warning", summary=True))
     if analysis.notes:
-        exhibits.append(Callout("\n".join(map(names.told, analysis.notes)), "warning"))
+        exhibits.append(Callout("\n".join(map(names.told, analysis.notes)), "warning", summary=True))
     exhibits += [_chart(analysis, names), _table(analysis, names), Method(_METHOD)]
     if any(model.subset for model in analysis.models.values()):
         exhibits.append(_subset(analysis, names))
@@ -65,7 +77,7 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
         points += [Dot(names.model(model.name), index, estimate) for index, estimate in enumerate(estimates)]
     used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
     rows = [names.model(name) for name in analysis.models]
-    spec = dots(points, rows, used, SCORE)
+    spec = partial(dots, points, rows, used, SCORE)
     about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all turn it round entirely."
     return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
@@ -73,14 +85,29 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
 def _table(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
     columns += [
-        Column("Corrected, as published", "score"),
-        Column("Even weights", "score"),
-        Column("Even weights, as published", "score"),
+        Column("Corrected, as published", "score", detail=True),
+        Column("Even weights", "score", detail=True),
+        Column("Even weights, as published", "score", detail=True),
     ]
     columns += [Column("Issues scored", "count")]
     cells: dict[str, list[Cell]] = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
-    note = "'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
-    return by_model(analysis, names, "Open-mindedness by model", columns, cells, note=note, source="tables 4 and 5")
+    return by_model(
+        analysis,
+        names,
+        "Open-mindedness by model, 0 to 100",
+        columns,
+        cells,
+        note=_COLUMNS,
+        source="tables 4 and 5",
+        summary=True,
+    )
+
+
+_COLUMNS = (
+    "Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' the share of the "
+    "configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets the pulls of "
+    "letter and order to zero; see 'Letter and order'."
+)
 
 
 def _scores(model: ModelResult) -> list[Cell]:
@@ -129,7 +156,7 @@ def by_issue(analysis: Analysis, names: Names) -> Section:
     return Section("issues", "By issue", [chart, _issues(analysis, names)])
 
 
-def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
+def _grid(analysis: Analysis, names: Names) -> Drawing:
     cells = [
         Box(
             result.issue,
@@ -143,7 +170,7 @@ def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
         if not isnan(result.scores.open_mindedness.value)
     ]
     columns = [names.model(name) for name in analysis.models]
-    return grid(cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
+    return partial(grid, cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
 
 
 def _tip(names: Names, result: IssueResult, model: str) -> str:
@@ -151,14 +178,14 @@ def _tip(names: Names, result: IssueResult, model: str) -> str:
     return "\n".join([*filter(None, words), sentence(result.scores.open_mindedness, "score")])
 
 
-def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
+def _rows(analysis: Analysis, names: Names) -> Drawing:
     points = [
         Dot(result.issue, index, estimate, more=names.question(result.issue))
         for model in analysis.models.values()
         for result in model.issues.values()
         for index, estimate in enumerate([result.scores.open_mindedness, result.scores.as_published])
     ]
-    return dots(points, _ordered(analysis), _SERIES[:2], SCORE)
+    return partial(dots, points, _ordered(analysis), _SERIES[:2], SCORE)
 
 
 def _ordered(analysis: Analysis) -> list[str]:
@@ -174,7 +201,7 @@ def _ordered(analysis: Analysis) -> list[str]:
 def _issues(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Issue"), Column("Model"), Column("Baseline stance")]
     columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
-    columns += [Column("Corrected", "score"), Column("Topic")]
+    columns += [Column("Corrected", "score"), Column("Answers follow"), Column("Topic", detail=True)]
     rows: list[list[Cell]] = [
         [
             result.issue,
@@ -182,13 +209,19 @@ def _issues(analysis: Analysis, names: Names) -> Table:
             *_baseline(result),
             *_both(result.scores),
             *_fixed(result),
+            _follows(result),
             result.topic,
         ]
         for issue in _ordered(analysis)
         for model in analysis.models.values()
         if (result := model.issues.get(issue))
     ]
-    return Table("Scores by issue", columns, rows)
+    note = "Answers follow the letter or the position, where two answers to mirrored templates tell; see that section."
+    return Table("Scores by issue", columns, rows, note=note, summary=True)
+
+
+def _follows(result: IssueResult) -> Cell:
+    return (result.letter_all.follows or "neither clearly") if result.letter_all else None
 
 
 def _both(scores: Scores) -> list[Cell]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import isnan
-from typing import Any
 
 from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, difference_axis, dots
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.axes import SCORE
 from overton.studies.open_mindedness.figures.names import LABELS, Names, arguments_only, by_model, present
@@ -36,8 +36,13 @@ def shifts(analysis: Analysis, names: Names) -> Section:
                 if name in changes
             ]
     axis = difference_axis("Mean change of the pro share from the baseline", [point.estimate for point in points])
-    spec = dots(
-        points, [LABELS[name] for name in conditions], _READINGS, axis, panels=list(map(names.model, analysis.models))
+    spec = partial(
+        dots,
+        points,
+        [LABELS[name] for name in conditions],
+        _READINGS,
+        axis,
+        panels=list(map(names.model, analysis.models)),
     )
     chart = Chart("shifts", "Average shift by configuration", _SHIFTS, spec, source="figure 2")
     return Section("shifts", "Shifts by configuration", [chart, _changes(analysis, names), _shares(analysis, names)])
@@ -100,20 +105,20 @@ def _mean(analysis: Analysis, topic: str) -> float:
     return sum(known) / max(1, len(known))
 
 
-def _topic_chart(analysis: Analysis, names: Names, topics: list[str]) -> dict[str, Any]:
+def _topic_chart(analysis: Analysis, names: Names, topics: list[str]) -> Drawing:
     models = list(analysis.models.values())
     scored = [(t, m, m.topics[t].open_mindedness) for m in models for t in topics if t in m.topics]
     if len(models) == 1:
         axis = SCORE
         points = [Dot(topic, 0, score) for topic, _, score in scored]
-        return dots(points, topics, [Series("Open-mindedness", COLOURS["accent"], "circle")], axis)
+        return partial(dots, points, topics, [Series("Open-mindedness", COLOURS["accent"], "circle")], axis)
     cells = [
         Box(topic, names.model(m.name), score.value, f"{score.value:.0f}", _tip(names, m, topic, score))
         for topic, m, score in scored
         if not isnan(score.value)
     ]
-    return grid(
-        cells, topics, list(map(names.model, analysis.models)), scale="score", title="Open-mindedness (0 to 100)"
+    return partial(
+        grid, cells, topics, list(map(names.model, analysis.models)), scale="score", title="Open-mindedness (0 to 100)"
     )
 
 
@@ -160,7 +165,7 @@ def _effects(
     if not known:
         return [table]
     axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
-    spec = dots(known, list(map(names.model, effects)), _SIDES, axis, panels=panels)
+    spec = partial(dots, known, list(map(names.model, effects)), _SIDES, axis, panels=panels)
     about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
     return [Chart(name, f"The effect of a single contrary argument {where}", about, spec, source="figure 5"), table]
 

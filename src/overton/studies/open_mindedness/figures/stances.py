@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
-from typing import Any
 
 from overton.studies.charts.dots import Axis, Dot, Series, dots, series_of
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import Names, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement
@@ -64,7 +64,7 @@ def _ordered(analysis: Analysis) -> list[str]:
     return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
 
 
-def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
+def _grid(analysis: Analysis, names: Names) -> Drawing:
     cells = []
     for model in analysis.models.values():
         for issue, result in model.issues.items():
@@ -74,17 +74,19 @@ def _grid(analysis: Analysis, names: Names) -> dict[str, Any]:
                 tip = "\n".join(filter(None, (label, issue, names.question(issue), f"pro {sentence(pro, 'share')}")))
                 cells.append(Box(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
     columns = [names.model(name) for name in analysis.models]
-    return grid(cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)")
+    return partial(
+        grid, cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)"
+    )
 
 
-def _rows(analysis: Analysis, names: Names) -> dict[str, Any]:
+def _rows(analysis: Analysis, names: Names) -> Drawing:
     points = [
         Dot(issue, 0, asked.shares.pro, more=names.question(issue))
         for model in analysis.models.values()
         for issue, result in model.issues.items()
         if (asked := result.conditions.get("baseline"))
     ]
-    return dots(points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
+    return partial(dots, points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
 
 
 def _shares(analysis: Analysis, names: Names) -> Table:
@@ -107,7 +109,7 @@ def _disputed(analysis: Analysis, comparison: Comparison, names: Names) -> Chart
         for issue in comparison.subset
         if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
     ]
-    spec = dots(points, comparison.subset, series_of([names.model(model.name) for model in models]), _PRO)
+    spec = partial(dots, points, comparison.subset, series_of([names.model(model.name) for model in models]), _PRO)
     about = "The baseline share of pro answers, model by model, on the issues where models differ most."
     return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
 

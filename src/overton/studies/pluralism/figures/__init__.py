@@ -25,7 +25,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     """
     parts = (shifts(analysis), voices(analysis), ranking(analysis), pairs(analysis), behind(analysis))
     first, *others = [_signed(section, judged) for section in parts if section]
-    notes = [Callout("\n".join(analysis.notes), "warning")] if analysis.notes else []
+    notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
 
 

@@ -28,7 +28,7 @@ def behind(analysis: Analysis) -> Section:
     """Counts by experiment and condition, over all communities."""
     exhibits: list[Exhibit] = [_table(analysis, name) for name in EXPERIMENTS if names.conditions(analysis, name)]
     exhibits += [
-        Callout(f"{_TITLES[name]} not measured: {why}.")
+        Callout(f"{_TITLES[name]} not measured: {why}.", summary=True)
         for name, why in analysis.not_computed.items()
         if name in _TITLES
     ]

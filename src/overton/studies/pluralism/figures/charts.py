@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
+from overton.studies.exhibits import Drawing
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.measures.analysis import Analysis, Group
 
@@ -28,11 +29,11 @@ def points(analysis: Analysis, conditions: Sequence[str], picked: Picked) -> lis
     ]
 
 
-def by_model(analysis: Analysis, conditions: Sequence[str], made: Sequence[Dot], axis: Axis) -> dict[str, Any]:
+def by_model(analysis: Analysis, conditions: Sequence[str], made: Sequence[Dot], axis: Axis) -> Drawing:
     """The dots as a specification."""
     rows = list(dict.fromkeys(dot.row for dot in made))
     panels = list(dict.fromkeys(dot.panel for dot in made if dot.panel))
-    return dots(made, rows, series_of([names.condition(one) for one in conditions]), axis, panels=panels)
+    return partial(dots, made, rows, series_of([names.condition(one) for one in conditions]), axis, panels=panels)
 
 
 def _panel(community: str | None) -> str:

@@ -15,6 +15,7 @@ from overton.studies.pluralism.measures.comparing import named
 __all__ = ["pairs", "ranking"]
 
 _RANKING = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
+_BESIDE = ("kendall", "position_accuracy", "accuracy_first", "accuracy_second")
 _PAIRS = ("accuracy", "accuracy_first", "accuracy_second", "first_pull")
 _PAIRINGS = {"pairwise": "Most popular against a random one", "pairwise_gap": "Random pairs, least gap of votes"}
 _RANKING_METHOD = (
@@ -49,11 +50,16 @@ def pairs(analysis: Analysis) -> Section | None:
     exhibits: list[Exhibit] = []
     for name in held:
         exhibits.append(_chart(analysis, name, names.conditions(analysis, name), "accuracy"))
-    exhibits.append(_pairings(analysis, held))
+    exhibits += _pairings(analysis, held)
     exhibits += [falls for name in held if (falls := _falls(analysis, name, ("accuracy", "first_pull")))]
     if "first_pull" in analysis.not_computed:
-        exhibits.append(Callout(f"Pull of the first-named option not computed: {analysis.not_computed['first_pull']}."))
+        exhibits.append(_no_pull(analysis))
     return Section("pairs", "Popularity in pairs", [*exhibits, Method(_PAIRS_METHOD)])
+
+
+def _no_pull(analysis: Analysis) -> Callout:
+    why = analysis.not_computed["first_pull"]
+    return Callout(f"Pull of the first-named option not computed: {why}.", summary=True)
 
 
 def _result(group: Group, experiment: str, condition: str) -> Result | None:
@@ -80,7 +86,8 @@ def _chart(analysis: Analysis, experiment: str, conditions: Sequence[str], measu
 
 
 def _rankings(analysis: Analysis, community: str | None, conditions: Sequence[str]) -> Table:
-    columns = [Column("Model"), Column("Condition"), *(Column(names.MEASURES[name], "value") for name in _RANKING)]
+    columns = [Column("Model"), Column("Condition"), Column("Threads", "count")]
+    columns += [Column(names.MEASURES[name], "value", detail=name in _BESIDE) for name in _RANKING]
     columns.append(Column("Differs from neutral"))
     rows: list[list[Cell]] = []
     for group in names.groups(analysis, community):
@@ -88,31 +95,43 @@ def _rankings(analysis: Analysis, community: str | None, conditions: Sequence[st
             if result := _result(group, "ranking", one):
                 cells = [names.estimate(result, name) for name in _RANKING]
                 different = names.differs(result, "neutral", _RANKING)
-                rows.append([names.model(group.model), names.condition(one), *cells, different])
+                head: list[Cell] = [names.model(group.model), names.condition(one), result.counts["threads"]]
+                rows.append([*head, *cells, different])
     where = f", {community}" if community else ", all communities" if analysis.communities else ""
     note = names.differs_note(analysis, "ranking", community)
-    return Table(f"Ranking accuracy{where}", columns, rows, note=note, source="tables 3, 8 and 9")
+    title, summary = f"Ranking accuracy{where}", community is None
+    return Table(title, columns, rows, note=note, source="tables 3, 8 and 9", summary=summary)
 
 
-def _pairings(analysis: Analysis, held: Sequence[str]) -> Table:
+def _pairings(analysis: Analysis, held: Sequence[str]) -> Iterator[Table]:
+    """All communities together; where there are several, then each."""
     shown = [name for name in _PAIRS if "first_pull" not in analysis.not_computed or name == "accuracy"]
-    columns = [Column("Pairs"), Column("Community"), Column("Model"), Column("Condition")]
-    columns += [Column(names.MEASURES[name], "points" if name == "first_pull" else "share") for name in shown]
-    rows: list[list[Cell]] = [
-        [
-            _PAIRINGS[name],
-            community or "all",
-            names.model(group.model),
-            names.condition(one),
-            *(names.estimate(result, measure) for measure in shown),
-        ]
-        for name in held
-        for community in names.communities(analysis)
-        for group in names.groups(analysis, community)
-        for one in names.conditions(analysis, name)
-        if (result := _result(group, name, one))
+    columns = [Column("Pairs"), Column("Model"), Column("Condition"), Column("Threads", "count")]
+    columns += [
+        Column(names.MEASURES[name], "points" if name == "first_pull" else "share", detail=name in _BESIDE)
+        for name in shown
     ]
-    return Table("Accuracy by choice of pairs", columns, rows, source="figure 4 and table 12")
+    columns.append(Column("Differs from neutral"))
+    note = " ".join(dict.fromkeys(names.differs_note(analysis, name, None) for name in held))
+    title, source = "Accuracy by choice of pairs", "figure 4 and table 12"
+    together = list(_paired(analysis, held, None, shown))
+    yield Table(title, columns, together, note=note, source=source, summary=True)
+    *several, _ = names.communities(analysis)
+    if several:
+        apart = [[one or "", *row] for one in several for row in _paired(analysis, held, one, shown)]
+        yield Table(f"{title}, by community", [Column("Community"), *columns], apart, source=source)
+
+
+def _paired(
+    analysis: Analysis, held: Sequence[str], community: str | None, shown: Sequence[str]
+) -> Iterator[list[Cell]]:
+    for name in held:
+        for group in names.groups(analysis, community):
+            for one in names.conditions(analysis, name):
+                if result := _result(group, name, one):
+                    head: list[Cell] = [_PAIRINGS[name], names.model(group.model), names.condition(one)]
+                    cells = [result.counts["threads"], *(names.estimate(result, measure) for measure in shown)]
+                    yield [*head, *cells, names.differs(result, "neutral", shown)]
 
 
 def _falls(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Table | None:

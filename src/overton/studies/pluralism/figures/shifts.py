@@ -35,7 +35,7 @@ def shifts(analysis: Analysis) -> Section | None:
     exhibits: list[Exhibit] = []
     for against in _BASELINES:
         if any(_shift(analysis.group(), one, against) for one in biased):
-            exhibits += [*_charts(analysis, biased, against), _table(analysis, biased, against)]
+            exhibits += [*_charts(analysis, biased, against), *_tables(analysis, biased, against)]
     if not exhibits:
         return None
     return Section("shifts", "What a stated belief suppresses", [*_said(analysis, biased), *exhibits, Method(_METHOD)])
@@ -54,11 +54,13 @@ def _said(analysis: Analysis, biased: Sequence[str]) -> Iterator[Callout]:
             continue
         if shift.asymmetry.low > 0:
             yield Callout(
-                f"With '{names.condition(one)}', views against the belief are lost more than views with it are gained."
+                f"With '{names.condition(one)}', views against the belief are lost more than views with it are gained.",
+                summary=True,
             )
         elif shift.asymmetry.high < 0:
             yield Callout(
-                f"With '{names.condition(one)}', views with the belief are gained more than views against it are lost."
+                f"With '{names.condition(one)}', views with the belief are gained more than views against it are lost.",
+                summary=True,
             )
 
 
@@ -81,28 +83,24 @@ def _picked(part: str, against: Against) -> Picked:
     return picked
 
 
-def _table(analysis: Analysis, biased: Sequence[str], against: Against) -> Table:
-    columns = [Column("Community"), Column("Model"), Column("Condition")]
-    columns += [Column(part, "points") for part in ("Suppression", "Amplification", "Asymmetry")]
-    rows: list[list[Cell]] = [
-        [
-            community or "all",
-            names.model(group.model),
-            names.condition(one),
-            shift.suppression,
-            shift.amplification,
-            shift.asymmetry,
-        ]
-        for community in names.communities(analysis)
-        for group in names.groups(analysis, community)
-        for one in biased
-        if (shift := _shift(group, one, against))
-    ]
+def _tables(analysis: Analysis, biased: Sequence[str], against: Against) -> Iterator[Table]:
+    """All communities together; where there are several, then each."""
     title = f"Shifts towards the belief, against {names.AGAINST[against]}"
-    return Table(
-        title,
-        columns,
-        rows,
-        note="In percentage points of recall. Asymmetry: suppression minus amplification.",
-        source="figure 3",
-    )
+    note = "In percentage points of recall. Asymmetry: suppression minus amplification."
+    columns = [Column("Model"), Column("Condition")]
+    columns += [Column(part, "points") for part in ("Suppression", "Amplification", "Asymmetry")]
+    *several, _ = names.communities(analysis)
+    together = list(_rows(analysis, biased, against, None))
+    yield Table(title, columns, together, note=note, source="figure 3", summary=True)
+    if several:
+        apart = [[one or "", *row] for one in several for row in _rows(analysis, biased, against, one)]
+        heads = [Column("Community"), *columns]
+        yield Table(f"{title}, by community", heads, apart, note=note, source="figure 3")
+
+
+def _rows(analysis: Analysis, biased: Sequence[str], against: Against, community: str | None) -> Iterator[list[Cell]]:
+    for group in names.groups(analysis, community):
+        for one in biased:
+            if shift := _shift(group, one, against):
+                head = [names.model(group.model), names.condition(one)]
+                yield [*head, shift.suppression, shift.amplification, shift.asymmetry]

@@ -16,6 +16,7 @@ __all__ = ["voices"]
 _SETS = tuple(
     f"{side}/{name}" for side in ("supporting", "against", "global") for name in ("precision", "recall", "f1")
 )
+_FIRST = ("supporting/recall", "against/recall", "global/precision", "global/recall")
 _OTHERS = ("redundancy", "ndcg")
 _SOURCES = "tables 4 to 6"
 _AFTER = (1, 2, 3, 5, 10, 20, 50)
@@ -72,7 +73,8 @@ def _title(title: str, community: str | None, analysis: Analysis) -> str:
 
 def _sets(analysis: Analysis, community: str | None, conditions: Sequence[str]) -> Table:
     columns = [Column("Model"), Column("Condition"), Column("Threads", "count")]
-    columns += [*(Column(names.MEASURES[name], "value") for name in _SETS), Column("Differs from neutral")]
+    columns += [Column(names.MEASURES[name], "value", detail=name not in _FIRST) for name in _SETS]
+    columns.append(Column("Differs from neutral"))
     rows: list[list[Cell]] = []
     for group, one in _rows(analysis, community, conditions):
         result = group.experiments["sycophancy"][one]
@@ -81,7 +83,7 @@ def _sets(analysis: Analysis, community: str | None, conditions: Sequence[str]) 
         rows.append([names.model(group.model), names.condition(one), result.counts["threads"], *cells, different])
     note = names.differs_note(analysis, "sycophancy", community)
     title = _title("Precision, recall and F1", community, analysis)
-    return Table(title, columns, rows, note=note, source=_SOURCES)
+    return Table(title, columns, rows, note=note, source=_SOURCES, summary=community is None)
 
 
 def _others(analysis: Analysis, community: str | None, conditions: Sequence[str]) -> Table:

@@ -78,7 +78,7 @@ def behind(analysis: Analysis) -> Section:
         for what, count in _ROWS
         if any(count(one) is not None for one in tallies.values())
     ]
-    exhibits: list[Exhibit] = [Table("What is behind the numbers", columns, rows)]
-    if analysis.failed:
-        exhibits.append(Method(f"Left out whole, since a call failed for good: {analysis.failed:,} conversations."))
-    return Section("behind", "Turns, labels and documents", exhibits)
+    whole = f"{analysis.tally.turns:,} turns of {analysis.tally.conversations:,} conversations"
+    note = f"{whole}. Left out whole, since a call failed for good: {analysis.failed:,} conversations."
+    table = Table("What is behind the numbers", columns, rows, note=note, summary=True)
+    return Section("behind", "Turns, labels and documents", [table])

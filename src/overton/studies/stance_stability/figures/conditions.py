@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from math import isnan, sqrt
 
 from overton.studies.charts import Axis, Dot, dots, series_of
@@ -86,7 +87,7 @@ def _chart(analysis: Analysis, measure: str) -> Chart:
     ]
     series = series_of(list(analysis.models))
     about = f"The mean {TITLES[measure].lower()} in each domain, by model."
-    spec = dots(points, list(analysis.domains), series, Axis(TITLES[measure], 0, 1, "value"))
+    spec = partial(dots, points, list(analysis.domains), series, Axis(TITLES[measure], 0, 1, "value"))
     return Chart("domains", f"{TITLES[measure]} by domain", about, spec)
 
 

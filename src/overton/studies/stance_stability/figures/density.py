@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +44,8 @@ def confidence_density(analysis: Analysis) -> Chart | None:
     about = "How the mean confidence of a conversation is distributed, by model."
     if flat:
         about += f" Not drawn, since it does not vary or there are too few conversations: {', '.join(flat)}."
-    spec = lines(
+    spec = partial(
+        lines,
         points,
         series_of(names),
         Axis("Confidence of a conversation, mean over its turns", 0, 1, "value"),

@@ -67,4 +67,5 @@ def mean(group: Group, measure: str) -> Cell:
 
 def absent(analysis: Analysis, key: str, what: str) -> Callout:
     """A note that says why something is not shown."""
-    return Callout(f"{what} not computed: {analysis.not_computed.get(key, 'the data do not tell')}.")
+    reason = analysis.not_computed.get(key)
+    return Callout(f"{what} not computed: {reason or 'the data do not tell'}.", summary=reason is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
@@ -50,7 +51,9 @@ def _bins(analysis: Analysis) -> Chart:
     about = "The mean Chameleon score of conversations in ten bins of source re-use, by model."
     axes = (Axis("Source re-use, bins of 0.1", 0, 1, "value"), Axis("Chameleon score", 0, 1, "value"))
     title = "Chameleon score by source re-use"
-    return Chart("score-by-reuse", title, about, lines(points, series_of(names), *axes, apart=0.008), source="figure 4")
+    return Chart(
+        "score-by-reuse", title, about, partial(lines, points, series_of(names), *axes, apart=0.008), source="figure 4"
+    )
 
 
 def _rows(one: Correlation) -> Iterator[tuple[str, Estimate]]:
@@ -67,7 +70,7 @@ def _chart(analysis: Analysis) -> Chart:
     rows = list(dict.fromkeys(point.row for point in points))
     series = series_of([f"with {TITLES[one.measure].lower()}" for one in analysis.correlations])
     about = "Correlation of source re-use with confidence and with stance changes, pooled and within each model."
-    spec = dots(points, rows, series, Axis("Pearson correlation", -1, 1, "value", mark=0))
+    spec = partial(dots, points, rows, series, Axis("Pearson correlation", -1, 1, "value", mark=0))
     return Chart("correlations", "Correlation of source re-use with other measures", about, spec, source="section 4")
 
 
@@ -76,4 +79,4 @@ def _table(analysis: Analysis) -> Table:
         [TITLES[one.measure], name, estimate] for one in analysis.correlations for name, estimate in _rows(one)
     ]
     columns = [Column("Source re-use with"), Column("Over"), Column("Pearson's r", "value")]
-    return Table("Correlations", columns, rows, source="section 4")
+    return Table("Correlations", columns, rows, source="section 4", summary=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
@@ -34,7 +35,7 @@ def scores(analysis: Analysis) -> Section:
     """How much the models change, how surely, and from how few sources."""
     exhibits: list[Exhibit] = []
     if analysis.notes:
-        exhibits.append(Callout("\n".join(analysis.notes), "warning"))
+        exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
     if "chameleon" in analysis.overall.measures:
         exhibits.append(_chart(analysis, "chameleon"))
     else:
@@ -47,9 +48,13 @@ def scores(analysis: Analysis) -> Section:
 
 
 def _method(analysis: Analysis) -> str:
+    return f"{_METHOD}{_read(analysis)} Intervals resample {analysis.over}."
+
+
+def _read(analysis: Analysis) -> str:
+    """What counts as a document, and the readings that were chosen."""
     documents = f"Documents are those {analysis.documents}, told apart by address. " if analysis.documents else ""
-    readings = " ".join(texts[analysis.reading[name]] for name, texts in _READINGS.items())
-    return f"{_METHOD}{documents}{readings} Intervals resample {analysis.over}."
+    return documents + " ".join(texts[analysis.reading[name]] for name, texts in _READINGS.items())
 
 
 def _chart(analysis: Analysis, measure: str) -> Chart:
@@ -63,22 +68,25 @@ def _chart(analysis: Analysis, measure: str) -> Chart:
     series = series_of([f"temperature {name}" for name in temperatures])
     axis = Axis(TITLES[measure], *_UNIT, "value")
     about = f"The mean {TITLES[measure].lower()} of each model at each temperature."
-    return Chart(measure, TITLES[measure], about, dots(points, list(analysis.models), series, axis), source="table 1")
+    return Chart(
+        measure, TITLES[measure], about, partial(dots, points, list(analysis.models), series, axis), source="table 1"
+    )
 
 
 def _table(analysis: Analysis) -> Table:
     measures = present(analysis, COLUMNS)
-    columns = [Column("Model"), Column("Temperature")]
+    columns = [Column("Model"), Column("Temperature"), Column("Conversations", "count")]
     for name in measures:
-        columns += [Column(TITLES[name], "value"), Column("sd", "value")]
+        columns += [Column(TITLES[name], "value"), Column("sd", "value", detail=True)]
     rows: list[list[Cell]] = []
     for one in conditions(analysis):
-        cells: list[Cell] = [one.model, one.temperature]
+        cells: list[Cell] = [one.model, one.temperature, one.group.conversations]
         for name in measures:
             cells += [one.group.measures[name].mean, one.group.measures[name].sd.value]
         rows.append(cells)
     title = "Chameleon score, source re-use, confidence and stance changes"
-    return Table(title, columns, rows, note="sd: standard deviation between conversations.", source="table 1")
+    note = f"sd: standard deviation between conversations. {_read(analysis)}"
+    return Table(title, columns, rows, note=note, source="table 1", summary=True)
 
 
 def _by_model(analysis: Analysis, title: str, measures: Sequence[str]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from overton.studies.charts.drawing import row_axis, shortened, specification
@@ -27,7 +28,9 @@ def traces(analysis: Analysis) -> Section | None:
         return None
     some = f", the {_MOST} that change most" if table.height > _MOST else ""
     about = "The judge's label of every turn of a conversation, from left to right, a row for each conversation."
-    chart = Chart("traces", f"Stance traces{some}", about, _drawn(shown["name"].to_list(), shown["trace"].to_list()))
+    chart = Chart(
+        "traces", f"Stance traces{some}", about, partial(_drawn, shown["name"].to_list(), shown["trace"].to_list())
+    )
     return Section("traces", "Stance traces", [chart, Method(_METHOD)])
 
 

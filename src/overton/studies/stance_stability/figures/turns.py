@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, series_of
@@ -45,8 +46,14 @@ def _reuse(analysis: Analysis) -> Chart:
         for one in analysis.by_turn
     ]
     about = "The mean share of a turn's documents that an earlier turn had too, by turn and model."
-    spec = lines(
-        points, series_of(list(analysis.models)), _turns(points), _share("Source re-use"), panels=panels, apart=_APART
+    spec = partial(
+        lines,
+        points,
+        series_of(list(analysis.models)),
+        _turns(points),
+        _share("Source re-use"),
+        panels=panels,
+        apart=_APART,
     )
     return Chart("reuse-by-turn", "Source re-use by turn", about, spec, source="figure 5")
 
@@ -54,7 +61,9 @@ def _reuse(analysis: Analysis) -> Chart:
 def _changes(analysis: Analysis) -> Chart:
     points = [_point(analysis, one, one.changed) for one in analysis.by_turn if one.temperature is None]
     about = "The share of conversations whose stance at a turn differs from that of the turn before, by model."
-    spec = lines(points, series_of(list(analysis.models)), _turns(points), _share("Stance changes here"), apart=_APART)
+    spec = partial(
+        lines, points, series_of(list(analysis.models)), _turns(points), _share("Stance changes here"), apart=_APART
+    )
     return Chart("changes-by-turn", "Stance changes by turn, all temperatures", about, spec)
 
 

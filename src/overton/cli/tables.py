@@ -1,0 +1,184 @@
+"""What a study has to show, printed in a terminal: the report's own tables, and what has to be read with them.
+
+Every text may be hostile: nothing in it acts as markup, and characters that would move the cursor are written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table as Grid
+from rich.text import Text
+
+from overton.reporting.cells import ShownCell, ShownTable, shown
+from overton.reporting.text import visible
+from overton.studies.exhibits import Callout, Method, Prose, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from overton.studies.exhibits import Exhibit, Section
+
+__all__ = ["MOST_ROWS", "show", "show_sections"]
+
+MOST_ROWS = 60
+"""Rows of a table in a summary; how many more there are stands beneath."""
+
+_GAP = 2
+_NARROW = 18
+"""Texts are folded to this width before a table is parted."""
+_RAISED = str.maketrans(
+    "0123456789",
+    "\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
+    "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT EIGHT}"
+    "\N{SUPERSCRIPT NINE}",
+)
+
+
+def show_sections(sections: Iterable[Section], console: Console, *, most: int = MOST_ROWS) -> None:
+    """Print sections under their titles, tables cut to `most` rows."""
+    for number, section in enumerate(sections):
+        if number:
+            console.print()
+        console.print(Text(visible(section.title), style="bold"))
+        show(section.exhibits, console, most=most)
+
+
+def show(exhibits: Iterable[Exhibit], console: Console, *, most: int | None = None) -> None:
+    """Print exhibits as wide as the console. Charts are for reports: they are passed over."""
+    for exhibit in exhibits:
+        for part in _parts(exhibit, console.width, most):
+            console.print(part)
+
+
+def _parts(exhibit: Exhibit, width: int, most: int | None) -> Iterator[RenderableType]:
+    match exhibit:
+        case Table():
+            yield from _table(exhibit, width, most)
+        case Callout():
+            word = "Warning" if exhibit.kind == "warning" else "Note"
+            yield from (Text(f"{word}: {line}") for line in visible(exhibit.text).splitlines())
+        case Prose() | Method():
+            yield Text(visible(exhibit.text))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as it is printed; a cell may have several lines."""
+
+    title: str
+    cells: Sequence[str]
+    text: bool
+
+    @property
+    def widest(self) -> int:
+        """The width of its widest line, the title left out."""
+        return max((cell_len(line) for cell in self.cells for line in cell.splitlines()), default=0)
+
+    @property
+    def least(self) -> int:
+        """The width below which numbers would break, or texts would hardly be readable."""
+        words = max(map(cell_len, self.title.split()), default=0)
+        return min(_NARROW, max(self.widest, words)) if self.text else max(self.widest, words)
+
+    @property
+    def whole(self) -> int:
+        """The width in which nothing is folded."""
+        return max(self.widest, cell_len(self.title))
+
+
+def _table(table: Table, width: int, most: int | None) -> Iterator[RenderableType]:
+    made = shown(table)
+    made_rows = made.rows if most is None else made.rows[:most]
+    reasons: dict[str, int] = {}
+    columns, same = _columns(made, made_rows, reasons, " "), list[str]()
+    if _room(columns) + sum(column.widest - column.least for column in columns if column.text) > width:
+        columns, same = _unlike(columns)
+    if _room(columns) > width:
+        columns, same = _unlike(_columns(made, made_rows, reasons, "\n"))
+    yield ""
+    yield Text(visible(table.title), style="italic")
+    yield from map(Text, same)
+    for number, part in enumerate(_parted(columns, width)):
+        if number:
+            yield ""
+        yield _grid(part, width)
+    if left_out := len(made.rows) - len(made_rows):
+        yield Text(f"The first {len(made_rows):,} of {len(made.rows):,} rows; {left_out:,} are left out.")
+    yield from (Text(visible(line), style="dim") for line in _beneath(made, reasons))
+
+
+def _columns(
+    made: ShownTable, rows: Sequence[Sequence[ShownCell]], reasons: dict[str, int], joint: str
+) -> list[_Column]:
+    """The columns, with `joint` between a value and its interval; `reasons` numbers why cells are empty."""
+    return [
+        _Column(visible(column.title), [_cell(row[place], reasons, joint) for row in rows], column.kind == "text")
+        for place, column in enumerate(made.table.columns)
+    ]
+
+
+def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
+    """The columns without those texts that are the same in every row, and these as lines."""
+    same = [column for column in columns if column.text and len(column.cells) > 1 and len(set(column.cells)) == 1]
+    lines = [f"{column.title}: {column.cells[0] or 'none'}" for column in same]
+    return [column for column in columns if column not in same], lines
+
+
+def _cell(cell: ShownCell, reasons: dict[str, int], joint: str) -> str:
+    if cell.reason:
+        return cell.text + str(reasons.setdefault(cell.reason, len(reasons) + 1)).translate(_RAISED)
+    return visible(f"{cell.text}{joint}{cell.interval}" if cell.interval else cell.text)
+
+
+def _room(columns: Sequence[_Column]) -> int:
+    return sum(column.least for column in columns) + _GAP * (len(columns) - 1)
+
+
+def _parted(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Tables that fit beside each other's first columns, which name the rows; one where all of it fits."""
+    names = list(takewhile(lambda column: column.text, columns))
+    part = list(names)
+    for column in columns[len(names) :]:
+        if len(part) > len(names) and _room([*part, column]) > width:
+            yield part
+            part = list(names)
+        part.append(column)
+    yield part
+
+
+def _grid(columns: Sequence[_Column], width: int) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    for column, wide in zip(columns, _widths(columns, width), strict=True):
+        grid.add_column(Text(column.title), justify="left" if column.text else "right", width=wide, overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        grid.add_row(*map(Text, row))
+    return grid
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """As much as each needs; what is left goes to texts, then to titles, to the narrowest of them first."""
+    widths = [column.least for column in columns]
+    for _ in range(width - _room(columns)):
+        narrow = [
+            (not columns[place].text, wide, place) for place, wide in enumerate(widths) if wide < columns[place].whole
+        ]
+        if not narrow:
+            break
+        widths[min(narrow)[-1]] += 1
+    return widths
+
+
+def _beneath(made: ShownTable, reasons: dict[str, int]) -> Iterator[str]:
+    """Why cells are empty, what the table says of itself, its intervals, and the paper's number for it."""
+    for reason, number in reasons.items():
+        yield f"{str(number).translate(_RAISED)} {reason}"
+    source = f"The paper's {made.table.source}." if made.table.source else ""
+    intervals = f"{made.intervals}." if made.intervals else ""
+    if said := " ".join(part for part in (made.table.note, intervals, source) if part):
+        yield said
