@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.api.dilemmas import dilemmas_at, starter_dilemmas
 from overton.api.headlines import DELIBERATION
-from overton.api.held import held_models, marked
+from overton.api.measured import held_models, listed, models_of
 from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.studies import Binding, Exhibits
@@ -51,7 +51,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
             " dilemmas over several rounds."
         ),
         items="Dilemmas",
-        models=sorted({name for run in runs for name in marked(run).values()}),
+        models=sorted({listed(model) for run in runs for model in models_of(run)}),
         sections=figures.sections(analysis),
         trials=figures.deliberation_table(records, dilemmas),
         data=analysis.to_json(),
@@ -60,29 +60,18 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
 
 
 def records_of(runs: Sequence[Run]) -> pl.DataFrame:
-    """The runs' records under each other, models named as they are shown.
-
-    Deliberations of several runs are told apart by the runs' names.
-    """
+    """The runs' records under each other; deliberations of several runs are told apart by the runs' names."""
     import polars as pl
 
-    named = [_renamed(run) for run in runs]
+    tables = [run.records() for run in runs]
     if len(runs) == 1:
-        return named[0]
+        return tables[0]
     return pl.concat(
         [
             records.with_columns(deliberation=pl.lit(f"{run.path.name}/") + pl.col("deliberation"))
-            for run, records in zip(runs, named, strict=True)
+            for run, records in zip(runs, tables, strict=True)
         ]
     )
-
-
-def _renamed(run: Run) -> pl.DataFrame:
-    import polars as pl
-
-    names = marked(run)
-    agents = pl.col("agents").str.split(" + ").list.eval(pl.element().replace(names)).list.join(" + ")
-    return run.records().with_columns(pl.col("model").replace(names), agents)
 
 
 def _warnings(runs: Sequence[Run], dilemmas: Sequence[Any]) -> list[str]:
@@ -91,8 +80,7 @@ def _warnings(runs: Sequence[Run], dilemmas: Sequence[Any]) -> list[str]:
         warnings.append("Some of the crowds' verdicts are simulated: agreement with them says nothing about people.")
     if held := held_models(runs):
         warnings.append(
-            f"{', '.join(held)}: a grammar held every message to its form, verdict first; wherever the model's numbers"
-            " appear, its name says so."
+            f"{', '.join(held)}: a grammar held every message to its form, verdict first: it always gave a verdict."
         )
     if any(not run.manifest.models.get("values") for run in runs):
         warnings.append("No judge named the values behind the explanations, so nothing is said of values.")

@@ -41,7 +41,7 @@ def make(
     """
     binding = binding_of(study)
     models = model_entries(binding.study, seed, agents)
-    named = {role: [entry.spec for entry in entries] for role, entries in models.items()} | dict(sources or {})
+    named = {role: [entry.name for entry in entries] for role, entries in models.items()} | dict(sources or {})
     ready = set_up(binding, named, items=items, only=only, options=options, source_args=source_args)
     searched = {role: requests for role, requests in ready.wanted.items() if role in binding.study.retrieval}
     cast = cast_of(binding.study, seed, agents, models, searched)

@@ -91,7 +91,7 @@ def _chosen(what: str, known: Sequence[str]) -> str:
 
 
 def _judge(run: Run) -> str:
-    return ", ".join(sorted({entry.spec for entry in run.manifest.models.get("judge", ())}))
+    return ", ".join(sorted({entry.name for entry in run.manifest.models.get("judge", ())}))
 
 
 _SOURCES: Mapping[str, Callable[[Run, str | None], JudgedRows]] = {

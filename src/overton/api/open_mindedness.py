@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.headlines import OPEN_MINDEDNESS
-from overton.api.held import HELD, held_models
 from overton.api.issues import issues_at, starter_issues
+from overton.api.measured import held_models, listed, models_of
 from overton.api.runs import Run, items_of
 from overton.api.studies import Binding, Exhibits
+from overton.errors import InputError, Problem
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.options import check_options
 
@@ -31,8 +32,9 @@ def analyze_file(path: Path, **how: Any) -> Analysis:
     from overton.studies.open_mindedness import measures
 
     outcomes = read_outcomes(path)
+    _check_apart(path, outcomes.table)
     compute = measures.analyze_counts if outcomes.kind == "counts" else measures.analyze
-    analysis = compute(_labelled(outcomes.table), **how)
+    analysis = compute(outcomes.table, **how)
     return msgspec.structs.replace(analysis, notes=(*analysis.notes, *_notes(path, outcomes)))
 
 
@@ -56,7 +58,11 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
             " MillStone (Triedman and Shmatikov, 2025)."
         ),
         items="Issues",
-        models=[name for shown in shown_names(runs) for name in shown.values()],
+        models=[
+            listed(model, names[model.name])
+            for run, names in zip(runs, shown_names(runs), strict=True)
+            for model in models_of(run)
+        ],
         sections=figures.sections(analysis, questions={issue.id: issue.question for issue in issues}),
         trials=figures.trial_table(records_of(runs), issues),
         data=analysis.to_json(),
@@ -68,11 +74,13 @@ def _held(runs: Sequence[Run]) -> Iterator[str]:
     if held := held_models(runs):
         yield (
             f"{', '.join(held)}: answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The"
-            " model could neither refuse nor answer otherwise; wherever its numbers appear, its name says so."
+            " model could neither refuse nor answer otherwise: its shares of other answers say nothing."
         )
 
 
 def _notes(path: Path, outcomes: Outcomes) -> Iterator[str]:
+    if held := _held_in(outcomes.table):
+        yield f"{', '.join(held)}: a grammar held answers to their form, so shares of other answers say nothing."
     if outcomes.lacking:
         missing = ", ".join(outcomes.lacking)
         yield f"{path.name} lacks {missing}: what needs them (letter, order, draws) is not computed."
@@ -90,15 +98,13 @@ def records_of(runs: Sequence[Run]) -> pl.DataFrame:
 def shown_names(runs: Sequence[Run]) -> list[dict[str, str]]:
     """For each run, the name under which each of its models is shown.
 
-    A model that several runs measured is told apart by the runs' names, one held to a form is marked so.
+    A model that several runs measured is told apart by the runs' names.
     """
-    specs = [entry.spec for run in runs for entry in run.entries]
+    names = [model.name for run in runs for model in models_of(run)]
     return [
         {
-            entry.spec: entry.spec
-            + (f" [{run.path.name}]" if specs.count(entry.spec) > 1 else "")
-            + (HELD if entry.holds_form else "")
-            for entry in run.entries
+            model.name: f"{model.name} [{model.run}]" if names.count(model.name) > 1 else model.name
+            for model in models_of(run)
         }
         for run in runs
     ]
@@ -107,7 +113,7 @@ def shown_names(runs: Sequence[Run]) -> list[dict[str, str]]:
 def families_of(runs: Sequence[Run]) -> dict[str, str]:
     """The family of each model, by the name it is shown under."""
     names = shown_names(runs)
-    return {names[index][entry.spec]: entry.family for index, run in enumerate(runs) for entry in run.entries}
+    return {names[index][model.name]: model.family for index, run in enumerate(runs) for model in models_of(run)}
 
 
 def _renamed(run: Run, names: dict[str, str]) -> pl.DataFrame:
@@ -116,14 +122,24 @@ def _renamed(run: Run, names: dict[str, str]) -> pl.DataFrame:
     return run.records().with_columns(pl.col("model").replace(names))
 
 
-def _labelled(records: pl.DataFrame) -> pl.DataFrame:
-    """Records from a file with models named as they are shown."""
+def _held_in(table: pl.DataFrame) -> list[str]:
+    """The models whose answers a grammar held to their form, of a table from a file."""
     import polars as pl
 
-    if "held" not in records.columns:
-        return records
-    held = pl.col("held").fill_null(False)
-    return records.with_columns(model=pl.when(held).then(pl.col("model") + HELD).otherwise(pl.col("model")))
+    if "held" not in table.columns:
+        return []
+    return table.filter(pl.col("held"))["model"].unique().sort().to_list()
+
+
+def _check_apart(path: Path, table: pl.DataFrame) -> None:
+    """Refuse a table in which one name has answers of two kinds: they are never pooled."""
+    import polars as pl
+
+    if held := _held_in(table):
+        free = set(table.filter(~pl.col("held").fill_null(False))["model"].unique())
+        reason = "a grammar held some of its answers to their form and not the others: give the two a name each"
+        if both := [name for name in held if name in free]:
+            raise InputError([Problem(str(path), name, reason) for name in both])
 
 
 BINDING = Binding(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.headlines import PLURALISM
-from overton.api.held import held_models, marked
+from overton.api.measured import held_models, judges_named, listed, models_of
 from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
@@ -57,7 +57,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
             " whether they still know what is popular."
         ),
         items="Threads",
-        models=sorted({name for run in runs for name in marked(run).values()}),
+        models=sorted({listed(model) for run in runs for model in models_of(run)}),
         sections=figures.sections(analysis, "\n".join(_judges(runs))),
         trials=figures.thread_table(records, threads),
         data=analysis.to_json(),
@@ -66,13 +66,10 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
 
 
 def records_of(runs: Sequence[Run]) -> pl.DataFrame:
-    """The runs' records under each other, models named as they are shown.
-
-    A model that several runs ask stands with each run's name, one that is held to a form is marked so.
-    """
+    """The runs' records under each other; a model that several runs ask stands with each run's name."""
     import polars as pl
 
-    found = [_named(run) for run in runs]
+    found = [run.records() for run in runs]
     asked = Counter(model for table in found for model in table["model"].unique().to_list())
     several = [spec for spec, count in asked.items() if count > 1]
     model = pl.col("model")
@@ -85,12 +82,6 @@ def records_of(runs: Sequence[Run]) -> pl.DataFrame:
         for run, table in zip(runs, found, strict=True)
     ]
     return pl.concat(tables, how="vertical_relaxed")
-
-
-def _named(run: Run) -> pl.DataFrame:
-    import polars as pl
-
-    return run.records().with_columns(pl.col("model").replace(marked(run)))
 
 
 def _measured(records: pl.DataFrame, **how: Any) -> Analysis:
@@ -118,7 +109,7 @@ def _judges(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _judge(run: Run) -> str:
-    names = ", ".join(entry.spec for entry in run.manifest.models.get("judge", ())) or "none"
+    names = ", ".join(entry.name for entry in run.manifest.models.get("judge", ())) or "none"
     lexical = run.manifest.options.get("matching") == "lexical"
     return f"{names}, matched by shared words" if lexical else names
 
@@ -138,20 +129,19 @@ def _agreed(one: SheetAgreement) -> str:
 
 def _warnings(runs: Sequence[Run]) -> Iterator[str]:
     """What has to be read before any number: a judge or a matcher that reads no meaning, models held to a form."""
-    for judge in sorted({entry.spec for run in runs for entry in run.manifest.models.get("judge", ())}):
-        if judge.startswith("embedded/"):
+    for judge, spec in judges_named(runs):
+        if spec.startswith("embedded/"):
             yield (
                 f"The judge is {judge}, a model far too small to judge: this report is for trying the tool, and its"
                 " numbers say nothing about any model's pluralism."
             )
-        if judge.startswith("simulated/"):
+        if spec.startswith("simulated/"):
             yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
     if any(run.manifest.options.get("matching") == "lexical" for run in runs):
         yield "Responses are matched to viewpoints by shared words, which is for trying the tool."
     if held := held_models(runs):
         yield (
-            f"{', '.join(held)}: a grammar held rankings and choices of pairs to their form; wherever the model's"
-            " numbers appear, its name says so. Its responses were free."
+            f"{', '.join(held)}: a grammar held rankings and choices of pairs to their form. Its responses were free."
         )
 
 

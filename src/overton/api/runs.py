@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests
+from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import chosen_options, set_up
 from overton.api.studies import binding_of, study_named
 from overton.errors import InputError, Problem
@@ -116,7 +116,8 @@ def run(
 
     Example: `overton.run("open-mindedness", models=["openai/gpt-4o"], items="issues/", trials=15)`.
 
-    `models` are those that the study is about; `others` names what answers in further roles (deliberation: 'values';
+    `models` are those that the study is about, as 'provider/name' or, under a name of their own, 'NAME=provider/name';
+    `model_args` and `prices` go by the name. `others` names what answers in further roles (deliberation: 'values';
     pluralism: 'judge'; stance stability: 'judge', 'search', 'pages' and 'queries'), `source_args` the arguments of its
     search and pages. `items` is a path that the study's reader takes, or items, or None for the starter items; with
     `only` those with these ids. `out` defaults to a folder below `runs/` named by study and time. `options` are the
@@ -241,8 +242,8 @@ def extend(
     changed = {key: _grown(manifest.options.get(key), value) for key, value in options.items() if value is not None}
     if not changed and not models:
         raise InputError([Problem("extend", "", "nothing to add: give more trials, conditions or models")])
-    names = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
-    names[first] = [*names[first], *models]
+    names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
+    names[first] += names_of(binding.study, {first: models})[first]
     chosen = chosen_options(binding, {**manifest.options, **changed}, names)
     extended = local.extend(
         binding.study,

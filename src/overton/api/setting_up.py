@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from overton.api.options import options_of
-from overton.api.requests import Arguments, Prices, SourceArguments, requests_of
+from overton.api.requests import Arguments, Prices, SourceArguments, names_of, requests_of
 from overton.api.studies import Binding
 from overton.errors import InputError, Problem
 from overton.hosts.local import Wanted
@@ -39,14 +39,14 @@ def set_up(
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
 ) -> SetUp:
-    """What `overton.run` is given, checked; `named` are the specs of all that answer, by role.
+    """What `overton.run` is given, checked; `named` are all that answer, by role, as SPEC or NAME=SPEC.
 
     Raises:
         InputError: anything wrong with it.
     """
     read = _read(binding, items)
     asked = _only(read, only)
-    chosen = chosen_options(binding, options, named)
+    chosen = chosen_options(binding, options, names_of(binding.study, named))
     wanted = requests_of(binding.study, named, model_args, prices, _source_args(binding, chosen, source_args))
     left_out = f"{len(read) - len(asked)} of {len(read)} items" if len(asked) < len(read) else ""
     return SetUp(asked, chosen, wanted, left_out)

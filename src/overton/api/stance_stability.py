@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.headlines import STANCE_STABILITY
+from overton.api.measured import judges_named, listed, models_of
 from overton.api.refusals import refusals
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
@@ -57,7 +58,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
             " it, and from how few sources."
         ),
         items="Topics",
-        models=sorted({entry.spec for run in runs for entry in run.entries}),
+        models=sorted({listed(model) for run in runs for model in models_of(run)}),
         sections=figures.sections(analysis, "\n".join(judges_of(runs))),
         trials=figures.conversation_table(records, analysis, topics),
         data=analysis.to_json(conversations=analysis.conversations.height <= MOST_LISTED),
@@ -94,19 +95,18 @@ def judges_of(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _names(run: Run, role: str) -> str:
-    return ", ".join(entry.spec for entry in run.manifest.models.get(role, ())) or "none"
+    return ", ".join(entry.name for entry in run.manifest.models.get(role, ())) or "none"
 
 
 def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
     """What has to be read before any number: a judge that is too small, or simulated."""
-    judges = {entry.spec for run in runs for entry in run.manifest.models.get("judge", ())}
-    for judge in sorted(judges):
-        if judge.startswith("embedded/"):
+    for judge, spec in judges_named(runs):
+        if spec.startswith("embedded/"):
             yield (
                 f"The judge is {judge}, a model far too small to judge: this report is for trying the tool, and its"
                 " numbers say nothing about any model's stances."
             )
-        if judge.startswith("simulated/"):
+        if spec.startswith("simulated/"):
             yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
 
 

@@ -82,6 +82,12 @@ def study_named(name: str) -> AnyStudy:
     return makers[name] if name in makers else binding_of(name).study
 
 
+def simulated_names() -> list[str]:
+    """The simulated answerers that a user may name, without 'simulated/'."""
+    studies = [binding_of(name).study for name in _STUDIES]
+    return list(dict.fromkeys(name for study in studies for name in study.simulated if not name.endswith("/NAME")))
+
+
 def makes_items(name: str) -> bool:
     """Whether a study's outcome is items or verdicts on items, not a model's opinions."""
     return name in _makers()

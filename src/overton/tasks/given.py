@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 from overton.errors import InputError, OvertonError, Problem
 from overton.hosts.inspect.versions import check_inspect
 from overton.hosts.inspect.words import prerequisite
+from overton.pairs import by_key
 
 __all__ = ["OneOrMore", "checked", "numbers_or_own", "orders", "pairs", "several", "whole", "words"]
 
@@ -99,10 +100,4 @@ def pairs(name: str, value: OneOrMore | None) -> dict[str, Sequence[str]]:
     Raises:
         InputError: a word that is none.
     """
-    found: dict[str, list[str]] = {}
-    for word in words(value) or ():
-        key, equals, text = word.partition("=")
-        if not key or not equals:
-            raise InputError([Problem(f"-T {name}", word, "must be KEY=VALUE")])
-        found.setdefault(key, []).append(text)
-    return dict(found)
+    return dict(by_key(words(value) or (), f"-T {name}"))
