@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "overton"
 
 FLOORS = [
     {"errors"},
-    {"calls"},
+    {"calls", "pairs"},
     {"statistics"},
     {"judging"},
     {"studies"},

@@ -26,7 +26,7 @@ THREAD = ReferenceThread(
 
 
 def entry(spec: str) -> ModelEntry:
-    return ModelEntry(spec, spec, {})
+    return ModelEntry(spec, spec, spec, {})
 
 
 def records() -> list[Record]:

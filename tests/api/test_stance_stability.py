@@ -27,7 +27,7 @@ LABELS = ("supportive", "critical", "balanced")
 
 
 def entry(spec: str) -> ModelEntry:
-    return ModelEntry(spec, spec, Settings())
+    return ModelEntry(spec, spec, spec, Settings())
 
 
 def row(model: str, repetition: int, turn: int) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def _scoring(task: TaskData) -> Scoring:
     entries = task.models[study.first]
     options: dict[str, Any] = {
         "study": study.name,
-        "models": [entry.spec for entry in entries],
+        "models": [entry.name for entry in entries],
         "held": any(entry.holds_form for entry in entries),
     }
     return Scoring(

@@ -54,8 +54,8 @@ def figures_of_records(
 def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> dict[str, float]:
     """A study's first figures of a table of records, each followed by its standard error, items being the clusters.
 
-    `models` are the specs of those measured, one where each has a lane of its own; with `held`, answers were held to
-    their form, and the figures' names say so. Empty where there is nothing to measure.
+    `models` are the names of those measured, one where each has a lane of its own; with `held`, a grammar held answers
+    to their form. Empty where there is nothing to measure.
     """
     from overton.errors import InputError
 
@@ -72,10 +72,9 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
     for name, estimate in measuring.headline.figures(analysis):
         if not isfinite(estimate.value):
             continue
-        told = f"{name}_held" if held else name
-        made[told] = estimate.value
+        made[name] = estimate.value
         if isfinite(error := standard_error(estimate, clusters)):
-            made[f"{told}_stderr"] = error
+            made[f"{name}_stderr"] = error
     return made
 
 
@@ -101,8 +100,8 @@ def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool
 
     if study_named(study).together:
         return table
-    (spec,) = models
-    return table.with_columns(model=pl.lit(spec), held=pl.lit(held))
+    (name,) = models
+    return table.with_columns(model=pl.lit(name), held=pl.lit(held))
 
 
 def _table(columns: Sequence[str], records: Sequence[Any]) -> str:

@@ -41,7 +41,7 @@ def make(
     """
     found = study_named(study)
     models = model_entries(found, seed, agents)
-    named = {role: [entry.spec for entry in entries] for role, entries in models.items()} | dict(sources or {})
+    named = {role: [entry.name for entry in entries] for role, entries in models.items()} | dict(sources or {})
     asked = sorted_out(found, named.pop(found.first), items, options, named)
     ready = set_up(found, asked, only=only, source_args=source_args)
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}

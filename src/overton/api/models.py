@@ -10,15 +10,17 @@ from overton.hosts.local import run_to_end
 
 if TYPE_CHECKING:
     from overton.calls import Reply
+    from overton.models import KnownModel
 
 __all__ = ["check", "known", "pull"]
 
 
-def known() -> list[object]:
+def known() -> list[KnownModel]:
     """Every model and provider known by name, with prices; see `overton.models.KnownModel`."""
+    from overton.api.studies import simulated_names
     from overton.models import known_models
 
-    return list(known_models())
+    return list(known_models(simulated_names()))
 
 
 def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None) -> Reply:
@@ -32,7 +34,8 @@ def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None)
     from overton.models import check_model, open_model
 
     async def ask() -> Reply:
-        model = open_model(spec, model_requests({"model": [spec]}, {spec: arguments or {}})["model"][0].arguments)
+        (wanted,) = model_requests({"model": [spec]}, {spec: arguments or {}})["model"]
+        model = open_model(wanted.spec, wanted.arguments, name=wanted.name)
         try:
             return await check_model(model)
         finally:

@@ -38,7 +38,6 @@ EMBEDDER = "wordllama/l2_supercat"
 """Who turns opinions into vectors where nobody is named: weights from a package, no hub."""
 
 _GROUPING_TOKENS = "4096"
-_IN_PROCESS = ("embedded/", "gguf:", "simulated/")
 
 
 def build(
@@ -194,12 +193,13 @@ def _wanted(
 def _roomy(model: str, arguments: Arguments) -> Arguments:
     """Room for a reply that repeats all opinions, where the user does not say and the model does not reason."""
     from overton.models.naming import reasons_of
-    from overton.models.spec import parse_spec
+    from overton.models.spec import name_and_spec, parse_spec
 
-    own = arguments.get(model, {})
-    if "max_tokens" in own or model.startswith(_IN_PROCESS) or reasons_of(parse_spec(model)):
+    name, spec = name_and_spec(model)
+    own, parsed = {**arguments.get(model, {}), **arguments.get(name, {})}, parse_spec(spec)
+    if "max_tokens" in own or parsed.runs_here or reasons_of(parsed):
         return arguments
-    return {**arguments, model: {**own, "max_tokens": _GROUPING_TOKENS}}
+    return {**arguments, name: {**own, "max_tokens": _GROUPING_TOKENS}}
 
 
 def _threads(threads: str | Path | Sequence[Thread]) -> Sequence[Thread]:

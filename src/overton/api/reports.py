@@ -14,7 +14,10 @@ from overton.studies.measuring import Measured, Results
 from overton.studies.options import option_place
 from overton.studies.registry import study_named
 
-__all__ = ["report"]
+__all__ = ["BOUND", "report"]
+
+BOUND = "bound by a grammar"
+"""What stands beside the name of a model whose answers a grammar held to their form."""
 
 
 def report(
@@ -85,12 +88,9 @@ def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[
 
 
 def _marked(model: Measured) -> str:
-    """A model's name with what stands beside it."""
-    marks = [
-        *([model.spec] if model.spec not in model.name else []),
-        *(["bound by a grammar"] if model.holds_form else []),
-    ]
-    return f"{model.name} ({', '.join(marks)})" if marks else model.name
+    """A model by the name that it has in tables, and what stands beside it."""
+    called = model.name if model.name.startswith(model.spec) else f"{model.name} = {model.spec}"
+    return f"{called}, {BOUND}" if model.holds_form else called
 
 
 def _warnings(runs: Sequence[Run]) -> Iterator[str]:

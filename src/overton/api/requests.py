@@ -9,18 +9,20 @@ from overton.calls import Price
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import ModelRequest
+from overton.models.spec import name_and_spec
+from overton.pairs import Given, pairs_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["Arguments", "Others", "Prices", "SourceArguments", "model_requests", "requests_of"]
+__all__ = ["Arguments", "Others", "Prices", "SourceArguments", "model_requests", "names_of", "requests_of"]
 
-Arguments = Mapping[str, Mapping[str, str | Sequence[str]]]
-"""Model arguments by model spec and key; a list of values repeats the key."""
-SourceArguments = Mapping[str, Mapping[str, str | Sequence[str]]]
+Arguments = Mapping[str, Given]
+"""Model arguments by model name and key; a list of values repeats the key."""
+SourceArguments = Mapping[str, Given]
 """The same for what searches and reads pages, by role: 'search' and 'pages'."""
 Others = Mapping[str, Sequence[str]]
-"""Specs by role, for the roles besides a study's first."""
+"""Specs, or NAME=SPEC, by role, for the roles besides a study's first."""
 Prices = Mapping[str, tuple[float, float]]
-"""US dollars for a million tokens, in and out, by model spec."""
+"""US dollars for a million tokens, in and out, by model name."""
 
 
 def requests_of(
@@ -31,6 +33,8 @@ def requests_of(
     source_args: SourceArguments | None = None,
 ) -> local.Wanted:
     """Everything that answers in a run of `study`, by role; where no source of pages is named, that of the search.
+
+    Models are named as SPEC or NAME=SPEC; arguments and prices go by the name, without one by the spec.
 
     Raises:
         InputError: arguments or a price for what is not named.
@@ -46,8 +50,8 @@ def requests_of(
     return {role: _with(requests, source_args.get(role, {})) for role, requests in wanted.items()}
 
 
-def _with(requests: Sequence[ModelRequest], arguments: Mapping[str, str | Sequence[str]]) -> Sequence[ModelRequest]:
-    return [replace(one, arguments=tuple(_pairs(arguments))) for one in requests] if arguments else requests
+def _with(requests: Sequence[ModelRequest], arguments: Given) -> Sequence[ModelRequest]:
+    return [replace(one, arguments=tuple(pairs_of(arguments))) for one in requests] if arguments else requests
 
 
 def model_requests(
@@ -59,30 +63,25 @@ def model_requests(
         InputError: arguments or a price for a model that is not named.
     """
     arguments, prices = arguments or {}, prices or {}
-    known = {model for models in named.values() for model in models}
-    strangers = sorted((set(arguments) | set(prices)) - known)
-    if strangers:
-        places = ", ".join(sorted(known))
-        raise InputError(
-            [
-                Problem("--model-arg or --price", name, f"no such model in this run; named are {places}")
-                for name in strangers
-            ]
-        )
+    wanted = {role: [_request(text, arguments, prices) for text in models] for role, models in named.items()}
+    known = {one.name for requests in wanted.values() for one in requests}
+    written = {text for models in named.values() for text in models}
+    if strangers := sorted((set(arguments) | set(prices)) - known - written):
+        reason = f"no such model in this run; named are {', '.join(sorted(known))}"
+        raise InputError([Problem("--model-arg or --price", name, reason) for name in strangers])
+    return wanted
+
+
+def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The names of all that answer, by role: keys in records, and what a study's options may follow from."""
     return {
-        role: [
-            ModelRequest(
-                model, tuple(_pairs(arguments.get(model, {}))), Price(*prices[model]) if model in prices else None
-            )
-            for model in models
-        ]
-        for role, models in named.items()
+        role: [text if role in study.retrieval else name_and_spec(text)[0] for text in texts]
+        for role, texts in named.items()
     }
 
 
-def _pairs(arguments: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
-    return [
-        (key, str(value))
-        for key, values in arguments.items()
-        for value in ([values] if isinstance(values, str | int | float) else values)
-    ]
+def _request(text: str, arguments: Arguments, prices: Prices) -> ModelRequest:
+    """A model named as SPEC or NAME=SPEC; a spec that is published under another name goes by what was written, too."""
+    name, spec = name_and_spec(text)
+    given, price = {**arguments.get(text, {}), **arguments.get(name, {})}, prices.get(name, prices.get(text))
+    return ModelRequest(spec, tuple(pairs_of(given)), None if price is None else Price(*price), name)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from overton.api.runs import Run, items_of
 from overton.api.sheets import agreements_of
 from overton.errors import InputError, Problem
+from overton.hosts.local import ModelEntry
+from overton.hosts.local.opening import published
 from overton.studies.measuring import Measured, Measuring, Results, RunFacts
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -48,17 +51,21 @@ def results_of(runs: Sequence[Run]) -> Results:
         records=_stacked(tables, shown, labels, measuring),
         items=items_of(runs),
         models=[
-            Measured(names.get(entry.spec, entry.spec), entry.spec, entry.family, entry.holds_form, label)
+            replace(model, name=names.get(model.name, model.name), run=label)
             for run, names, label in zip(runs, shown, labels, strict=True)
-            for entry in {entry.spec: entry for entry in run.entries}.values()
+            for model in {model.name: model for model in map(_measured, run.entries)}.values()
         ],
         runs=[_facts(run, label) for run, label in zip(runs, labels, strict=True)],
     )
 
 
 def _facts(run: Run, label: str) -> RunFacts:
-    roles = {role: tuple(entry.spec for entry in entries) for role, entries in run.manifest.models.items()}
+    roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
     return RunFacts(label, run.manifest.options, roles, agreements_of(run))
+
+
+def _measured(entry: ModelEntry) -> Measured:
+    return Measured(entry.name, published(entry.spec), entry.family, entry.holds_form)
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests
+from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
@@ -137,7 +137,8 @@ def run(
 
     Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
 
-    `models` are those that the study is about. `items` is a path that the study's reader takes, or items, or None for
+    `models` are those that the study is about, as 'provider/name' or, under a name of their own, 'NAME=provider/name';
+    `model_args` and `prices` go by the name. `items` is a path that the study's reader takes, or items, or None for
     the starter items; with `only` those with these ids. `out` defaults to a folder below `runs/` named by study and
     time. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run before they are passed.
     `watch` is called several times a second with a `Progress`.
@@ -260,8 +261,8 @@ def extend(
     given = {name: value for name, value in options.items() if value is not None}
     if not given and not models:
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
-    names = {role: [entry.spec for entry in entries] for role, entries in manifest.models.items()}
-    names[study.first] = [*names[study.first], *models]
+    names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
+    names[study.first] += names_of(study, {study.first: models})[study.first]
     chosen = changed(msgspec.convert(study.complete(manifest.options, names), study.options), given)
     check(study, chosen)
     extended = local.extend(

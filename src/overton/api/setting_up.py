@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from overton.api.items import read_items
-from overton.api.requests import Arguments, Prices, SourceArguments, requests_of
+from overton.api.requests import Arguments, Prices, SourceArguments, names_of, requests_of
 from overton.errors import InputError, Problem
 from overton.hosts.local import Wanted
 from overton.studies.options import fields_of, option_place, options_of
@@ -81,7 +81,7 @@ def set_up(
     Raises:
         InputError: anything wrong with it.
     """
-    options = chosen_options(study, asked.options, asked.named)
+    options = chosen_options(study, asked.options, names_of(study, asked.named))
     named = study.answering(options, asked.named)
     read = _read(study, asked)
     kept = _only(read, only)

@@ -196,7 +196,7 @@ class Answerer(Protocol):
 
     @property
     def name(self) -> str:
-        """`provider/name` as the user wrote it."""
+        """`provider/name` as the user wrote it, or the name that was given to it."""
         ...
 
     @property

@@ -21,8 +21,8 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
     from rich.markup import escape
     from rich.table import Table
 
+    from overton.api.models import known as known_models
     from overton.cli.output import print_json, results
-    from overton.models import known_models
 
     known = known_models()
     if json:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from overton.errors import InputError, Problem
+from overton.pairs import by_key, pair_of
 
 __all__ = [
     "JsonOption",
@@ -28,7 +29,8 @@ __all__ = [
 ]
 
 MoreModelsOption = Annotated[
-    list[str] | None, typer.Option("--model", "-m", help="Model to add, as provider/name; repeat for several.")
+    list[str] | None,
+    typer.Option("--model", "-m", help="Model to add, as provider/name or NAME=provider/name; repeat for several."),
 ]
 ModelArgOption = Annotated[
     list[str] | None,
@@ -82,9 +84,7 @@ def model_arguments(given: list[str] | None) -> dict[str, dict[str, list[str]]]:
     arguments: dict[str, dict[str, list[str]]] = {}
     for words in given or ():
         name, _, pair = words.partition(_JOINT)
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise InputError([Problem(f"--model-arg {name}", pair, "must be NAME KEY=VALUE, as in temperature=0")])
+        key, value = pair_of(pair, f"--model-arg {name}", "NAME KEY=VALUE, as in temperature=0")
         arguments.setdefault(name, {}).setdefault(key, []).append(value)
     return arguments
 
@@ -95,14 +95,9 @@ def source_arguments(**given: list[str] | None) -> dict[str, dict[str, list[str]
     Raises:
         InputError: a word is not KEY=VALUE.
     """
-    arguments: dict[str, dict[str, list[str]]] = {}
-    for role, pairs in given.items():
-        for pair in pairs or ():
-            key, equals, value = pair.partition("=")
-            if not equals or not key:
-                raise InputError([Problem(f"--{role}-arg", pair, "must be KEY=VALUE, as in timeout=20")])
-            arguments.setdefault(role, {}).setdefault(key, []).append(value)
-    return arguments
+    return {
+        role: by_key(words, f"--{role}-arg", "KEY=VALUE, as in timeout=20") for role, words in given.items() if words
+    }
 
 
 def prices(given: list[str] | None) -> dict[str, tuple[float, float]]:

@@ -70,7 +70,9 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
     """Who answers: the models of the first role, one answerer for each other role, and arguments of what retrieves."""
     first, *others = study.roles
     names = [_role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])]
-    more = typer.Option(*names, metavar="MODEL", help=f"{first.help}, as provider/name; repeat for several.")
+    more = typer.Option(
+        *names, metavar="MODEL", help=f"{first.help}, as provider/name or NAME=provider/name; repeat for several."
+    )
     yield (
         _keyword(first.name, list[str], more, Param.empty)
         if needed

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -14,7 +12,8 @@ import msgspec
 from overton.calls import Settings
 from overton.errors import InputError, Problem
 from overton.models.providers import EMBEDDERS
-from overton.models.spec import Spec, checked_base_url
+from overton.models.spec import Spec
+from overton.pairs import Reader, checked_base_url, number, values_of, whole
 
 __all__ = ["RESERVED_FIELDS", "Arguments", "read_arguments"]
 
@@ -50,29 +49,6 @@ class Arguments:
     threads: int | None = None
     context: int | None = None
     parameters: dict[str, str] = field(default_factory=dict)
-
-
-def _number(low: float, high: float, *, above: bool = False) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not (low < value if above else low <= value) or not value <= high:
-            raise ValueError(f"'{text}' is not a number {'above' if above else 'from'} {low:g} to {high:g}")
-        return value
-
-    return read
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[0-9]{1,20}", text) else -1
-        if not low <= value <= high:
-            raise ValueError(f"'{text}' is not a whole number from {low} to {high}")
-        return value
-
-    return read
 
 
 def _switch(text: str) -> bool:
@@ -112,28 +88,27 @@ def _extra(text: str) -> Any:
 
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-Reader = Callable[[str], Any]
 _GENERATION: dict[str, Reader] = {
-    "temperature": _number(0, 2),
-    "top_p": _number(0, 1, above=True),
-    "max_tokens": _whole(1, 10_000_000),
+    "temperature": number(0, 2),
+    "top_p": number(0, 1, above=True),
+    "max_tokens": whole(1, 10_000_000),
     "reasoning_effort": _word,
-    "seed": _whole(0, 2**53 - 1),
+    "seed": whole(0, 2**53 - 1),
 }
 _CONNECTION: dict[str, Reader] = {
     "base_url": checked_base_url,
-    "connections": _whole(1, 10_000),
-    "timeout": _number(0, 86_400, above=True),
+    "connections": whole(1, 10_000),
+    "timeout": number(0, 86_400, above=True),
     "key_env": _variable,
 }
-_EMBEDDED: dict[str, Reader] = {"hold": _switch, "threads": _whole(1, 1024), "context": _whole(128, 10_000_000)}
+_EMBEDDED: dict[str, Reader] = {"hold": _switch, "threads": whole(1, 1024), "context": whole(128, 10_000_000)}
 
 
 def _known(spec: Spec) -> dict[str, Reader]:
     if spec.provider in {"embedded", "gguf"}:
         return {key: read for key, read in _GENERATION.items() if key != "reasoning_effort"} | _EMBEDDED
     if spec.provider == "anthropic":
-        return _GENERATION | {"temperature": _number(0, 1), "seed": _no_seed} | _CONNECTION
+        return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION
     if spec.provider == "inspect":
         return _GENERATION | {"reasoning_effort": _effort} | _CONNECTION
     return _GENERATION | _CONNECTION | {"hold": _switch}
@@ -150,80 +125,35 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     Raises:
         InputError: unknown keys, wrong types, values out of range, keys given twice; all of them at once.
     """
+    place = f"--model-arg {spec.text}"
     if spec.provider == "simulated":
-        return _simulated(spec, args)
-    reading = _Reading(spec, _known(spec))
+        return _simulated(args, place)
     if args and spec.provider in EMBEDDERS:
-        raise InputError([Problem(f"--model-arg {spec.text}", key, "embedders take no settings") for key, _ in args])
-    for key, text in args:
-        reading.take(key, text)
-    return reading.finish()
+        raise InputError([Problem(place, key, "embedders take no settings") for key, _ in args])
+    whose, several = f"{spec.provider} models", ("base_url",)
+    values, problems = values_of(args, _known(spec), place, fields={"extra": _field}, repeatable=several, whose=whose)
+    base_urls = [*([spec.base_url] if spec.base_url else []), *values.pop("base_url", ())]
+    if len(base_urls) > 1 and spec.provider == "inspect":
+        problems.append(Problem(place, "base_url", "models through Inspect take one base URL"))
+    if problems:
+        raise InputError(problems)
+    extra = {key.removeprefix("extra."): values.pop(key) for key in list(values) if key.startswith("extra.")}
+    generation = {key: values.pop(key) for key in _GENERATION if key in values}
+    return Arguments(Settings(**generation, extra=extra), tuple(dict.fromkeys(base_urls)), **values)
 
 
-def _simulated(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
-    reading = _Reading(spec, {key: str for key, _ in args} | {"connections": _CONNECTION["connections"]})
-    for key, text in args:
-        reading.take(key, text)
-    reading.refuse_problems()
-    connections = reading.values.pop("connections", None)
-    return Arguments(connections=connections, parameters=reading.values)
+def _simulated(args: Sequence[tuple[str, str]], place: str) -> Arguments:
+    known = {key: str for key, _ in args} | {"connections": _CONNECTION["connections"]}
+    values, problems = values_of(args, known, place)
+    if problems:
+        raise InputError(problems)
+    return Arguments(connections=values.pop("connections", None), parameters=values)
 
 
-class _Reading:
-    """The state of reading one model's arguments: values so far, and problems so far."""
-
-    def __init__(self, spec: Spec, known: dict[str, Reader]) -> None:
-        self.spec = spec
-        self.known = known
-        self.values: dict[str, Any] = {}
-        self.base_urls: list[str] = []
-        self.extra: dict[str, Any] = {}
-        self.problems: list[Problem] = []
-
-    def take(self, key: str, text: str) -> None:
-        try:
-            self._take(key, text)
-        except ValueError as error:
-            self.problems.append(Problem(f"--model-arg {self.spec.text}", key, str(error)))
-
-    def _take(self, key: str, text: str) -> None:
-        if key.startswith("extra.") and self.spec.provider != "simulated":
-            return self._take_extra(key, text)
-        if key not in self.known:
-            raise ValueError(self._unknown(key))
-        value = self.known[key](text)
-        if key == "base_url":
-            self.base_urls.append(value)
-        elif key in self.values:
-            raise ValueError("given twice")
-        else:
-            self.values[key] = value
-        return None
-
-    def _take_extra(self, key: str, text: str) -> None:
-        body_field = key.removeprefix("extra.")
-        if body_field in RESERVED_FIELDS:
-            raise ValueError(f"cannot be set: {RESERVED_FIELDS[body_field]}")
-        if not body_field or body_field in self.extra:
-            raise ValueError("given twice" if body_field else "no field is named: write extra.FIELD=VALUE")
-        self.extra[body_field] = _extra(text)
-
-    def _unknown(self, key: str) -> str:
-        near = get_close_matches(key, self.known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        return f"unknown for {self.spec.provider} models{hint} (known: {', '.join(self.known)}, extra.FIELD)"
-
-    def refuse_problems(self) -> None:
-        if self.problems:
-            raise InputError(self.problems)
-
-    def finish(self) -> Arguments:
-        if self.base_urls and self.spec.base_url:
-            self.base_urls.insert(0, self.spec.base_url)
-        if len(self.base_urls) > 1 and self.spec.provider == "inspect":
-            place = f"--model-arg {self.spec.text}"
-            self.problems.append(Problem(place, "base_url", "models through Inspect take one base URL"))
-        self.refuse_problems()
-        generation = {key: self.values.pop(key) for key in _GENERATION if key in self.values}
-        settings = Settings(**generation, extra=self.extra)
-        return Arguments(settings, tuple(dict.fromkeys(self.base_urls)), **self.values)
+def _field(name: str) -> Reader:
+    """What reads a field of the body."""
+    if not name:
+        raise ValueError("no field is named: write extra.FIELD=VALUE")
+    if name in RESERVED_FIELDS:
+        raise ValueError(f"cannot be set: {RESERVED_FIELDS[name]}")
+    return _extra

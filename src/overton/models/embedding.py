@@ -24,7 +24,7 @@ from overton.errors import InputError, MissingExtra, Problem, RejectedError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LONGEST_TEXT", "MOST_TEXTS", "SentenceTransformersEmbedder", "WordLlamaEmbedder"]
+__all__ = ["LONGEST_TEXT", "MOST_TEXTS", "WORDLLAMA", "SentenceTransformersEmbedder", "WordLlamaEmbedder"]
 
 MOST_TEXTS = 4096
 """Texts in one request."""
@@ -34,7 +34,7 @@ LONGEST_TEXT = 100_000
 
 _TEXTS = msgspec.json.Decoder(list[str])
 _ENCODE = msgspec.json.Encoder().encode
-_WEIGHTS = {"l2_supercat": 256}
+WORDLLAMA = {"l2_supercat": 256}
 """The configurations whose weights are in wordllama's wheel, and their dimensions."""
 
 
@@ -79,8 +79,8 @@ class WordLlamaEmbedder(_Embedder):
             MissingExtra: wordllama is not installed.
         """
         super().__init__(name or f"wordllama/{config}")
-        if config not in _WEIGHTS:
-            reason = f"its weights are not in the package; there are {', '.join(_WEIGHTS)}"
+        if config not in WORDLLAMA:
+            reason = f"its weights are not in the package; there are {', '.join(WORDLLAMA)}"
             raise InputError([Problem("--embedder", self.name, reason)])
         spec = find_spec("wordllama")
         if spec is None or spec.origin is None:
@@ -91,7 +91,7 @@ class WordLlamaEmbedder(_Embedder):
     @cached_property
     def identity(self) -> str:
         """`sha256:` and the hash of the weights."""
-        weights = self._folder / "weights" / f"{self._config}_{_WEIGHTS[self._config]}.safetensors"
+        weights = self._folder / "weights" / f"{self._config}_{WORDLLAMA[self._config]}.safetensors"
         try:
             return f"sha256:{sha256(weights.read_bytes()).hexdigest()}"
         except OSError as error:
@@ -103,7 +103,7 @@ class WordLlamaEmbedder(_Embedder):
         from wordllama import WordLlama
 
         # Its default is to look in a cache folder, and then to fetch from a hub.
-        return WordLlama.load(self._config, dim=_WEIGHTS[self._config], cache_dir=self._folder, disable_download=True)
+        return WordLlama.load(self._config, dim=WORDLLAMA[self._config], cache_dir=self._folder, disable_download=True)
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
         import numpy as np

@@ -9,7 +9,8 @@ from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments
 from overton.models.providers import Provider
 from overton.models.secret import Secret
-from overton.models.spec import Spec, checked_base_url
+from overton.models.spec import Spec
+from overton.pairs import checked_base_url
 
 __all__ = ["Endpoint", "locate"]
 

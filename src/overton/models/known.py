@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from overton.calls import Price
+from overton.models.embedding import WORDLLAMA
 from overton.models.naming import family_of
 from overton.models.prices import price_of, price_table
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
 from overton.models.spec import parse_spec
+from overton.models.weights import known as weights_known
 
 __all__ = ["KnownModel", "known_models"]
-
-_EMBEDDED = ("smollm2-135m",)
-_SIMULATED = ("open-minded", "deliberator", "values-judge", "chameleon", "stance-judge", "pluralist", "pluralist-judge")
-_EMBEDDERS = ("l2_supercat",)
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,20 @@ class KnownModel:
         return ", ".join(filter(None, (self.variable, self.extra and f"overton[{self.extra}]")))
 
 
-def known_models() -> list[KnownModel]:
-    """Models with a known price, the embedded and simulated ones, and the forms in which any other is named."""
-    return [*_run_here(), *_priced(), *_forms()]
+def known_models(simulated: Iterable[str] = ()) -> list[KnownModel]:
+    """Models with a known price, those that run here, and the forms in which any other is named.
+
+    `simulated` are the names of simulated ones, without 'simulated/': studies have them.
+    """
+    return [*_run_here(simulated), *_priced(), *_forms()]
 
 
-def _run_here() -> list[KnownModel]:
-    embedded = [_row(f"embedded/{name}", extra="embedded") for name in _EMBEDDED]
-    simulated = [_row(f"simulated/{name}") for name in _SIMULATED]
-    return embedded + simulated + [_row(f"wordllama/{name}", extra="clustering") for name in _EMBEDDERS]
+def _run_here(simulated: Iterable[str]) -> list[KnownModel]:
+    return [
+        *(_row(f"embedded/{weights.name}", extra="embedded") for weights in weights_known()),
+        *(_row(f"simulated/{name}") for name in simulated),
+        *(_row(f"wordllama/{name}", extra="clustering") for name in WORDLLAMA),
+    ]
 
 
 def _priced() -> list[KnownModel]:

@@ -8,13 +8,13 @@ from functools import cache
 from importlib.resources import files
 
 from overton.calls import Price
-from overton.models.providers import EMBEDDERS
+from overton.models.providers import EMBEDDERS, RUN_HERE
 from overton.models.spec import Spec
 
 __all__ = ["price_of", "price_table", "prices_as_of"]
 
 _FREE = Price(0.0, 0.0)
-_RUN_HERE = {"embedded", "gguf", "simulated", *EMBEDDERS}
+_UNPAID = {*RUN_HERE, *EMBEDDERS}
 _INSPECT_NAMES = {"grok": "xai"}
 # 'gpt-4o-2024-08-06', 'claude-opus-4-20250514', 'grok-4-0709', 'gemini-2.0-flash-001', 'claude-3-5-haiku-latest'
 _DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
@@ -46,7 +46,7 @@ def price_of(spec: Spec) -> Price | None:
     A dated name falls back on the undated one; no other part of a name is ever left out, since neighbours differ
     tenfold. Models that run in this process are free. What a server of the user's own costs is not known.
     """
-    if spec.provider in _RUN_HERE:
+    if spec.provider in _UNPAID:
         return _FREE
     name = spec.identity
     if spec.provider == "inspect":

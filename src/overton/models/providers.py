@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ANTHROPIC", "CHAT_PROVIDERS", "EMBEDDERS", "OTHER_PROVIDERS", "SERVER", "Provider", "provider_names"]
+__all__ = [
+    "ANTHROPIC",
+    "CHAT_PROVIDERS",
+    "EMBEDDERS",
+    "GGUF",
+    "OTHER_PROVIDERS",
+    "RUN_HERE",
+    "SERVER",
+    "Provider",
+    "provider_names",
+]
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,12 @@ SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False)
 ANTHROPIC = Provider(
     "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), version="/v1"
 )
+
+GGUF = "gguf:"
+"""What stands before the path of a file of weights."""
+
+RUN_HERE = ("embedded", "gguf", "simulated")
+"""Whose models answer in this process."""
 
 EMBEDDERS = ("wordllama", "sentence-transformers")
 """What turns texts into vectors in this process."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,18 @@ from overton.models.arguments import Arguments, read_arguments
 from overton.models.endpoints import Endpoint, locate
 from overton.models.naming import family_of, reasons_of, series_of
 from overton.models.prices import price_of
-from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, SERVER
-from overton.models.spec import Spec, parse_spec
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER
+from overton.models.spec import Spec, parse_spec, published
 
 if TYPE_CHECKING:
     from overton.models.http import Transport
 
-__all__ = ["Model", "Simulated", "check_model", "open_model"]
+__all__ = ["Aliased", "Model", "Simulated", "check_model", "open_model"]
 
 Simulated = Callable[[str, dict[str, str]], Answerer]
 """Makes a simulated answerer of a name ('open-minded') with parameters; a study's room holds them."""
 
-_CONNECTIONS = {"embedded": 1, "gguf": 1, "simulated": 256, **dict.fromkeys(EMBEDDERS, 1)}
+_CONNECTIONS = dict.fromkeys((*RUN_HERE, *EMBEDDERS), 1) | {"simulated": 256}
 _HTTP_CONNECTIONS = 64
 
 
@@ -49,25 +49,28 @@ def open_model(
     spec: str,
     args: Sequence[tuple[str, str]] = (),
     *,
+    name: str = "",
     simulated: Simulated | None = None,
     default_settings: Settings | None = None,
     need_key: bool = True,
 ) -> Model:
     """Open the model that a spec names. Nothing is asked of it yet.
 
-    `args` are its `--model-arg` pairs; `simulated` makes simulated answerers; `default_settings` hold where the
-    arguments do not say. Without `need_key`, a missing API key is no error yet, as for a plan that asks nothing.
+    `args` are its `--model-arg` pairs; `name` is the one that it has in a run, by default its spec as it is published.
+    Under another name it is another answerer, and its calls are other calls: see `Aliased`. `simulated` makes simulated
+    answerers; `default_settings` hold where the arguments do not say. Without `need_key`, a missing API key is no error
+    yet, as for a plan that asks nothing.
 
     Raises:
         InputError: the spec or arguments are wrong, a key is missing, a file is not there; all problems at once.
         MissingExtra: it needs an optional part that is not installed.
     """
-    parsed = parse_spec(spec)
+    parsed = replace(parse_spec(spec), text=name or published(spec))
     arguments = read_arguments(parsed, args)
     answerer = _answerer(parsed, arguments, simulated, need_key)
     own = getattr(answerer, "connections", None)  # an embedded model knows how many copies of it fit this machine
     return Model(
-        answerer=answerer,
+        answerer=answerer if parsed.text == published(spec) else Aliased(answerer, parsed.text),
         settings=(default_settings or Settings()).but(arguments.settings),
         connections=arguments.connections or own or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
         price=price_of(parsed),
@@ -75,6 +78,36 @@ def open_model(
         series=series_of(parsed),
         reasons=reasons_of(parsed),
     )
+
+
+class Aliased:
+    """An answerer under a name of its own.
+
+    The name is part of its identity, so that the calls of one model under two names are different calls, with seeds of
+    their own; nothing else makes a difference between them. All that tells answerers and lanes apart goes by identity.
+    """
+
+    def __init__(self, answerer: Answerer, name: str) -> None:
+        self.name = name
+        self._answerer = answerer
+
+    @property
+    def identity(self) -> str:
+        """The name and the answerer's own identity, as 'careful=openai/gpt-4o'."""
+        return f"{self.name}={self._answerer.identity}"
+
+    @property
+    def holds_form(self) -> bool:
+        """See `Answerer`."""
+        return self._answerer.holds_form
+
+    async def answer(self, request: Request) -> Reply:
+        """See `Answerer`."""
+        return await self._answerer.answer(request)
+
+    async def close(self) -> None:
+        """See `Answerer`."""
+        await self._answerer.close()
 
 
 async def check_model(model: Model) -> Reply:
@@ -90,7 +123,7 @@ async def check_model(model: Model) -> Reply:
 def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> Answerer:
     if spec.provider == "simulated":
         return _simulated(spec, arguments, simulated)
-    if spec.provider in {"embedded", "gguf"}:
+    if spec.provider in ("embedded", "gguf"):
         return _embedded(spec, arguments)
     if spec.provider in EMBEDDERS:
         return _embedder(spec)
@@ -162,7 +195,7 @@ def _weights(spec: Spec) -> Path:
         return ensure(spec.name)
     path = Path(spec.name).expanduser()
     if not path.is_file():
-        raise InputError([Problem("--model", spec.text, "there is no such file")])
+        raise InputError([Problem("--model", f"{GGUF}{spec.name}", "there is no such file")])
     return path
 
 

@@ -1,28 +1,30 @@
-"""What a model is called: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`."""
+"""What a model is called: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`; `NAME=` before it
+gives it a name of its own."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from urllib.parse import urlsplit
 
 from overton.errors import InputError, Problem
-from overton.models.providers import CHAT_PROVIDERS, provider_names
+from overton.models.providers import CHAT_PROVIDERS, GGUF, RUN_HERE, provider_names
+from overton.pairs import checked_base_url
 
-__all__ = ["Spec", "checked_base_url", "parse_spec", "without_credentials"]
+__all__ = ["Spec", "name_and_spec", "parse_spec", "published", "without_credentials"]
 
 _FORMS = "http://host:port/v1#NAME and gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
+_ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
 class Spec:
     """A model's name, taken apart.
 
-    `text` is what the user wrote; `provider` a word of the provider table, 'anthropic', 'inspect', 'embedded',
-    'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model (for 'gguf' a path);
+    `text` is what the user wrote, or the name given to it; `provider` a word of the provider table, 'anthropic',
+    'inspect', 'embedded', 'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model (for 'gguf' a path);
     `base_url` the address of an 'http' model.
     """
 
@@ -37,9 +39,39 @@ class Spec:
         return f"{self.provider}/{self.name}"
 
     @property
+    def runs_here(self) -> bool:
+        """True where the model answers in this process, so that one seed gives one answer."""
+        return self.provider in RUN_HERE
+
+    @property
     def speaks_chat_completions(self) -> bool:
         """True where the model is asked in OpenAI's form over HTTP."""
         return self.provider == "http" or self.provider in CHAT_PROVIDERS
+
+
+def name_and_spec(text: str) -> tuple[str, str]:
+    """The name that a model has in a run, and its spec: 'careful=openai/gpt-4o' taken apart.
+
+    Only a first '=' before any '/' ends a name: specs may hold others. Without one the name is the spec as it is
+    `published`.
+
+    Raises:
+        InputError: what stands before the '=' cannot be a name.
+    """
+    name, equals, spec = text.partition("=")
+    if not equals or "/" in name or name.startswith(GGUF):
+        return published(text), text
+    if not _ALIAS.fullmatch(name):
+        reason = "a name has letters, digits, '-', '_' and '.' only: write NAME=PROVIDER/NAME"
+        raise InputError([Problem("--model", without_credentials(text), reason)])
+    return name, spec
+
+
+def published(spec: str) -> str:
+    """The spec as others may read it: of a local file only its name, 'gguf:model.gguf'."""
+    if not spec.startswith(GGUF):
+        return spec
+    return GGUF + re.split(r"[/\\]", spec.removeprefix(GGUF).rstrip("/\\"))[-1]
 
 
 def parse_spec(text: str) -> Spec:
@@ -55,11 +87,11 @@ def parse_spec(text: str) -> Spec:
 
 
 def _parse(text: str) -> Spec:
-    if not text.isprintable() or (any(c.isspace() for c in text) and not text.startswith("gguf:")):
+    if not text.isprintable() or (any(c.isspace() for c in text) and not text.startswith(GGUF)):
         raise ValueError("a model's name has no spaces or control characters")
     if _SERVER.match(text):
         return _server(text)
-    if text.startswith("gguf:"):
+    if text.startswith(GGUF):
         return _gguf(text)
     provider, slash, name = text.partition("/")
     if provider not in provider_names():
@@ -80,7 +112,7 @@ def _server(text: str) -> Spec:
 
 
 def _gguf(text: str) -> Spec:
-    path = text.removeprefix("gguf:")
+    path = text.removeprefix(GGUF)
     if not path:
         raise ValueError("no file is named: write gguf:/path/to/file")
     return Spec(text, "gguf", path)
@@ -93,26 +125,6 @@ def _unknown_provider(provider: str, has_slash: bool) -> str:
     if not has_slash and not near:
         return f"a model is written provider/name, such as openai/gpt-4o; {known}"
     return f"unknown provider '{provider}'{hint} ({known})"
-
-
-def checked_base_url(url: str) -> str:
-    """The URL without a trailing slash, if it can be a base URL.
-
-    Raises:
-        ValueError: it cannot; the reason names no part of the URL, which may hold credentials.
-    """
-    if "@" in url:
-        raise ValueError("credentials do not belong in a URL: put the key in an environment variable (key_env=NAME)")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isprintable() or " " in url:
-        raise ValueError("not a base URL: write it like http://host:port/v1")
-    if parts.query or parts.fragment:
-        raise ValueError("a base URL has no '?' or '#': write it like http://host:port/v1")
-    return url.rstrip("/")
 
 
 def without_credentials(text: str) -> str:

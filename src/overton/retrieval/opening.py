@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from overton.calls import Price, Settings
 from overton.errors import InputError, MissingExtra, Problem
-from overton.retrieval.specs import PAGE_FORMS, SEARCH_FORMS, Spec, checked_base_url, parse_spec, read_arguments
+from overton.pairs import checked_base_url
+from overton.retrieval.specs import PAGE_FORMS, SEARCH_FORMS, Spec, parse_spec, published, read_arguments
 
 if TYPE_CHECKING:
     from overton.retrieval.answering import PageAnswerer, PageSource, SearchAnswerer, Searcher
@@ -79,7 +80,7 @@ def open_search(spec: str, args: Arguments = (), *, top: int | None = None, need
 
     searcher = _searcher(parsed, values, hits, need_key)
     connections = values.get("connections") or _SEARCH_CONNECTIONS.get(parsed.kind, _LOCAL_CONNECTIONS)
-    return Source(SearchAnswerer(searcher, name=parsed.text), connections, parsed.kind)
+    return Source(SearchAnswerer(searcher, name=published(spec)), connections, parsed.kind)
 
 
 def open_pages(spec: str, args: Arguments = ()) -> Source:
@@ -99,7 +100,7 @@ def open_pages(spec: str, args: Arguments = ()) -> Source:
     from overton.retrieval.answering import PageAnswerer
 
     connections = values.get("connections") or (_WEB_CONNECTIONS if parsed.kind == "web" else _LOCAL_CONNECTIONS)
-    return Source(PageAnswerer(_pages(parsed, values), name=parsed.text), connections, parsed.kind)
+    return Source(PageAnswerer(_pages(parsed, values), name=published(spec)), connections, parsed.kind)
 
 
 def pages_for(search: str) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import PurePath
 from typing import Any
-from urllib.parse import urlsplit
 
 from overton.errors import InputError, Problem
+from overton.pairs import Reader, checked_base_url, number, values_of, whole
 
-__all__ = ["PAGE_FORMS", "SEARCH_FORMS", "Spec", "checked_base_url", "parse_spec", "read_arguments"]
+__all__ = ["PAGE_FORMS", "SEARCH_FORMS", "Spec", "parse_spec", "published", "read_arguments"]
 
 SEARCH_FORMS = ("starter", "index/DIR", "archive/RUN", "google", "brave", "searxng/http://HOST:PORT")
 PAGE_FORMS = ("starter", "index/DIR", "archive/RUN", "web")
 _ALONE = {"starter", "google", "brave", "web"}
+_FOLDERS = {"index", "archive"}
 
 
 @dataclass(frozen=True)
@@ -46,33 +47,16 @@ def parse_spec(text: str, forms: Sequence[str], place: str) -> Spec:
     return Spec(text, kind, rest)
 
 
+def published(spec: str) -> str:
+    """The spec as others may read it: of a folder only its name, 'index/pages'."""
+    kind, slash, rest = spec.partition("/")
+    return f"{kind}/{PurePath(rest).name}" if slash and kind in _FOLDERS else spec
+
+
 def _shown(text: str) -> str:
     """The spec for a message: without what may be credentials in an address."""
     shown = re.sub(r"(?<=//).*@", "...@", text, flags=re.DOTALL)
     return "".join(character if character.isprintable() else "?" for character in shown)[:200]
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[0-9]{1,20}", text) else -1
-        if not low <= value <= high:
-            raise ValueError(f"'{text[:40]}' is not a whole number from {low:,} to {high:,}")
-        return value
-
-    return read
-
-
-def _seconds(low: float, high: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not low <= value <= high:
-            raise ValueError(f"'{text[:40]}' is not a number of seconds from {low:g} to {high:g}")
-        return value
-
-    return read
 
 
 def _agent(text: str) -> str:
@@ -88,34 +72,16 @@ def _host(text: str) -> str:
     return host
 
 
-def checked_base_url(url: str) -> str:
-    """The URL without a trailing slash, if it can be a base URL.
+Readers = Mapping[str, Reader]
 
-    Raises:
-        ValueError: it cannot; the reason names no part of the URL, which may hold credentials.
-    """
-    if "@" in url:
-        raise ValueError("credentials do not belong in an address")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isprintable() or " " in url or parts.query or parts.fragment:
-        raise ValueError("not a base URL: write it like http://HOST:PORT")
-    return url.rstrip("/")
-
-
-Readers = Mapping[str, Callable[[str], Any]]
-
-_COMMON: Readers = {"connections": _whole(1, 1_000)}
-_SERVICE: Readers = {"base_url": checked_base_url, "timeout": _seconds(0.01, 600)}
+_COMMON: Readers = {"connections": whole(1, 1_000)}
+_SERVICE: Readers = {"base_url": checked_base_url, "timeout": number(0.01, 600, of="seconds")}
 _LIMITS: Readers = {
     "allow": _host,
-    "max_bytes": _whole(1, 2**30),
-    "timeout": _seconds(0.01, 600),
-    "per_host": _whole(1, 64),
-    "delay": _seconds(0, 60),
+    "max_bytes": whole(1, 2**30),
+    "timeout": number(0.01, 600, of="seconds"),
+    "per_host": whole(1, 64),
+    "delay": number(0, 60, of="seconds"),
     "agent": _agent,
 }
 _OF_SEARCH: dict[str, Readers] = {"google": _SERVICE, "brave": _SERVICE, "searxng": {"timeout": _SERVICE["timeout"]}}
@@ -130,28 +96,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]], *, searches: boo
         InputError: unknown keys, values out of range, keys given twice; all of them at once.
     """
     own = (_OF_SEARCH if searches else _OF_PAGES).get(spec.kind, {})
-    known = {**_COMMON, **({"top": _whole(1, 100)} if searches else {}), **own}
-    values: dict[str, Any] = {}
-    problems = []
-    for key, text in args:
-        try:
-            _take(values, known, key, text)
-        except ValueError as error:
-            problems.append(Problem(f"arguments of {_shown(spec.text)}", key, str(error)))
+    known = {**_COMMON, **({"top": whole(1, 100)} if searches else {}), **own}
+    values, problems = values_of(args, known, f"arguments of {_shown(spec.text)}", repeatable=_REPEATABLE)
     if problems:
         raise InputError(problems)
     return values
-
-
-def _take(values: dict[str, Any], known: Readers, key: str, text: str) -> None:
-    if key not in known:
-        near = get_close_matches(key, known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise ValueError(f"unknown{hint} (known: {', '.join(known)})")
-    value = known[key](text)
-    if key in _REPEATABLE:
-        values.setdefault(key, []).append(value)
-    elif key in values:
-        raise ValueError("given twice")
-    else:
-        values[key] = value

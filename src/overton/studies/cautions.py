@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
     from overton.judging.sheet_agreement import SheetAgreement
 
-__all__ = ["agreed", "held_to_form", "judged_by", "refused", "small_judges"]
+__all__ = ["agreed", "held_to_form", "judged_by", "names_in", "refused", "small_judges"]
 
 
 def small_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
     """Judges that are too small to judge `subject` ('any model's stances'), or that are simulated."""
     for judge in results.answering(role):
-        if judge.startswith("embedded/"):
+        if judge.spec.startswith("embedded/"):
             yield (
-                f"The judge is {judge}, a model far too small to judge: this report is for trying the tool, and its"
+                f"The judge is {judge.name}, a model far too small to judge: this report is for trying the tool, and its"
                 f" numbers say nothing about {subject}."
             )
-        if judge.startswith("simulated/"):
-            yield f"The judge is {judge}, which reads marks and no meaning: its labels are for tests."
+        if judge.spec.startswith("simulated/"):
+            yield f"The judge is {judge.name}, which reads marks and no meaning: its labels are for tests."
 
 
 def held_to_form(results: Results, how: str) -> Iterator[str]:
@@ -59,6 +59,11 @@ def judged_by(
         if not agreements:
             yield f"{title}: {judge}. How well it agrees with people has not been measured."
         yield from (f"{title}: {judge}. {told(one)}" for one in agreements)
+
+
+def names_in(run: RunFacts, role: str = "judge") -> str:
+    """The names of those who answered in a role of a run, 'none' where nobody did."""
+    return ", ".join(one.name for one in run.roles.get(role, ())) or "none"
 
 
 def agreed(one: SheetAgreement, whom: str = "") -> str:

@@ -33,7 +33,7 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 @dataclass(frozen=True)
 class Measured:
-    """A model that was measured: the name that it has in records, and what stands beside that name.
+    """A model that was measured, or answered otherwise: the name that it has in records, and what stands beside that name.
 
     `spec` is what was asked, as 'provider/name'; `family` groups models of one kind; with `holds_form` a grammar held
     its answers to their form; `run` is the name of its run's folder.
@@ -52,7 +52,7 @@ class RunFacts:
 
     name: str
     options: Mapping[str, Any]
-    roles: Mapping[str, Sequence[str]]
+    roles: Mapping[str, Sequence[Measured]]
     agreements: Sequence[SheetAgreement] = ()
 
 
@@ -74,9 +74,10 @@ class Results:
         """The names of the models whose answers a grammar held to their form."""
         return tuple(model.name for model in self.models if model.holds_form)
 
-    def answering(self, role: str) -> tuple[str, ...]:
-        """Who answered in a role, in any of the runs, sorted."""
-        return tuple(sorted({name for run in self.runs for name in run.roles.get(role, ())}))
+    def answering(self, role: str) -> tuple[Measured, ...]:
+        """Who answered in a role, in any of the runs: each name once, sorted."""
+        found = {one.name: one for run in self.runs for one in run.roles.get(role, ())}
+        return tuple(found[name] for name in sorted(found))
 
 
 @dataclass(frozen=True)

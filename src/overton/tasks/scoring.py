@@ -20,9 +20,9 @@ __all__ = ["figures", "measuring"]
 
 @metric(scores="unreduced")
 def figures(study: str, models: list[str], held: bool = False) -> Metric:
-    """A study's first figures with standard errors clustered by item; `models` are the specs of those measured.
+    """A study's first figures with standard errors clustered by item; `models` are the names of those measured.
 
-    With `held`, answers were held to their form, which the figures' names then say.
+    `held` says that a grammar held answers to their form: it stands beside the figures, among the metric's options.
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
@@ -55,4 +55,4 @@ def _scorer_of(study: str) -> Any:
 def measuring(study: str, entries: Sequence[ModelEntry]) -> tuple[Scorer, Metric]:
     """The scorer and the metric for a study and the models that it measures."""
     held = any(entry.holds_form for entry in entries)
-    return _scorer_of(study)(), figures(study, [entry.spec for entry in entries], held)
+    return _scorer_of(study)(), figures(study, [entry.name for entry in entries], held)

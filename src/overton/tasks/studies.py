@@ -12,6 +12,7 @@ from overton.api.inspect_tasks import make
 from overton.errors import InputError, OvertonError, Problem
 from overton.hosts.inspect.versions import check_inspect
 from overton.hosts.inspect.words import prerequisite
+from overton.pairs import by_key
 from overton.studies.options import Field, fields_of, option_place
 from overton.studies.study import AnyStudy
 from overton.tasks.scoring import measuring
@@ -118,9 +119,7 @@ def _word(study: AnyStudy, place: str) -> str:
 
 def _pairs(name: str, given: Any) -> dict[str, list[str]]:
     """KEY=VALUE words as values by key."""
-    from overton.models.arguments import key_values
-
-    return key_values(option_place(name), [str(one) for one in _several(given)])
+    return by_key([str(one) for one in _several(given)], option_place(name))
 
 
 def _several(given: Any) -> list[Any]:

@@ -29,11 +29,6 @@ class Cast:
     entries: dict[str, list[ModelEntry]]
     sources: Mapping[str, Source]
 
-    @property
-    def specs(self) -> dict[str, list[str]]:
-        """The names of those who answer, by role."""
-        return {role: [entry.spec for entry in entries] for role, entries in self.entries.items()}
-
     def table(self, *, cache: bool) -> Table:
         """What the samples of an eval ask through.
 
@@ -45,8 +40,8 @@ class Cast:
         for role, found in entries.items():
             for then, now in zip(self.entries[role], found, strict=True):
                 if (then.identity, then.settings) != (now.identity, now.settings):
-                    reason = f"the task was made for {then.spec} with {then.settings}; name the task to eval, as in"
-                    raise InputError([Problem(role, now.spec, f"{reason} eval('overton/...', model=...)")])
+                    reason = f"the task was made for {then.name} with {then.settings}; name the task to eval, as in"
+                    raise InputError([Problem(role, now.name, f"{reason} eval('overton/...', model=...)")])
         own = "" if self.study.together else entries[self.study.first][0].identity
         return Table(seats_of(self.study, models, entries, self.sources), own, Sources(self.sources), cache)
 

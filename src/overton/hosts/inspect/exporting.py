@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from overton.engine import digest
 from overton.errors import InputError, MissingExtra, Problem, RunError
 from overton.hosts.inspect.lane_log import LaneLog, Scoring
 from overton.hosts.inspect.layout import TaskData
 from overton.hosts.local.folder import RunFolder
-from overton.hosts.local.manifest import Manifest
+from overton.hosts.local.manifest import Manifest, ModelEntry
+from overton.hosts.local.opening import published
 from overton.hosts.local.recalling import Recall
 from overton.hosts.local.running import check_same
 from overton.studies.study import AnyStudy
@@ -76,19 +79,25 @@ def _check_installed() -> None:
 def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
     """What each lane's log is of."""
     first = study.first
-    entries = manifest.models[first]
+    models = {role: [_published(entry) for entry in entries] for role, entries in manifest.models.items()}
+    entries = models[first]
     return [
         TaskData(
             study=manifest.study,
             seed=manifest.seed,
             options=manifest.options,
-            models=manifest.models | {first: list(lane)},
+            models=models | {first: list(lane)},
             prompts=manifest.prompts,
             overton=manifest.overton,
             left_out=manifest.left_out,
         )
         for lane in ([entries] if study.together else [[entry] for entry in entries])
     ]
+
+
+def _published(entry: ModelEntry) -> ModelEntry:
+    """The entry without paths of this machine: a log goes to others."""
+    return msgspec.structs.replace(entry, spec=published(entry.spec))
 
 
 def _file_name(manifest: Manifest, task: TaskData) -> str:

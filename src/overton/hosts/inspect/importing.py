@@ -152,10 +152,18 @@ def _unusable(log: Log, study: AnyStudy) -> Iterator[Problem]:
 
 def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
     seen: dict[str, Path] = {}
+    named: dict[str, Path] = {}
     for log in logs:
         for entry in log.task.models[first]:
-            if (earlier := seen.setdefault(entry.identity, log.path)) != log.path:
-                yield Problem(str(log.path), entry.spec, f"is measured in {earlier} already: import one of the two")
+            earlier = seen.setdefault(entry.identity, log.path)
+            namesake = named.setdefault(entry.name, log.path)
+            if earlier == log.path != namesake:
+                reason = (
+                    f"is the name of another model in {namesake}: a run has one of each name, import one of the two"
+                )
+                yield Problem(str(log.path), entry.name, reason)
+            if earlier != log.path:
+                yield Problem(str(log.path), entry.name, f"is measured in {earlier} already: import one of the two")
 
 
 def _check_prompts(log: Log, study: AnyStudy) -> None:

@@ -151,7 +151,7 @@ class LaneLog:
             task_display_name=self._task.study,
             task_version=manifest.overton,
             task_args=dict(self._scoring.arguments),
-            model=" + ".join(inspect_name(entry.spec, entry.identity) for entry in entries),
+            model=" + ".join(inspect_name(entry.name, entry.identity) for entry in entries),
             scorers=[{"name": self._scoring.scorer, "metrics": [metric]}],
             metrics=[metric],
             dataset=EvalDataset(name=self._task.study, samples=len(self.planned), sample_ids=self.planned),

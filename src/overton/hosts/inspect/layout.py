@@ -15,7 +15,7 @@ from overton.hosts.local import ModelEntry
 
 __all__ = ["CALLS", "FORMAT", "KEY", "RECORDS", "CallData", "SampleData", "TaskData"]
 
-FORMAT = 1
+FORMAT = 2
 KEY = "overton"
 """Under this key a task's metadata holds its `TaskData`, and a sample's metadata its `SampleData`."""
 CALLS = "overton:calls"

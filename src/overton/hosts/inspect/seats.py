@@ -10,10 +10,10 @@ from overton.calls import Settings
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.settings import pairs_of, settings_of
 from overton.hosts.local.manifest import ModelEntry
-from overton.hosts.local.opening import with_defaults
+from overton.hosts.local.opening import published, with_defaults
 from overton.models import parse_spec, price_of
 from overton.models.naming import reasons_of, series_of
-from overton.models.spec import checked_base_url
+from overton.pairs import checked_base_url
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy
 
@@ -101,6 +101,7 @@ def entry_of(model: Any, role: str, seed: int) -> ModelEntry:
     own = getattr(model.api, "overton", None)
     arguments = own.arguments if own else _address(model)
     return ModelEntry(
+        name=published(spec),
         spec=spec,
         identity=own.answerer.identity if own else parsed.identity,
         settings=with_defaults(settings, spec, seed, reasons=reasons_of(parsed)),
@@ -138,7 +139,7 @@ def seats_of(
         for number, (model, entry) in enumerate(zip(found, entries[role], strict=True), 1):
             seats[f"{role}/{number}" if together else role] = Seat(
                 role=role,
-                answerer=Known(entry.spec, entry.identity),
+                answerer=Known(entry.name, entry.identity),
                 settings=entry.settings,
                 model=model,
                 holds_form=entry.holds_form,

@@ -28,9 +28,9 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Efforts that Inspect knows; a provider may have words of its own."""
 
 
-def inspect_name(spec: str, identity: str) -> str:
+def inspect_name(name: str, identity: str) -> str:
     """A model as Inspect names it; for a server given by its address, its identity, which has no address."""
-    return identity if "://" in spec else spec.removeprefix("inspect/")
+    return identity if "://" in name else name.removeprefix("inspect/")
 
 
 def call_data(call: Heard) -> CallData:

@@ -57,8 +57,8 @@ def lanes_of(
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
-    """What each lane is called: its model's spec, or the study's name where models meet."""
-    return [study.name] if study.together else [entry.spec for entry in manifest.models[study.first]]
+    """What each lane is called: its model's name, or the study's name where models meet."""
+    return [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
 
 
 def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
@@ -84,7 +84,7 @@ def _seatings(
     if study.together:
         return [(shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, {})]
     return [
-        (shared | {first: one}, {"model": entry.spec, "held": entry.holds_form})
+        (shared | {first: one}, {"model": entry.name, "held": entry.holds_form})
         for one, entry in zip(bound[first], manifest.models[first], strict=True)
     ]
 
@@ -93,7 +93,7 @@ def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> l
     """Each model with how it is asked and paced; one that stands in several places is paced once."""
     if models is None:
         return [
-            Bound(Recorded(entry.spec, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)
+            Bound(Recorded(entry.name, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)
             for entry in entries_
         ]
     once: dict[int, Bound] = {}

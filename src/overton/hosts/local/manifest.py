@@ -14,13 +14,19 @@ from overton.errors import Problem, RunError
 
 __all__ = ["Manifest", "ModelEntry", "Spent", "read_manifest", "write_manifest"]
 
-FORMAT = 1
+FORMAT = 2
 FILE = "manifest.json"
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
-    """A model of a run, as it was asked for and as it was found."""
+    """A model of a run, as it was asked for and as it was found.
 
+    `name` is the key by which records, tables and messages know it: the one that the user gave it, else its spec as it
+    is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
+    manifest only. `identity` is what makes its calls the same as other calls.
+    """
+
+    name: str
     spec: str
     identity: str
     settings: Settings
@@ -78,14 +84,27 @@ def read_manifest(run: Path) -> Manifest:
     """
     path = run / FILE
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        text = path.read_bytes()
+        _check_format(path, msgspec.json.decode(text, type=_Head))
+        return msgspec.json.decode(text, type=Manifest)
     except FileNotFoundError:
         raise RunError(f"{run} is not a run folder: it has no {FILE}") from None
     except (msgspec.DecodeError, OSError) as error:
         raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
-    if manifest.format != FORMAT:
-        raise RunError(f"{path}: format {manifest.format} is of another version of Overton ({manifest.overton})")
-    return manifest
+
+
+class _Head(msgspec.Struct):
+    """What every format has."""
+
+    format: int
+    overton: str = "unknown"
+
+
+def _check_format(path: Path, head: _Head) -> None:
+    if head.format != FORMAT:
+        raise RunError(
+            f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
+        )
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:

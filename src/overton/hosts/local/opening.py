@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -11,8 +13,10 @@ import msgspec
 from overton.calls import Price, Settings
 from overton.errors import InputError, Problem
 from overton.hosts.local.manifest import Manifest, ModelEntry
-from overton.models import Model, open_model
+from overton.models import Model, open_model, parse_spec
+from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
+from overton.retrieval.specs import published as published_source
 from overton.studies.study import AnyStudy
 
 __all__ = [
@@ -23,6 +27,7 @@ __all__ = [
     "entries_of",
     "entry_of",
     "open_models",
+    "published",
     "wanted_of",
     "with_defaults",
 ]
@@ -32,8 +37,6 @@ MAX_TOKENS = 1024
 REASONING_MAX_TOKENS = 16_384
 """The same for models that reason before they answer, whose reasoning counts as output."""
 
-_LOCAL = ("embedded/", "gguf:", "simulated/")
-
 SEARCH, PAGES = "search", "pages"
 """The roles that the room `retrieval` has answerers for."""
 
@@ -41,16 +44,25 @@ SEARCH, PAGES = "search", "pages"
 @dataclass(frozen=True)
 class ModelRequest:
     """A model, or a search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price
-    where the user gives one."""
+    where the user gives one. `name` is the one that it has in the run, by default its spec as it is `published`."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...] = ()
     price: Price | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or published(self.spec))
 
 
 Wanted = Mapping[str, Sequence[ModelRequest]]
 """Answerers by role."""
 Opened = Model | Source
+
+
+def published(spec: str) -> str:
+    """A spec as it may stand in records, reports and exported logs: a file or folder of this machine by its name."""
+    return published_source(published_model(spec))
 
 
 def completed(study: AnyStudy, wanted: Wanted) -> Wanted:
@@ -79,7 +91,7 @@ def open_models(
         if not requests and role not in study.optional:
             problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
         if len(requests) > 1 and role != study.first:
-            named = ", ".join(request.spec for request in requests)
+            named = ", ".join(request.name for request in requests)
             problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name one only"))
         once: dict[ModelRequest, Opened] = {}
         for request in requests:
@@ -89,8 +101,10 @@ def open_models(
                 opened[role].append(once[request])
             except InputError as error:
                 problems += error.problems
+        problems += _named_twice(f"--{_option(role)}", requests)
         if not study.together:
             problems += _same_twice(f"--{_option(role)}", opened[role])
+    problems = problems or list(_ambiguous(study, wanted))
     if problems:
         raise InputError(problems)
     return opened
@@ -107,6 +121,7 @@ def entries_of(wanted: Wanted, models: Mapping[str, Sequence[Opened]]) -> dict[s
 def entry_of(request: ModelRequest, model: Opened) -> ModelEntry:
     """An answerer as the manifest keeps it."""
     return ModelEntry(
+        name=request.name,
         spec=request.spec,
         identity=model.answerer.identity,
         settings=model.settings,
@@ -120,7 +135,7 @@ def entry_of(request: ModelRequest, model: Opened) -> ModelEntry:
 def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
     """What a run was asked to be held with."""
     return {
-        role: [ModelRequest(entry.spec, entry.arguments, entry.price) for entry in entries]
+        role: [ModelRequest(entry.spec, entry.arguments, entry.price, entry.name) for entry in entries]
         for role, entries in manifest.models.items()
     }
 
@@ -133,10 +148,34 @@ def _lacking(study: AnyStudy, role: str) -> str:
     return f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
 
 
+def _named_twice(place: str, requests: Sequence[ModelRequest]) -> list[Problem]:
+    """Names given to several models of one role; a model that sits at a table several times needs none."""
+    given = Counter(request.name for request in requests if request.name != published(request.spec))
+    return [
+        Problem(place, name, "is the name of several; give each a name of its own, as NAME=PROVIDER/NAME")
+        for name, count in given.items()
+        if count > 1
+    ]
+
+
+def _ambiguous(study: AnyStudy, wanted: Wanted) -> Iterator[Problem]:
+    """Names that stand for different models; what searches and what reads pages has a role of its own."""
+    specs: dict[str, str] = {}
+    for request in chain.from_iterable(some for role, some in wanted.items() if role not in study.retrieval):
+        if specs.setdefault(request.name, request.spec) != request.spec:
+            reason = f"names two, {specs[request.name]} and {request.spec}; give each a name of its own, as"
+            yield Problem("models", request.name, f"{reason} first={specs[request.name]} and second={request.spec}")
+
+
 def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
     """Models of one role that a run could not tell apart."""
     return [
-        Problem(place, model.answerer.name, f"is the same model as {earlier.answerer.name}; name it once")
+        Problem(
+            place,
+            model.answerer.name,
+            f"is the same model as {earlier.answerer.name}; name it once, or give it a name of its own, as NAME="
+            f"{model.answerer.name}, which makes it another lane",
+        )
         for number, model in enumerate(models)
         for earlier in models[:number]
         if earlier.answerer.identity == model.answerer.identity
@@ -157,7 +196,7 @@ def _open_model(study: AnyStudy, items: Sequence[Any], request: ModelRequest, se
     def simulated(name: str, arguments: dict[str, str]) -> Any:
         return study.simulate(items, name, arguments)
 
-    model = open_model(request.spec, request.arguments, simulated=simulated, need_key=need_key)
+    model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
     settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons)
     return replace(model, settings=settings, price=request.price or model.price)
 
@@ -167,6 +206,6 @@ def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool) ->
     if settings.max_tokens is None:
         roomy = reasons or settings.reasoning_effort is not None
         settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else MAX_TOKENS)
-    if settings.seed is None and spec.startswith(_LOCAL):
+    if settings.seed is None and parse_spec(spec).runs_here:
         settings = msgspec.structs.replace(settings, seed=seed)
     return settings

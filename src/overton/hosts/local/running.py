@@ -166,7 +166,7 @@ def check_same(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> None:
 
 def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest, path: Path) -> None:
     problems = [
-        Problem(str(path), entry.spec, f"{what} is now {is_!r}, but the run began with {was!r}")
+        Problem(str(path), entry.name, f"{what} is now {is_!r}, but the run began with {was!r}")
         for role, entries in manifest.models.items()
         for entry, model in zip(entries, models[role], strict=False)
         for what, was, is_ in (

@@ -72,7 +72,9 @@ def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exh
 def _warnings(results: Results) -> Iterator[str]:
     if any(dilemma.crowd is not None and dilemma.crowd.simulated for dilemma in results.items):
         yield "Some of the crowds' verdicts are simulated: agreement with them says nothing about people."
-    yield from held_to_form(results, "a grammar held every message to its form, verdict first.")
+    yield from held_to_form(
+        results, "a grammar held every message to its form, verdict first: it always gave a verdict."
+    )
     if any(not run.roles.get("values") for run in results.runs):
         yield "No judge named the values behind the explanations, so nothing is said of values."
 

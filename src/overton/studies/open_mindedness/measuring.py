@@ -71,7 +71,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
             held_to_form(
                 results,
                 "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could"
-                " neither refuse nor answer otherwise.",
+                " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
         ),
     )

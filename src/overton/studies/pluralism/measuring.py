@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.studies.cautions import agreed, held_to_form, judged_by, refused, small_judges
+from overton.studies.cautions import agreed, held_to_form, judged_by, names_in, refused, small_judges
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
@@ -88,7 +88,7 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
 
 
 def _judge(run: RunFacts) -> str:
-    names = ", ".join(run.roles.get("judge", ())) or "none"
+    names = names_in(run)
     return f"{names}, matched by shared words" if run.options.get("matching") == "lexical" else names
 
 
@@ -108,7 +108,7 @@ def _warnings(results: Results) -> Iterator[str]:
     if any(run.options.get("matching") == "lexical" for run in results.runs):
         yield "Responses are matched to viewpoints by shared words, which is for trying the tool."
     yield from held_to_form(
-        results, "a grammar held rankings and choices of pairs to their form. The model's responses were free."
+        results, "a grammar held rankings and choices of pairs to their form. Its responses were free."
     )
 
 

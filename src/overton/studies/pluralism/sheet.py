@@ -12,7 +12,7 @@ __all__ = ["SHEET"]
 
 def _rows(results: Results, what: str) -> JudgedRows:
     """Each response with each viewpoint ('match'), or with the reference ('stance')."""
-    judge = ", ".join(results.answering("judge"))
+    judge = ", ".join(one.name for one in results.answering("judge"))
     if what == "stance":
         shown = ("post", "reference", "response")
         return JudgedRows(*stances(results.records, results.items), shown, STANCES, judge)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from overton.studies.cautions import agreed, judged_by, refused, small_judges
+from overton.studies.cautions import agreed, judged_by, names_in, refused, small_judges
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
+from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
@@ -105,10 +105,7 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
 def _judges(results: Results) -> str:
     """Who judged, and how well they agree with people, a line each."""
 
-    def name(run: RunFacts) -> str:
-        return ", ".join(run.roles.get("judge", ())) or "none"
-
-    return "\n".join(judged_by(results, "Judge", name, lambda one: agreed(one, " as the judge")))
+    return "\n".join(judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge")))
 
 
 def _data(analysis: Analysis) -> Any:

@@ -32,7 +32,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
     )
     # The premise is in the question: to show a proposition would lead the person away from it.
     shown = ("proposition", "question", "answer") if what == "stance" else ("question", "answer")
-    judge = ", ".join(results.answering("judge"))
+    judge = ", ".join(one.name for one in results.answering("judge"))
     return JudgedRows(rows["label"].to_list(), lambda places: rows[list(places)], shown, STANCES, judge)
 
 

@@ -1,0 +1,152 @@
+"""KEY=VALUE: how settings are written wherever a person gives them, taken apart and checked in one place."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import urlsplit
+
+from overton.errors import InputError, Problem
+
+__all__ = [
+    "Given",
+    "Pairs",
+    "Reader",
+    "by_key",
+    "checked_base_url",
+    "number",
+    "pair_of",
+    "pairs_of",
+    "values_of",
+    "whole",
+]
+
+Pairs = Sequence[tuple[str, str]]
+"""Keys and values in the order in which they were given; a key may stand there several times."""
+Given = Mapping[str, str | Sequence[str]]
+"""Values by key; a list of values repeats the key."""
+Reader = Callable[[str], Any]
+"""From a word to a value; raises `ValueError` with the reason where it is none."""
+
+
+def pair_of(word: str, place: str, form: str = "KEY=VALUE") -> tuple[str, str]:
+    """Key and value of one word.
+
+    Raises:
+        InputError: it is not KEY=VALUE; `place` says where it stands, `form` how it is to be written.
+    """
+    key, equals, value = word.partition("=")
+    if not key or not equals:
+        raise InputError([Problem(place, word, f"must be {form}")])
+    return key, value
+
+
+def by_key(words: Iterable[str], place: str, form: str = "KEY=VALUE") -> dict[str, list[str]]:
+    """Values by key, in the order given. Raises `InputError` as `pair_of` does."""
+    found: dict[str, list[str]] = {}
+    for key, value in (pair_of(word, place, form) for word in words):
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def pairs_of(given: Given) -> list[tuple[str, str]]:
+    """Pairs of values by key."""
+    return [
+        (key, str(value))
+        for key, values in given.items()
+        for value in ([values] if isinstance(values, str | int | float) else values)
+    ]
+
+
+def values_of(
+    pairs: Pairs,
+    known: Mapping[str, Reader],
+    place: str,
+    *,
+    fields: Mapping[str, Callable[[str], Reader]] | None = None,
+    repeatable: Collection[str] = (),
+    whose: str = "",
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Pairs as values by key, and all that is wrong with them.
+
+    `known` reads each key; `fields` gives, for keys written PREFIX.FIELD, what reads a field, by prefix. A `repeatable`
+    key gives the list of its values, any other stands once. `whose` settings they are says the error about an unknown.
+    """
+    values: dict[str, Any] = {}
+    problems = []
+    for key, text in pairs:
+        try:
+            value = _reader(key, known, fields or {}, whose)(text)
+            if key in repeatable:
+                values.setdefault(key, []).append(value)
+            elif key in values:
+                raise ValueError("given twice")
+            else:
+                values[key] = value
+        except ValueError as error:
+            problems.append(Problem(place, key, str(error)))
+    return values, problems
+
+
+def _reader(key: str, known: Mapping[str, Reader], fields: Mapping[str, Callable[[str], Reader]], whose: str) -> Reader:
+    if key in known:
+        return known[key]
+    prefix, dot, field = key.partition(".")
+    if dot and prefix in fields:
+        return fields[prefix](field)
+    near = get_close_matches(key, known, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    names = ", ".join([*known, *(f"{prefix}.FIELD" for prefix in fields)])
+    raise ValueError(f"unknown{f' for {whose}' if whose else ''}{hint} (known: {names})")
+
+
+def number(low: float, high: float, *, above: bool = False, of: str = "") -> Callable[[str], float]:
+    """Reads a number from `low` (or `above` it) to `high`; `of` names its unit."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (low < value if above else low <= value) or not value <= high:
+            unit = f" of {of}" if of else ""
+            limits = f"{'above' if above else 'from'} {low:g} to {high:g}"
+            raise ValueError(f"'{text[:40]}' is not a number{unit} {limits}")
+        return value
+
+    return read
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Reads a whole number from `low` to `high`."""
+
+    def read(text: str) -> int:
+        value = int(text) if re.fullmatch(r"[0-9]{1,20}", text) else -1
+        if not low <= value <= high:
+            raise ValueError(f"'{text[:40]}' is not a whole number from {low:,} to {high:,}")
+        return value
+
+    return read
+
+
+def checked_base_url(url: str) -> str:
+    """The URL without a trailing slash, if it can be a base URL.
+
+    Raises:
+        ValueError: it cannot; the reason names no part of the URL, which may hold credentials.
+    """
+    if "@" in url:
+        raise ValueError("credentials do not belong in a URL: put the key in an environment variable")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isprintable() or " " in url:
+        raise ValueError("not a base URL: write it like http://host:port/v1")
+    if parts.query or parts.fragment:
+        raise ValueError("a base URL has no '?' or '#': write it like http://host:port/v1")
+    return url.rstrip("/")
