@@ -59,7 +59,7 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
     """
     from overton.errors import InputError
 
-    measuring = measuring_of(study_named(study))
+    measuring, headline = measuring_of(study_named(study)), _headline(study)
     if not table.height:
         return {}
     results = Results(_labelled(study, table, models, held), models=[Measured(name, name) for name in models])
@@ -67,9 +67,9 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
         analysis = measuring.records(results, measuring.how())
     except InputError:  # every call failed, or there is nothing to measure
         return {}
-    clusters = table[measuring.headline.item].n_unique()
+    clusters = table[headline.item].n_unique()
     made = {}
-    for name, estimate in measuring.headline.figures(analysis):
+    for name, estimate in headline.figures(analysis):
         if not isfinite(estimate.value):
             continue
         made[name] = estimate.value
@@ -91,7 +91,10 @@ def standard_error(estimate: Estimate, clusters: int) -> float:
 
 
 def _headline(study: str) -> Headline[Any, Any]:
-    return measuring_of(study_named(study)).headline
+    headline = measuring_of(study_named(study)).headline
+    if headline is None:
+        raise TypeError(f"{study} has no headline")
+    return headline
 
 
 def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:

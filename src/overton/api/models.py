@@ -17,8 +17,8 @@ __all__ = ["check", "known", "pull"]
 
 def known() -> list[KnownModel]:
     """Every model and provider known by name, with prices; see `overton.models.KnownModel`."""
-    from overton.api.studies import simulated_names
     from overton.models import known_models
+    from overton.studies.registry import simulated_names
 
     return list(known_models(simulated_names()))
 
@@ -30,7 +30,7 @@ def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None)
         InputError: the spec or an argument is wrong, or a key is missing.
         AnswerError: what it answered with instead.
     """
-    from overton.api.runs import model_requests
+    from overton.api.requests import model_requests
     from overton.models import check_model, open_model
 
     async def ask() -> Reply:

@@ -21,8 +21,8 @@ def small_judges(results: Results, subject: str, role: str = "judge") -> Iterato
     for judge in results.answering(role):
         if judge.spec.startswith("embedded/"):
             yield (
-                f"The judge is {judge.name}, a model far too small to judge: this report is for trying the tool, and its"
-                f" numbers say nothing about {subject}."
+                f"The judge is {judge.name}, a model far too small to judge: this report is for trying the tool, and"
+                f" its numbers say nothing about {subject}."
             )
         if judge.spec.startswith("simulated/"):
             yield f"The judge is {judge.name}, which reads marks and no meaning: its labels are for tests."

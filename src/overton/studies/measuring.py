@@ -33,7 +33,7 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 @dataclass(frozen=True)
 class Measured:
-    """A model that was measured, or answered otherwise: the name that it has in records, and what stands beside that name.
+    """A model that answered: the name that it has in records, and what stands beside that name.
 
     `spec` is what was asked, as 'provider/name'; `family` groups models of one kind; with `holds_form` a grammar held
     its answers to their form; `run` is the name of its run's folder.

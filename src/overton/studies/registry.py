@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from overton.errors import InputError, Problem
 from overton.studies.study import INTERFACE, AnyStudy, Kind, Study
 
-__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "making_names", "study_named"]
+__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "simulated_names", "study_named"]
 
 GROUP = "overton.studies"
 DEMO = "open-mindedness"
@@ -74,9 +74,10 @@ def asking_names() -> list[str]:
     return [*_ASKING, *(point.name for point in _others())]
 
 
-def making_names() -> list[str]:
-    """The names of our studies that make or label items."""
-    return list(_MAKING)
+def simulated_names() -> list[str]:
+    """The simulated answerers of our studies, without 'simulated/'."""
+    studies = map(study_named, _ASKING)
+    return list(dict.fromkeys(name for study in studies for name in study.simulated if not name.endswith("/NAME")))
 
 
 def listed() -> list[Listed]:
