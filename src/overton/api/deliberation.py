@@ -25,10 +25,11 @@ __all__ = ["BINDING"]
 
 def analyze_file(path: Path, **how: Any) -> Analysis:
     """Every measure of a table of decisions (.parquet, .csv, .jsonl)."""
-    from overton.corpora.decisions import read_decisions
+    from overton.corpora.tables import open_table
     from overton.studies.deliberation import measures
+    from overton.studies.deliberation.tables import read_table
 
-    return measures.analyze(read_decisions(path), **how)
+    return measures.analyze(read_table(open_table(path)), **how)
 
 
 def analyze_runs(runs: Sequence[Run], **how: Any) -> Analysis:

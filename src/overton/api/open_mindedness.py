@@ -19,18 +19,19 @@ from overton.studies.open_mindedness.options import check_options
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.corpora import Outcomes
     from overton.studies.open_mindedness.measures import Analysis
+    from overton.studies.open_mindedness.tables import Outcomes
 
 __all__ = ["BINDING", "shown_names"]
 
 
 def analyze_file(path: Path, **how: Any) -> Analysis:
     """Every measure of records (.parquet, .csv, .jsonl) or of a table of counts."""
-    from overton.corpora import read_outcomes
+    from overton.corpora.tables import open_table
     from overton.studies.open_mindedness import measures
+    from overton.studies.open_mindedness.tables import read_table
 
-    outcomes = read_outcomes(path)
+    outcomes = read_table(open_table(path))
     compute = measures.analyze_counts if outcomes.kind == "counts" else measures.analyze
     analysis = compute(_labelled(outcomes.table), **how)
     return msgspec.structs.replace(analysis, notes=(*analysis.notes, *_notes(path, outcomes)))

@@ -30,10 +30,11 @@ __all__ = ["BINDING"]
 
 def analyze_file(path: Path, *, summaries: str | Path | None = None, **how: Any) -> Analysis:
     """Every measure of a table of matches (with its `summaries`), rankings or pairs (.parquet, .csv, .jsonl)."""
-    from overton.corpora.viewpoints import read_viewpoints
+    from overton.corpora.tables import open_table
     from overton.studies.pluralism import measures
+    from overton.studies.pluralism.tables import read_table
 
-    found = read_viewpoints(path, None if summaries is None else Path(summaries))
+    found = read_table(open_table(path), None if summaries is None else open_table(Path(summaries)))
     return measures.analyze(**found._asdict(), **how)
 
 

@@ -31,10 +31,11 @@ MOST_LISTED = 2_000
 
 def analyze_file(path: Path, **how: Any) -> Analysis:
     """Every measure of a table of turns (.parquet, .csv, .jsonl)."""
-    from overton.corpora.stances import read_stances
+    from overton.corpora.tables import open_table
     from overton.studies.stance_stability import measures
+    from overton.studies.stance_stability.tables import read_table
 
-    return measures.analyze(read_stances(path), **how)
+    return measures.analyze(read_table(open_table(path)), **how)
 
 
 def analyze_runs(runs: Sequence[Run], **how: Any) -> Analysis:
