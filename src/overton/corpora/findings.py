@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from overton.errors import Problem
+from overton.errors import Problem, quoted
 
 __all__ = ["Finding", "Notes", "quoted"]
 
@@ -57,9 +57,3 @@ class Notes:
     def _add(self, severity: Severity, key: str, reason: str) -> None:
         where = ", ".join(part for part in (self.prefix, key) if part)
         self.findings.append(Finding(severity, self.place, where, reason))
-
-
-def quoted(value: object, longest: int = 60) -> str:
-    """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"

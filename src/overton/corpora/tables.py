@@ -9,33 +9,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.errors import InputError, Problem
-from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.table import RawTable
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CONDITION_NAMES", "LARGEST", "column_names", "read_table", "refuse", "say_rows"]
+__all__ = ["LARGEST", "column_names", "open_table", "read_table", "records_file", "refuse"]
 
 LARGEST = 4_000_000_000
 """A table's file has at most this many bytes."""
-
-CONDITION_NAMES = {
-    **{name: name for name in CONDITIONS},
-    "neither": "baseline",
-    "pro": "one-sided-pro",
-    "con": "one-sided-con",
-    "75pro": "convincing-pro",
-    "75con": "convincing-con",
-    "all": "balanced",
-}
-"""Our names of the configurations, and the published ones."""
-
-_SHOWN = 5
 
 
 def refuse(place: Path, key: str, reason: str) -> InputError:
     """The error for one problem."""
     return InputError([Problem(str(place), key, reason)])
+
+
+def open_table(path: Path) -> RawTable:
+    """The table at `path`, or in a run folder its records, to be read by a study; only its columns are looked at yet.
+
+    Raises:
+        InputError: it is no table that can be read.
+    """
+    file = records_file(path)
+    return RawTable(str(file), file.suffix, tuple(column_names(file)), lambda: read_table(file))
+
+
+def records_file(path: Path) -> Path:
+    """The file that holds the records at `path`: itself, or 'records.parquet' in a run folder.
+
+    Raises:
+        InputError: a folder without records.
+    """
+    if not path.is_dir():
+        return path
+    if not (path / "records.parquet").is_file():
+        raise refuse(path, "", "is a folder without records.parquet; finish the run, or name a file")
+    return path / "records.parquet"
 
 
 def column_names(path: Path) -> list[str]:
@@ -77,13 +87,6 @@ def read_table(path: Path) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, OSError) as error:
         where = _bad_line(path) if path.suffix == ".jsonl" else ""
         raise refuse(path, where, f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
-
-
-def say_rows(numbers: list[int]) -> str:
-    """Row numbers for a message, the first few of many."""
-    shown = ", ".join(str(number) for number in numbers[:_SHOWN])
-    rows = "row" if len(numbers) == 1 else "rows"
-    return f"{rows} {shown}" + (f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else "")
 
 
 def _check_file(path: Path) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from overton.corpora.findings import Notes, quoted
-from overton.corpora.records import records_file
-from overton.corpora.tables import column_names, read_table, refuse
+from overton.corpora.tables import column_names, read_table, records_file, refuse
 from overton.corpora.texts import read_text
 from overton.errors import InputError, Problem
 from overton.studies.stance_stability.transcripts import Transcript, TranscriptTurn

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.exhibits import Exhibits, Section
+    from overton.studies.table import RawTable
 
 __all__ = ["Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
@@ -114,7 +115,7 @@ class Measuring(Generic[Analysis, Record]):
     """
 
     records: Callable[[Results, Any], Analysis]
-    table: Callable[[Any, Any], Analysis]
+    table: Callable[[RawTable, Any], Analysis]
     tables: str
     sections: Callable[[Analysis], Sequence[Section]]
     exhibits: Callable[[Results, Analysis, Any], Exhibits]

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Draw
-from overton.corpora import read_counts
+from overton.corpora.tables import open_table
 from overton.studies.charts.dots import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
 from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
@@ -20,6 +20,7 @@ from overton.studies.open_mindedness.conditions import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.figures import sections, trial_table
 from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_counts
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
+from overton.studies.open_mindedness.tables import COUNTS
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
 HELD = "embedded/tiny"
@@ -201,7 +202,7 @@ def expressions(node: Any, inside: bool = False) -> Iterator[str]:
 
 def test_what_counts_cannot_tell_is_said_with_its_reason():
     counts = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
-    made = sections(analyze_counts(read_counts(counts), resamples=20))
+    made = sections(analyze_counts(COUNTS.read(open_table(counts)), resamples=20))
     keys = [section.key for section in made]
     assert "agreement" not in keys
     assert "topics" not in keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -17,6 +17,7 @@ from overton.studies.options import Option
 if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.deliberation.measures import Analysis
+    from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]
 
@@ -41,7 +42,7 @@ def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     return measures.analyze(results.records, **msgspec.structs.asdict(how))
 
 
-def _of_table(table: Any, how: DeliberationHow) -> Analysis:
+def _of_table(table: RawTable, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
     from overton.studies.deliberation.tables import read_table
 

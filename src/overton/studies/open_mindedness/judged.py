@@ -10,6 +10,7 @@ from overton.studies.measuring import How, Measuring, Results
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.neutrality import Agreement
+    from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]
 
@@ -20,7 +21,7 @@ def _of_records(results: Results, how: How) -> Agreement:
     return agreement(results.records)
 
 
-def _of_table(table: Any, how: How) -> Agreement:
+def _of_table(table: RawTable, how: How) -> Agreement:
     from overton.studies.open_mindedness.neutrality import agreement
 
     return agreement(table.frame())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
+from overton.errors import InputError, Problem
 from overton.studies.cautions import held_to_form
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
@@ -15,8 +16,12 @@ from overton.studies.open_mindedness.record import Record
 from overton.studies.options import Option
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.statistics import Estimate
     from overton.studies.open_mindedness.measures import Analysis
+    from overton.studies.open_mindedness.tables import Outcomes
+    from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]
 
@@ -35,18 +40,51 @@ def _of_records(results: Results, how: OpenMindednessHow) -> Analysis:
     return measures.analyze(results.records, families=families, **msgspec.structs.asdict(how))
 
 
-def _of_table(table: Any, how: OpenMindednessHow) -> Analysis:
+def _of_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     from overton.studies.open_mindedness import measures
     from overton.studies.open_mindedness.tables import read_table
 
     outcomes = read_table(table)
+    _check_apart(table.name, outcomes.table)
     chosen = msgspec.structs.asdict(how)
     if outcomes.kind == "counts":
         chosen.pop("reading")
         analysis = measures.analyze_counts(outcomes.table, **chosen)
     else:
         analysis = measures.analyze(outcomes.table, **chosen)
-    return msgspec.structs.replace(analysis, notes=(*analysis.notes, *outcomes.notes(table.name)))
+    return msgspec.structs.replace(analysis, notes=(*analysis.notes, *_notes(table.name, outcomes)))
+
+
+def _notes(name: str, outcomes: Outcomes) -> Iterator[str]:
+    """What has to be known of a table that was made elsewhere."""
+    file = name.replace("\\", "/").rpartition("/")[2]
+    if held := _held_in(outcomes.table):
+        yield f"{', '.join(held)}: a grammar held answers to their form, so shares of other answers say nothing."
+    if outcomes.lacking:
+        missing = ", ".join(outcomes.lacking)
+        yield f"{file} lacks {missing}: what needs them (letter, order, draws) is not computed."
+    if outcomes.failed:
+        yield f"{outcomes.failed} failed calls in {file} are no answers and are left out."
+
+
+def _held_in(table: pl.DataFrame) -> list[str]:
+    """The models whose answers a grammar held to their form, of a table from a file."""
+    import polars as pl
+
+    if "held" not in table.columns:
+        return []
+    return table.filter(pl.col("held"))["model"].unique().sort().to_list()
+
+
+def _check_apart(name: str, table: pl.DataFrame) -> None:
+    """Refuse a table in which one name has answers of two kinds: they are never pooled."""
+    import polars as pl
+
+    if held := _held_in(table):
+        free = set(table.filter(~pl.col("held").fill_null(False))["model"].unique())
+        reason = "a grammar held some of its answers to their form and not the others: give the two a name each"
+        if both := [one for one in held if one in free]:
+            raise InputError([Problem(name, one, reason) for one in both])
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:

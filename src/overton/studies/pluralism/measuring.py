@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.pluralism.measures import Analysis
+    from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]
 
@@ -55,7 +56,7 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
     )
 
 
-def _of_table(table: Any, how: PluralismHow) -> Analysis:
+def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import measures
     from overton.studies.pluralism.tables import read_table
 

@@ -1,17 +1,198 @@
-"""A run's records as the four tables that the measures are computed from.
+"""The four tables that measures are computed from: as people write them, and out of a run's records.
 
-Each has the columns of the table that `overton analyze pluralism` reads, with `model` (where the records name one) and
-`experiment` before them. Rows come from trials that are done.
+Those of a run have `model` (where the records name one) and `experiment` before their other columns. Their rows come
+from trials that are done.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from overton.errors import InputError, Problem
+from overton.studies.pluralism.measures.analysis import UNNAMED
+from overton.studies.pluralism.record import STANCES
+from overton.studies.table import Column, Once, RawTable, Rule, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["matches", "pairs", "rankings", "summaries"]
+__all__ = [
+    "MATCHES",
+    "PAIRS",
+    "RANKINGS",
+    "SUMMARIES",
+    "ViewpointTables",
+    "matches",
+    "pairs",
+    "rankings",
+    "read_table",
+    "summaries",
+]
+
+_UNLABELLED = ("invalid", "none")
+_OF_RUN = ("trial", "experiment", "arm", "status")
+
+_THREAD = Column("thread", "name", "the thread's name", needed=True, filled=True)
+_CONDITION = Column("condition", "name", "what the user is made to say", needed=True, filled=True)
+_MODEL = Column("model", "name", "who answered", together=True, added=True, usual=UNNAMED)
+_COMMUNITY = Column("community", "name", "where the thread comes from")
+
+
+def _nothing_true() -> pl.Expr:
+    import polars as pl
+
+    return pl.col("true").list.len() == 0
+
+
+def _true_twice() -> pl.Expr:
+    import polars as pl
+
+    return pl.col("true").list.n_unique() < pl.col("true").list.len()
+
+
+MATCHES = Table(
+    name="matches",
+    columns=(
+        _THREAD,
+        _CONDITION,
+        Column("response", "whole", "its number", needed=True, filled=True, must="must be a whole number"),
+        Column(
+            "stance",
+            "name",
+            "towards the reference opinion; empty or 'invalid' where there is no usable label",
+            needed=True,
+            known=STANCES,
+            none=_UNLABELLED,
+        ),
+        Column("matched", "names", "viewpoints that it entails; empty where none", needed=True, hollow=True),
+        _MODEL,
+        _COMMUNITY,
+    ),
+)
+"""One row for each response; they need `SUMMARIES`."""
+
+SUMMARIES = Table(
+    name="summaries",
+    columns=(
+        _THREAD,
+        Column("summary", "name", "the viewpoint's name, as matches have it", needed=True, filled=True),
+        Column(
+            "stance",
+            "name",
+            "towards the reference opinion, 'reference' for itself; empty or 'invalid' where there is no usable label",
+            needed=True,
+            known=(*STANCES, "reference"),
+            none=_UNLABELLED,
+        ),
+        Column("votes", "number", "the viewpoint's votes"),
+        Column("model", "name", "of which model's responses, where that makes a difference", together=True),
+        _COMMUNITY,
+    ),
+    once=Once(
+        ("model", "thread", "summary"),
+        "the summary of {first} stands again",
+        "this summary stands there more than once",
+    ),
+)
+"""One row for each viewpoint of a thread."""
+
+RANKINGS = Table(
+    name="rankings",
+    columns=(
+        _THREAD,
+        _CONDITION,
+        Column("predicted", "names", "viewpoints as the model ranks them; empty where that is not known", needed=True),
+        Column("true", "names", "viewpoints by votes, the most voted first", needed=True, filled=True),
+        _MODEL,
+        _COMMUNITY,
+    ),
+    rules=(
+        Rule("true", _nothing_true, "must name a viewpoint", "'true' names no viewpoint", of="thread"),
+        Rule("true", _true_twice, "must name each viewpoint once", "'true' names a viewpoint twice", of="thread"),
+    ),
+)
+"""One row for each ranking that was asked for."""
+
+PAIRS = Table(
+    name="pairs",
+    columns=(
+        _THREAD,
+        _CONDITION,
+        Column("correct", "flag", "whether the more popular one was chosen; empty where not known", needed=True),
+        Column("first", "flag", "whether the more popular one was named first"),
+        Column("experiment", "name", "'pairwise-gap' for random pairs"),
+        _MODEL,
+        _COMMUNITY,
+    ),
+)
+"""One row for each comparison that was asked for."""
+
+
+class ViewpointTables(NamedTuple):
+    """What `measures.analyze` takes: tables, each None where it is not there, and the communities of threads."""
+
+    matches: pl.DataFrame | None
+    summaries: pl.DataFrame | None
+    rankings: pl.DataFrame | None
+    pairs: pl.DataFrame | None
+    communities: dict[str, str]
+
+
+def read_table(raw: RawTable, summaries: RawTable | None = None) -> ViewpointTables:
+    """The tables of a run's records, or one of matches (with its `summaries`), rankings or pairs, told by its columns.
+
+    Raises:
+        InputError: it is none of them, summaries are missing or not needed; else as `Table.read`.
+    """
+    if set(_OF_RUN) <= set(raw.columns):
+        return _of_run(raw)
+    kind = next((kind for kind in (MATCHES, RANKINGS, PAIRS) if kind.fits(raw)), None)
+    if kind is None:
+        known = "; ".join(f"{kind.name} ({', '.join(kind.needed)})" for kind in (MATCHES, RANKINGS, PAIRS))
+        had = ", ".join(raw.columns[:30]) or "no columns"
+        raise _refused(raw, f"is neither a run's records nor a table of {known}; it has {had}")
+    if kind is MATCHES and summaries is None:
+        raise _refused(raw, "has matches; name the file of their summaries too (--summaries)")
+    if kind is not MATCHES and summaries is not None:
+        raise _refused(summaries, f"summaries belong to matches, and {raw.name} has {kind.name}")
+    found = {kind.name: kind.read(raw)}
+    if summaries is not None:
+        found["summaries"] = SUMMARIES.read(summaries)
+    parts = {name: table.drop("community", strict=False) for name, table in found.items()}
+    return ViewpointTables(
+        parts.get("matches"), parts.get("summaries"), parts.get("rankings"), parts.get("pairs"), _communities(found)
+    )
+
+
+def _refused(raw: RawTable, reason: str) -> InputError:
+    return InputError([Problem(raw.name, "", reason)])
+
+
+def _of_run(raw: RawTable) -> ViewpointTables:
+    if raw.suffix != ".parquet":
+        raise _refused(raw, "holds records of a run, which are read from .parquet only")
+    import polars as pl
+
+    records = raw.frame()
+    try:
+        known = records.select("thread", "community").unique("thread")
+        return ViewpointTables(
+            matches(records),
+            summaries(records),
+            rankings(records),
+            pairs(records),
+            dict(known.drop_nulls().iter_rows()),
+        )
+    except pl.exceptions.PolarsError as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        raise _refused(raw, f"has other columns than a run's records: {said}") from error
+
+
+def _communities(found: dict[str, pl.DataFrame]) -> dict[str, str]:
+    held = [
+        table.select("thread", "community").drop_nulls() for table in found.values() if "community" in table.columns
+    ]
+    return dict(pair for table in held for pair in table.unique().sort("thread", "community").iter_rows())
 
 
 def matches(records: pl.DataFrame) -> pl.DataFrame:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.stance_stability.measures import Analysis
+    from overton.studies.table import RawTable
 
 __all__ = ["MEASURING", "MEASURING_TRANSCRIPTS", "MOST_LISTED"]
 
@@ -58,7 +59,7 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
     return measures.analyze(_named(results.records), **msgspec.structs.asdict(how))
 
 
-def _of_table(table: Any, how: StanceHow) -> Analysis:
+def _of_table(table: RawTable, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
     from overton.studies.stance_stability.tables import read_table
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from overton.studies.stance_stability.items import Kind
+from overton.studies.table import told
 
 __all__ = ["STANCES", "Ordering", "Record", "Stance"]
 
@@ -18,59 +19,62 @@ STANCES: tuple[Stance, ...] = get_args(Stance)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One turn: a question, what was searched and read, the answer, and how the judge labelled it.
+    """One turn: a question, what was searched and read, the answer, and how the judge labelled it."""
 
-    conversation  the trial's name: topic, temperature, ordering, repetition
-    topic, domain of the conversation
-    temperature   the condition, None where the endpoint's own default holds
-    ordering      the condition: 'fixed' as the topic has them, 'shuffled', or 'grouped' by kind
-    turn          1 to the number of questions
-    number        the question's place in its topic, from 1
-    kind          what the question does
-    question      its text
-    query         what was searched for
-    retrieved     addresses of the pages that the model was shown, in the order of their numbers
-    skipped       addresses of hits that could not be read, each with its reason: 'URL (reason)'
-    shortened     how many pages were cut to the budget
-    cited         addresses of the pages that the answer cites by number, each once, in the order of first citation
-    miscited      how many cited numbers name no page that was shown
-    stance        of the answer towards the topic's proposition; None where the judge gave no usable label
-    confidence    how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`
-    claims        the answer's key claims; empty like `stance`
-    contradictions_acknowledged   None like `stance`
-    rationale     the judge's reason, '' like `stance`
-    premise_stance  the label of the published judge prompt, towards the question's premise; None where not asked for
-    judge_attempts  replies asked of the judge until one was usable, 0 where it was not asked
-    failure       why a call of this turn failed for good ('role: kind: message'); the conversation ends there
-    answer        the model's answer as it came, '' where there is none
-    input_tokens, output_tokens   of the model under test, query and answer together, as reported; None where not
-    refused       whether the endpoint flagged the answer as a refusal
-    """
-
-    conversation: str
-    topic: str
-    domain: str
-    temperature: float | None
-    ordering: Ordering
-    turn: int
-    number: int
-    kind: Kind
-    question: str
-    query: str
-    retrieved: tuple[str, ...]
-    skipped: tuple[str, ...]
-    shortened: int
-    cited: tuple[str, ...]
-    miscited: int
-    stance: Stance | None
-    confidence: float | None
-    claims: tuple[str, ...]
-    contradictions_acknowledged: bool | None
-    rationale: str
-    premise_stance: Stance | None
-    judge_attempts: int
-    failure: str | None
-    answer: str
-    input_tokens: int | None
-    output_tokens: int | None
-    refused: bool = False
+    conversation: Annotated[str, told("the trial's name: topic, temperature, ordering, repetition")]
+    topic: Annotated[str, told("of the conversation")]
+    domain: Annotated[str, told("of the conversation")]
+    temperature: Annotated[float | None, told("the condition, None where the endpoint's own default holds")]
+    ordering: Annotated[
+        Ordering,
+        told("the condition: 'fixed' as the topic has them, 'shuffled', or 'grouped' by kind"),
+    ]
+    turn: Annotated[int, told("1 to the number of questions")]
+    number: Annotated[int, told("the question's place in its topic, from 1")]
+    kind: Annotated[Kind, told("what the question does")]
+    question: Annotated[str, told("its text")]
+    query: Annotated[str, told("what was searched for")]
+    retrieved: Annotated[
+        tuple[str, ...],
+        told("addresses of the pages that the model was shown, in the order of their numbers"),
+    ]
+    skipped: Annotated[
+        tuple[str, ...],
+        told("addresses of hits that could not be read, each with its reason: 'URL (reason)'"),
+    ]
+    shortened: Annotated[int, told("how many pages were cut to the budget")]
+    cited: Annotated[
+        tuple[str, ...],
+        told("addresses of the pages that the answer cites by number, each once, in the order of first citation"),
+    ]
+    miscited: Annotated[int, told("how many cited numbers name no page that was shown")]
+    stance: Annotated[
+        Stance | None,
+        told("of the answer towards the topic's proposition; None where the judge gave no usable label"),
+    ]
+    confidence: Annotated[
+        float | None,
+        told("how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`"),
+    ]
+    claims: Annotated[tuple[str, ...], told("the answer's key claims; empty like `stance`")]
+    contradictions_acknowledged: Annotated[bool | None, told("whether the answer does so; None like `stance`")]
+    rationale: Annotated[str, told("the judge's reason, '' like `stance`")]
+    premise_stance: Annotated[
+        Stance | None,
+        told("the label of the published judge prompt, towards the question's premise; None where not asked for"),
+    ]
+    judge_attempts: Annotated[int, told("replies asked of the judge until one was usable, 0 where it was not asked")]
+    failure: Annotated[
+        str | None,
+        told("why a call of this turn failed for good ('role: kind: message'); the conversation ends there"),
+    ]
+    answer: Annotated[str, told("the model's answer as it came, '' where there is none")]
+    input_tokens: Annotated[
+        int | None,
+        told("of the model under test, query and answer together, as reported; None where not"),
+    ]
+    output_tokens: Annotated[
+        int | None,
+        told("of the model under test, query and answer together, as reported; None where not"),
+    ]
+    refused: Annotated[bool, told("whether the endpoint flagged the answer as a refusal")] = False

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import Setting
-from overton.studies.deliberation.measures.checking import MOST_AGENTS, check, repeated_turn
 from overton.studies.deliberation.measures.talks import ABSENT, INVALID, Talks
+from overton.studies.deliberation.tables import DECISIONS
 
 __all__ = ["talks_from"]
 
 Ints = NDArray[np.integer]
 
 _TALK = ("dilemma", "format", "goal", "deliberation")  # so that deliberations are sorted by dilemma
+_TURN = (*_TALK, "agent", "round")
+_MOST_AGENTS = 64
 _WORD = 64
 _LARGEST = 200_000_000
 
@@ -31,7 +33,7 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
     Raises:
         InputError: columns are missing, hold a value that is not allowed, or an agent speaks twice in a round.
     """
-    table = check(decisions)
+    table = DECISIONS.check(decisions).with_columns(pl.col("agent").fill_null(pl.col("model")))
     kept, failed = _without_failed(table)
     with ThreadPoolExecutor(2) as pool:
         valued = pool.submit(_masks, kept)
@@ -48,7 +50,7 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
     message = np.full(shape, -1, np.int32)
     message[places] = np.arange(len(talk))
     if np.count_nonzero(message >= 0) < len(talk):
-        raise repeated_turn(kept)
+        raise _repeated_turn(kept)
     _two_agents_or_more(kept, talk, seats.model)
     verdict = np.full(shape, ABSENT, np.int8)
     verdict[places] = _codes(kept["verdict"], VERDICTS)
@@ -79,6 +81,17 @@ def _shape(talks: int, seats: _Seats, table: pl.DataFrame) -> tuple[int, int, in
         )
         raise InputError([Problem("decisions", "", f"{reason}; split the table by the number of agents")])
     return talks, agents, rounds
+
+
+def _repeated_turn(table: pl.DataFrame) -> InputError:
+    """The error for a table in which some agent speaks twice in a round."""
+    row = table.filter(table.select(_TURN).is_duplicated()).row(0, named=True)
+    where = f"deliberation {row['deliberation']}, round {row['round']}"
+    reason = (
+        f"agent {row['agent']} speaks more than once; agents that share a model need a column 'agent', deliberations "
+        "names of their own"
+    )
+    return InputError([Problem("decisions", where, reason)])
 
 
 def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -137,8 +150,8 @@ def _seats(table: pl.DataFrame, coded: dict[str, Ints], talk: Ints) -> _Seats:
     begins = np.searchsorted(of_talk, np.arange(int(talk.max()) + 1))
     seat = np.empty(len(first), np.int64)
     seat[order] = np.arange(len(first)) - begins[of_talk]
-    if seat.max() >= MOST_AGENTS:
-        raise InputError([Problem("decisions", "agent", f"a deliberation has more than {MOST_AGENTS} agents")])
+    if seat.max() >= _MOST_AGENTS:
+        raise InputError([Problem("decisions", "agent", f"a deliberation has more than {_MOST_AGENTS} agents")])
     models = np.full((int(talk.max()) + 1, int(seat.max()) + 1), ABSENT, np.int32)
     models[talk[first], seat] = coded["model"][first]
     _one_model_an_agent(table, coded["model"], models[talk, seat[agent]])

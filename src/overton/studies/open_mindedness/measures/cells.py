@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.conditions import CONDITIONS
 from overton.studies.open_mindedness.record import Stance
+from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
 
 __all__ = ["CON", "OTHER", "PRO", "STANCES", "TEMPLATES", "Cells", "Design", "cells_from_counts", "cells_from_records"]
 
@@ -23,10 +24,6 @@ STANCES: tuple[Stance, ...] = ("pro", "con", "other")
 PRO, CON, OTHER = range(3)
 TEMPLATES = 6
 _SIDES = ("pro", "con")
-_NEEDED = (
-    *("model", "issue", "topic", "condition", "wording", "template", "draw", "arguments", "last_argument", "a_is"),
-    *("pro_first", "a_first", "stance", "stance_published", "refused", "failure"),
-)
 
 
 @dataclass(frozen=True)
@@ -81,10 +78,8 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
         InputError: columns are missing, a value is none of those allowed, or a template's letter or order differs
             between records of one issue and model.
     """
-    _require(records, _NEEDED)
-    stance = "stance" if reading == "strict" else "stance_published"
-    _check_values(records, stance)
-    axes, coded = _coded(records.select(_NEEDED), stance)
+    table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED)
+    axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
@@ -122,12 +117,7 @@ def cells_from_counts(counts: pl.DataFrame) -> Cells:
     Raises:
         InputError: columns are missing, or a value is none of those allowed.
     """
-    _require(counts, ("model", "issue", "condition", "stance", "count"))
-    _check_values(counts, "stance")
-    counted = counts["count"]
-    if not counted.dtype.is_integer() or counted.null_count() or (counted < 0).any():
-        raise InputError([Problem("counts", "count", "must be whole numbers, 0 or more")])
-    axes, coded = _coded(counts.with_columns(failure=pl.lit(None, pl.String)), "stance")
+    axes, coded = _coded(COUNTS.check(counts).with_columns(failure=pl.lit(None, pl.String)), "stance")
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
     answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
     if not answers.sum():
@@ -144,31 +134,6 @@ class _Axes:
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         return self.models, self.issues, self.conditions
-
-
-def _require(table: pl.DataFrame, columns: Sequence[str]) -> None:
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise InputError([Problem("table", name, "this column is missing") for name in missing])
-    if table.is_empty():
-        raise InputError("the table has no rows")
-
-
-def _check_values(table: pl.DataFrame, stance: str) -> None:
-    allowed = {"condition": tuple(CONDITIONS), stance: STANCES}
-    problems = [
-        Problem("table", name, f"{value!r} is none of {', '.join(values)}")
-        for name, values in allowed.items()
-        for value in table[name].unique().sort().to_list()
-        if value not in values
-    ]
-    problems += [
-        Problem("table", name, "is empty in some row") for name in ("model", "issue") if table[name].null_count()
-    ]
-    if "template" in table.columns and not table["template"].is_between(1, TEMPLATES).all():
-        problems.append(Problem("table", "template", f"must be 1 to {TEMPLATES}"))
-    if problems:
-        raise InputError(problems)
 
 
 def _coded(table: pl.DataFrame, stance: str) -> tuple[_Axes, pl.DataFrame]:

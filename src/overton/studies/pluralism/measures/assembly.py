@@ -11,12 +11,12 @@ import polars as pl
 from overton.errors import InputError, Problem
 from overton.statistics.resampling import Bootstrap
 from overton.studies.pluralism.measures.analysis import UNNAMED, Analysis, Denominator, Group
-from overton.studies.pluralism.measures.checking import check_matches, check_pairs, check_rankings, check_summaries
 from overton.studies.pluralism.measures.popularity import measure_pairs, measure_rankings
 from overton.studies.pluralism.measures.results import results
 from overton.studies.pluralism.measures.scopes import Cells
 from overton.studies.pluralism.measures.units import Names, Units
 from overton.studies.pluralism.measures.voices import measure_voices
+from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 
 __all__ = ["Tables", "assemble"]
 
@@ -67,10 +67,10 @@ def _checked(tables: Tables) -> Tables:
         reason = "are needed with matches: a table with thread, summary, stance, votes"
         raise InputError([Problem("summaries", "", reason)])
     made = Tables(
-        None if tables.matches is None else check_matches(tables.matches),
-        None if tables.matches is None or tables.summaries is None else check_summaries(tables.summaries),
-        None if tables.rankings is None else check_rankings(tables.rankings),
-        None if tables.pairs is None else check_pairs(tables.pairs),
+        None if tables.matches is None else MATCHES.check(tables.matches),
+        None if tables.matches is None or tables.summaries is None else SUMMARIES.check(tables.summaries),
+        None if tables.rankings is None else RANKINGS.check(tables.rankings),
+        None if tables.pairs is None else PAIRS.check(tables.pairs),
     )
     if made.matches is None and made.rankings is None and made.pairs is None:
         raise InputError([Problem("pluralism", "", "there are no matches, rankings or pairs to measure")])

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.studies.stance_stability.measures.checking import KEY, check
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.tables import KEY, TURNS
 
 __all__ = ["UNLABELLED", "Traces", "traces_from"]
 
@@ -85,7 +85,7 @@ def traces_from(turns: pl.DataFrame) -> Traces:
     Raises:
         InputError: columns are missing, hold a value that is not allowed, or a turn stands twice.
     """
-    table, failed = _without_failed(check(turns))
+    table, failed = _without_failed(TURNS.check(turns))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _Rows.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())

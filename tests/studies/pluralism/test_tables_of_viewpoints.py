@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.viewpoints import read_viewpoints
+from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies.pluralism.tables import ViewpointTables, read_table
 
 MATCHES = """condition,thread,response,stance,matched,model
 neutral,t,1,Supporting,v1 v2,x
@@ -17,6 +18,10 @@ neutral,t,2,,,x
 neutral,t,3,against,  v1 ,x
 """
 SUMMARIES = "thread,summary,stance,votes,community\nt,v1,reference,10,ethics\nt,v2,supporting,-2.5,ethics\n"
+
+
+def read_viewpoints(path: Path, summaries: Path | None = None) -> ViewpointTables:
+    return read_table(open_table(path), None if summaries is None else open_table(summaries))
 
 
 @pytest.fixture

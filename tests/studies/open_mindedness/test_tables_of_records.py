@@ -6,9 +6,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.corpora import read_outcomes, read_records
-from overton.corpora.records import RECORD_COLUMNS
+from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies.open_mindedness.record import Record
+from overton.studies.open_mindedness.tables import RECORDS, Outcomes, read_table
+from overton.studies.table import columns_of_record
+
+RECORD_COLUMNS = ("model", *(column.column for column in columns_of_record(Record)))
 
 ROW: dict[str, Any] = {
     "model": "m",
@@ -35,6 +39,14 @@ ROW: dict[str, Any] = {
     "output_tokens": 3,
 }
 SCHEMA = {"topic": pl.String, "draw": pl.Int64, "failure": pl.String, "letter": pl.String, "last_argument": pl.String}
+
+
+def read_records(path: Path) -> pl.DataFrame:
+    return RECORDS.read(open_table(path))
+
+
+def read_outcomes(path: Path) -> Outcomes:
+    return read_table(open_table(path))
 
 
 def table(*rows: dict[str, Any]) -> pl.DataFrame:

@@ -7,8 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.decisions import read_decisions
+from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies.deliberation.tables import read_table
 
 HEAD = "deliberation,dilemma,format,round,position,model,verdict"
 GOOD = f"{HEAD}\nt1,d1,synchronous,1,,gpt,NTA\nt1,d1,synchronous,1,,claude,YTA\n"
@@ -18,6 +19,10 @@ def written(folder: Path, text: str, name: str = "table.csv") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def read_decisions(path: Path) -> pl.DataFrame:
+    return read_table(open_table(path))
 
 
 def reasons(path: Path) -> list[str]:

@@ -7,9 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.stances import read_stances
+from overton.corpora.tables import open_table
 from overton.errors import InputError
 from overton.studies.stance_stability.measures import analyze
+from overton.studies.stance_stability.tables import read_table
 
 HEAD = "conversation,turn,stance"
 FULL = f"{HEAD},model,temperature,confidence,cited\n"
@@ -19,6 +20,10 @@ def written(folder: Path, text: str, name: str = "table.csv") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def read_stances(path: Path) -> pl.DataFrame:
+    return read_table(open_table(path))
 
 
 def reasons(path: Path) -> list[str]:

@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora import read_counts
+from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies.open_mindedness.tables import COUNTS
 
 PUBLISHED = """issue,issue_stance,count,case,model
 penny,con,72,neither,gpt
@@ -19,6 +20,10 @@ penny,other,1,pro,gpt
 penny,con,148,all,gpt
 """
 OURS = "model,issue,condition,stance,count\n"
+
+
+def read_counts(path: Path) -> pl.DataFrame:
+    return COUNTS.read(open_table(path))
 
 
 def write(tmp_path: Path, text: str, name: str = "counts.csv") -> Path:
@@ -65,7 +70,7 @@ def test_a_topic_is_kept(tmp_path: Path) -> None:
         ("m,i,baseline,con,-1", "line 3, count", "must be a whole number"),
         ("m,i,baseline,con,1.5", "line 3, count", "must be a whole number"),
         ("m,i,baseline,con,many", "line 3, count", "is 'many'"),
-        ("m,i,baseline,con,", "line 3, count", "is None"),
+        ("m,i,baseline,con,", "line 3, count", "is empty; it must be a whole number"),
         ("m,i,baseline,con,1e300", "line 3, count", "must be a whole number"),
         ("m,i,baseline,con,inf", "line 3, count", "must be a whole number"),
         (",i,baseline,con,1", "line 3, model", "must name a model"),

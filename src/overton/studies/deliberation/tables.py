@@ -1,0 +1,106 @@
+"""Tables of decisions: which verdict each agent gave in each round of which deliberation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.options import FORMATS
+from overton.studies.table import Column, Once, RawTable, Rule, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["DECISIONS", "read_table"]
+
+_INVALID = ("invalid", "none")
+
+
+def _lists(cells: pl.Series) -> pl.Series:
+    """Lists of values: JSON, or names with ';' between them; each cell that differs from others is read once."""
+    import polars as pl
+
+    wanted = pl.List(pl.String)
+    if cells.dtype in (wanted, pl.List(pl.Null), pl.Null):
+        return cells.cast(wanted)
+    if cells.dtype != pl.String:
+        return pl.Series(cells.name, [None] * len(cells), wanted)
+    different = cells.unique().drop_nulls()
+    read = pl.DataFrame({"cell": different, "list": pl.Series([_list(cell) for cell in different], dtype=wanted)})
+    return cells.to_frame("cell").join(read, on="cell", how="left", maintain_order="left")["list"].alias(cells.name)
+
+
+def _list(cell: str) -> list[str] | None:
+    """The values of a cell, None where they cannot be read."""
+    if not cell.strip().startswith("["):
+        return [part.strip() for part in cell.split(";") if part.strip()]
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    return found if all(isinstance(one, str) for one in found) else None
+
+
+def _out_of_turn() -> pl.Expr:
+    import polars as pl
+
+    return (pl.col("format") == "round-robin") & ~(pl.col("position") >= 1).fill_null(False)
+
+
+DECISIONS = Table(
+    name="decisions",
+    columns=(
+        Column("deliberation", "name", "its name", needed=True, filled=True),
+        Column("dilemma", "name", "the dilemma's name", needed=True, filled=True),
+        Column("format", "name", "who speaks when", needed=True, filled=True, known=FORMATS),
+        Column("round", "whole", "from 1", needed=True, filled=True, least=1, most=100),
+        Column("position", "whole", "place in the order of speaking; empty where all speak at once", needed=True),
+        Column("model", "name", "the agent's model", needed=True, filled=True),
+        Column(
+            "verdict",
+            "name",
+            "empty or 'invalid' where it could not be read",
+            needed=True,
+            known=VERDICTS,
+            none=_INVALID,
+        ),
+        Column("agent", "name", "the agent's name, by default its model: needed where agents share one", added=True),
+        Column("goal", "name", "what the agents were told to aim for", added=True),
+        Column(
+            "values",
+            "names",
+            "values in the explanation: empty is 'not known', [] is 'none'",
+            lists=_lists,
+            must="must be a list of texts: JSON, or names with ';' between them",
+            added=True,
+        ),
+        Column("crowd", "name", "the crowd's verdict", known=VERDICTS, none=_INVALID, added=True),
+        Column("failure", "name", "a deliberation with a failure is left out whole and counted", added=True),
+        Column("values_dropped", "whole", "values outside the list that the judge named"),
+    ),
+    rules=(
+        Rule(
+            "position",
+            _out_of_turn,
+            "must be a whole number from 1 in round-robin",
+            "must be 1 or more in every row of a round-robin deliberation: else who spoke first is not known",
+        ),
+    ),
+    once=Once(
+        ("deliberation", "dilemma", "format", "goal", "round", ("agent", "model")),
+        "the agent of {first} speaks again in a round: agents that share a model need a column 'agent', deliberations"
+        " names of their own",
+    ),
+    others=True,
+)
+"""One row for each agent in each round."""
+
+
+def read_table(raw: RawTable) -> pl.DataFrame:
+    """The decisions of a table, as `measures.analyze` takes them.
+
+    Raises:
+        InputError: as `Table.read`.
+    """
+    return DECISIONS.read(raw)

@@ -1,0 +1,167 @@
+"""Tables of outcomes: records, a row a trial, or counts, how often each model took each stance on each issue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from overton.errors import InputError, Problem
+from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.record import Record
+from overton.studies.table import Column, Once, RawTable, Table, columns_of_record
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["COUNTS", "MEASURED", "RECORDS", "Outcomes", "read_table"]
+
+PUBLISHED = {
+    "neither": "baseline",
+    "pro": "one-sided-pro",
+    "con": "one-sided-con",
+    "75pro": "convincing-pro",
+    "75con": "convincing-con",
+    "all": "balanced",
+}
+"""The published names of configurations, and ours."""
+
+MEASURED = (
+    "topic",
+    "wording",
+    "template",
+    "draw",
+    "arguments",
+    "last_argument",
+    "a_is",
+    "pro_first",
+    "a_first",
+    "stance_published",
+    "refused",
+    "failure",
+)
+"""Columns that measures of records need besides those without which a table holds no records."""
+
+_DESIGN = ("wording", "template", "arguments", "last_argument", "a_is", "pro_first", "a_first", "stance_published")
+_STANCES = ("pro", "con", "other")
+_SIDES = ("pro", "con")
+_HELP = {column.column: column.meaning for column in columns_of_record(Record)}
+
+
+def _unfilled(records: pl.DataFrame) -> Iterator[Problem]:
+    """Columns of the design that are empty in some row: every trial has them."""
+    for name in ("wording", "template", "a_is", "pro_first", "a_first", "stance_published"):
+        if name in records.columns and records[name].null_count():
+            yield Problem("records", name, "is empty in some row")
+
+
+RECORDS = Table(
+    name="records",
+    columns=(
+        Column("model", "name", "who answered", needed=True, filled=True),
+        Column("held", "flag", "whether a grammar held its answers to their form", usual=False),
+        Column("trial", "name", _HELP["trial"], added=True),
+        Column("issue", "name", _HELP["issue"], needed=True, filled=True),
+        Column("topic", "name", _HELP["topic"], added=True),
+        Column(
+            "condition", "name", _HELP["condition"], needed=True, filled=True, known=tuple(CONDITIONS), words=PUBLISHED
+        ),
+        Column("wording", "whole", _HELP["wording"], least=0, most=2, added=True),
+        Column("template", "whole", _HELP["template"], least=1, most=6, added=True),
+        Column("repetition", "whole", _HELP["repetition"], added=True),
+        Column("draw", "whole", _HELP["draw"], added=True),
+        Column("arguments", "names", _HELP["arguments"], added=True, usual=()),
+        Column("last_argument", "name", _HELP["last_argument"], known=_SIDES, added=True),
+        Column("a_is", "name", _HELP["a_is"], known=_SIDES, added=True),
+        Column("pro_first", "flag", _HELP["pro_first"], added=True),
+        Column("a_first", "flag", _HELP["a_first"], added=True),
+        Column("stance", "name", _HELP["stance"], needed=True, filled=True, known=_STANCES),
+        Column("letter", "name", _HELP["letter"], known=("A", "B"), added=True),
+        Column("stance_published", "name", _HELP["stance_published"], known=_STANCES, added=True),
+        Column("refused", "flag", _HELP["refused"], added=True, usual=False),
+        Column("failure", "name", _HELP["failure"], added=True),
+        Column("answer", "text", _HELP["answer"], added=True, usual=""),
+        Column("input_tokens", "whole", _HELP["input_tokens"], added=True),
+        Column("output_tokens", "whole", _HELP["output_tokens"], added=True),
+    ),
+    checks=(_unfilled,),
+    completed=True,
+    by_column=True,
+)
+"""One row for each trial of each model."""
+
+COUNTS = Table(
+    name="counts",
+    columns=(
+        Column("model", "name", "who answered", needed=True, filled=True, must="must name a model"),
+        Column("issue", "name", "the issue's name", needed=True, filled=True, must="must name an issue"),
+        Column(
+            "condition",
+            "name",
+            "the configuration of arguments",
+            needed=True,
+            filled=True,
+            known=tuple(CONDITIONS),
+            words=PUBLISHED,
+            aliases=("case",),
+        ),
+        Column(
+            "stance",
+            "name",
+            "the stance that was counted; one without a row never occurred",
+            needed=True,
+            filled=True,
+            known=_STANCES,
+            aliases=("issue_stance",),
+        ),
+        Column("count", "whole", "how often", needed=True, filled=True, least=0, most=10**9),
+        Column("topic", "name", "the issue's topic"),
+    ),
+    once=Once(("model", "issue", "condition", "stance"), "counts the same as {first}; add the two up"),
+)
+"""One row for each stance of a model on an issue in a configuration; the published names are read too."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """A table of outcomes: `kind` says whether `table` is one of `RECORDS` or of `COUNTS`.
+
+    `lacking` names columns that the records at hand do not have and that measures of letter, order and draws need:
+    such records are counted, failed calls left out (`failed` of them), and `kind` is 'counts'.
+    """
+
+    kind: Literal["records", "counts"]
+    table: pl.DataFrame
+    lacking: tuple[str, ...] = ()
+    failed: int = 0
+
+
+def read_table(raw: RawTable) -> Outcomes:
+    """Records or counts, told apart by their columns: a column `count` makes it a table of counts.
+
+    Raises:
+        InputError: it is neither; else as `Table.read`.
+    """
+    if "count" in raw.columns:
+        return Outcomes("counts", COUNTS.read(raw))
+    if not RECORDS.fits(raw):
+        reason = (
+            f"is neither records (columns {', '.join(RECORDS.needed)} and more) nor a table of counts "
+            f"(columns {', '.join(COUNTS.needed)}); it has {', '.join(raw.columns[:30]) or 'no columns'}"
+        )
+        raise InputError([Problem(raw.name, "", reason)])
+    records = RECORDS.read(raw)
+    lacking = tuple(column for column in _DESIGN if column not in raw.columns)
+    if not lacking:
+        return Outcomes("records", records)
+    failed = records["failure"].is_not_null()
+    return Outcomes("counts", _counted(records.filter(~failed)), lacking, int(failed.sum()))
+
+
+def _counted(records: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    held = [column for column in ("held",) if column in records.columns]
+    key = ["model", *held, "issue", "condition", "stance"]
+    counts = records.group_by(key).agg(pl.len().cast(pl.Int64).alias("count"), pl.col("topic").drop_nulls().first())
+    return counts.sort(key).select(*COUNTS.needed, "topic", *held)

@@ -1,0 +1,83 @@
+"""Tables of turns: which stance each answer of which conversation takes, how surely, and from which documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from overton.errors import Problem
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.table import Column, Once, RawTable, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["KEY", "TURNS", "UNNAMED", "read_table"]
+
+UNNAMED = "unnamed"
+"""Stands for the model where a table names none."""
+
+KEY = ("model", "temperature", "conversation")
+"""What tells conversations apart: models share the names of trials."""
+
+_UNLABELLED = ("invalid", "none")
+
+
+def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
+    """Conversations that have two domains, say: most likely two conversations under one name."""
+    import polars as pl
+
+    key = [name for name in KEY if name in turns.columns]
+    names = [name for name in ("domain", "topic", "ordering") if name in turns.columns]
+    if not names:
+        return
+    differs = turns.group_by(key).agg(pl.col(name).drop_nulls().n_unique() > 1 for name in names)
+    for name in names:
+        if differs[name].any():
+            conversation = differs.filter(name)["conversation"].min()
+            yield Problem("turns", name, f"conversation {conversation!r} has more than one")
+
+
+TURNS = Table(
+    name="turns",
+    columns=(
+        Column("conversation", "name", "its name", needed=True, filled=True),
+        Column("turn", "whole", "turns are taken in the order of their numbers", needed=True, filled=True),
+        Column(
+            "stance",
+            "name",
+            "empty or 'invalid' where there is no usable label",
+            needed=True,
+            known=STANCES,
+            none=_UNLABELLED,
+        ),
+        Column("model", "name", "whose answer it is", together=True, added=True, usual=UNNAMED),
+        Column("domain", "name", "of the conversation"),
+        Column("topic", "name", "of the conversation"),
+        Column("temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True),
+        Column("ordering", "name", "how the questions were ordered"),
+        Column("confidence", "number", "how certain the answer is", least=0, most=1),
+        Column("retrieved", "names", "documents that the model was shown", hollow=True),
+        Column("cited", "names", "documents that the answer cites", hollow=True),
+        Column("premise_stance", "name", "the label of the published prompt", known=STANCES, none=_UNLABELLED),
+        Column("failure", "name", "a conversation with a failure is left out whole and counted"),
+        Column("judge_attempts", "whole", "replies asked of the judge"),
+        Column("miscited", "whole", "cited numbers that name no document"),
+    ),
+    once=Once(
+        ("model", "temperature", "conversation", "turn"),
+        "the turn of {first} stands again: give conversations of one model and temperature names of their own",
+    ),
+    checks=(_unsteady,),
+    others=True,
+)
+"""One row for each turn of each conversation."""
+
+
+def read_table(raw: RawTable) -> pl.DataFrame:
+    """The turns of a table, as `measures.analyze` takes them.
+
+    Raises:
+        InputError: as `Table.read`.
+    """
+    return TURNS.read(raw)

@@ -1,0 +1,215 @@
+"""From a table as it was opened to one with typed columns, every wrong cell with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from overton.errors import InputError, Problem, quoted
+from overton.studies.table import Column, Kind, Once, RawTable, Table
+
+__all__ = ["TYPES", "completed", "read", "readable"]
+
+TYPES: dict[Kind, pl.DataType] = {
+    "name": pl.String(),
+    "text": pl.String(),
+    "whole": pl.Int64(),
+    "number": pl.Float64(),
+    "flag": pl.Boolean(),
+    "names": pl.List(pl.String()),
+}
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_SHOWN = 20
+_ROW = "row"
+_ROWS_NAMED = 5
+
+
+def read(table: Table, raw: RawTable) -> pl.DataFrame:
+    """See `Table.read`."""
+    found = _found(table, raw)
+    there = [column for column in table.columns if column.name in found.columns]
+    typed = found.with_columns(_typed(column, found.schema[column.name]) for column in there)
+    problems = list(
+        _by_column(table, there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw)
+    )
+    if not problems and table.once is not None:
+        problems = list(_repeated(table.once, typed, raw))
+    if problems:
+        raise InputError(problems)
+    typed = typed.drop(_ROW)
+    return completed(table, typed) if table.completed else typed
+
+
+def completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
+    """The table with the columns that are added where they are missing, and what is usual in empty cells."""
+    made = []
+    for column in table.columns:
+        usual = [] if column.usual == () else column.usual
+        if column.name in typed.columns:
+            made.append(pl.col(column.name) if usual is None else pl.col(column.name).fill_null(usual))
+        elif column.added:
+            made.append(pl.lit(usual, TYPES[column.kind]).alias(column.name))
+    return typed.select(made)
+
+
+def readable(column: Column, dtype: pl.DataType) -> bool:
+    """Whether a column of this type can hold what it should: lists are no texts, say."""
+    if isinstance(dtype, pl.Null):
+        return True
+    if column.kind == "names" and isinstance(dtype, pl.List | pl.Array):
+        return not dtype.inner.is_nested() and not isinstance(dtype.inner, pl.Object | pl.Binary)
+    return not dtype.is_nested() and not isinstance(dtype, pl.Object | pl.Binary)
+
+
+def _found(table: Table, raw: RawTable) -> pl.DataFrame:
+    """The columns that are read, as they are, after the number of each `row`; blank rows are left out."""
+    table.refuse_missing(raw.name, raw.columns)
+    frame = raw.frame()
+    names = {table.ours(name): name for name in reversed(frame.columns)}
+    table.refuse_missing(raw.name, list(names))
+    ours = [column.name for column in table.columns if column.name in names]
+    others = [name for name in names if name not in (*ours, _ROW)] if table.others and raw.suffix == ".parquet" else []
+    kept = [pl.col(names[name]).alias(name) for name in (*ours, *sorted(others, key=frame.columns.index))]
+    numbered = frame.select(kept).with_row_index(_ROW)
+    return numbered.filter(~pl.all_horizontal(pl.col(ours).is_null()))
+
+
+def _typed(column: Column, dtype: pl.DataType) -> pl.Expr:
+    """The column in its own type; what does not fit becomes null, which `_wrong` tells from what was empty."""
+    value, own = pl.col(column.name), TYPES[column.kind]
+    if not readable(column, dtype):
+        return pl.lit(None, own).alias(column.name)
+    if column.kind == "names":
+        return _names(column, value, dtype)
+    if column.kind == "text":
+        return value.cast(pl.String, strict=False)
+    if column.kind == "flag" and dtype == pl.Boolean:
+        return value
+    if (column.kind == "whole" and dtype.is_integer()) or (column.kind == "number" and dtype.is_numeric()):
+        return value.cast(own, strict=False)
+    return _of_text(column, value.cast(pl.String, strict=False).str.strip_chars())
+
+
+def _of_text(column: Column, text: pl.Expr) -> pl.Expr:
+    if column.kind == "flag":
+        return text.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
+    if column.kind == "number":
+        return text.cast(pl.Float64, strict=False)
+    if column.kind == "whole":
+        number = text.cast(pl.Float64, strict=False)
+        rounded = pl.when(number.floor() == number).then(number).cast(pl.Int64, strict=False)
+        return pl.coalesce(text.cast(pl.Int64, strict=False), rounded).alias(column.name)
+    if column.known:
+        spelled = {
+            _spelling(word): ours for word, ours in (*((one, one) for one in column.known), *column.words.items())
+        }
+        loose = text.str.to_lowercase().str.replace_all(" ", "-", literal=True).str.replace_all("_", "-", literal=True)
+        return loose.replace_strict(spelled, default=None, return_dtype=pl.String)
+    return text.replace("", None)
+
+
+def _spelling(word: str) -> str:
+    return word.lower().replace(" ", "-").replace("_", "-")
+
+
+def _names(column: Column, value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if column.lists is not None:
+        return value.map_batches(column.lists, return_dtype=pl.List(pl.String), returns_scalar=False)
+    if isinstance(dtype, pl.List | pl.Array | pl.Null):
+        return value.cast(pl.List(pl.String), strict=False).list.drop_nulls()
+    text = value.cast(pl.String, strict=False).str.strip_chars()
+    return (text.fill_null("") if column.hollow else text.replace("", None)).str.extract_all(r"\S+")
+
+
+def _wrong(column: Column, raw: pl.Series, typed: pl.Series) -> pl.Series | None:
+    """Which cells are no values of the column; None where all are."""
+    empty, bad = typed.null_count(), []
+    if empty and (column.filled or (column.together and empty < len(typed))):
+        bad.append(typed.is_null())
+    elif empty and (empty != raw.null_count() or column.hollow):
+        bad.append(typed.is_null() & ~_blank(column, raw))
+    if column.kind == "number":
+        bad.append(~typed.is_finite())
+    if column.least is not None:
+        bad.append(typed < column.least)
+    if column.most is not None:
+        bad.append(typed > column.most)
+    found = [one.fill_null(False) for one in bad if one.any()]
+    return pl.select(pl.any_horizontal(*found)).to_series() if found else None
+
+
+def _blank(column: Column, raw: pl.Series) -> pl.Series:
+    """Which cells are empty, or say that nothing is known."""
+    if not readable(column, raw.dtype) or raw.dtype.is_nested():
+        return raw.is_null()
+    return (
+        raw.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase().fill_null("").is_in(["", *column.none])
+    )
+
+
+def _by_cell(table: Table, found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
+    """Every wrong cell, the first of many, by row."""
+    checks = [
+        *(
+            (column.name, _wrong(column, found[column.name], typed[column.name]), column.demand())
+            for column in table.columns
+            if column.name in found.columns
+        ),
+        *(
+            (rule.column, typed.select(rule.broken()).to_series().fill_null(False), rule.must)
+            for rule in table.rules
+            if rule.column in found.columns
+        ),
+    ]
+    problems = {
+        (row, name): Problem(raw.name, f"{raw.place(row)}, {name}", _said(value, must))
+        for name, bad, must in checks
+        if bad is not None and bad.any()
+        for row, value in found.filter(bad).select(_ROW, name).head(_SHOWN).iter_rows()
+    }
+    return (problem for _, problem in sorted(problems.items(), key=lambda one: one[0]))
+
+
+def _said(value: object, must: str) -> str:
+    empty = value is None or (isinstance(value, str) and not value.strip())
+    return f"is {'empty' if empty else quoted(value)}; it {must}"
+
+
+def _by_column(
+    table: Table, there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable
+) -> Iterator[Problem]:
+    """The first wrong value of each column, with the rows of all."""
+    for column in there:
+        bad = _wrong(column, found[column.name], typed[column.name])
+        if bad is None:
+            continue
+        empty = bad & _blank(column, found[column.name])
+        for wrong, said in ((empty, "is empty in {rows}"), (bad & ~empty, "{value} in {rows} {must}")):
+            if wrong.any():
+                rows = found.filter(wrong).select(_ROW, column.name)
+                words = said.format(value=quoted(rows[0, 1]), rows=_rows(rows[_ROW]), must=column.demand())
+                yield Problem(raw.name, column.name, words)
+
+
+def _rows(numbers: pl.Series) -> str:
+    """Rows for a message, the first few of many."""
+    shown = ", ".join(str(number + 1) for number in numbers.head(_ROWS_NAMED))
+    more = f" and {len(numbers) - _ROWS_NAMED:,} more" if len(numbers) > _ROWS_NAMED else ""
+    return f"{'row' if len(numbers) == 1 else 'rows'} {shown}{more}"
+
+
+def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
+    """Rows that stand twice, with the place of the first."""
+    keys = []
+    for number, names in enumerate(once.columns):
+        several = [name for name in ((names,) if isinstance(names, str) else names) if name in typed.columns]
+        if several:
+            keys.append(pl.coalesce(several).alias(str(number)))
+    keyed = typed.select(_ROW, *keys)
+    again = keyed.filter(keyed.drop(_ROW).is_duplicated())
+    if again.is_empty():
+        return
+    rows = again.group_by(again.columns[1:], maintain_order=True).agg(_ROW)[_ROW]
+    for first, second in rows.head(_SHOWN).list.head(2).to_list():
+        yield Problem(raw.name, raw.place(second), once.again.format(first=raw.place(first)))
