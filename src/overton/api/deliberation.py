@@ -14,6 +14,7 @@ from overton.api.runs import Run, items_of
 from overton.api.studies import Binding, Exhibits
 from overton.studies.deliberation import STUDY
 from overton.studies.deliberation.options import check_options
+from overton.studies.plain import SCHEMA, document
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +55,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         models=sorted({name for run in runs for name in marked(run).values()}),
         sections=figures.sections(analysis),
         trials=figures.deliberation_table(records, dilemmas),
-        data=analysis.to_json(),
+        data=document(STUDY.name, SCHEMA, analysis),
         warnings=[*_warnings(runs, dilemmas), *refusals(records, "messages")],
     )
 

@@ -15,6 +15,7 @@ from overton.api.runs import Run, items_of
 from overton.api.studies import Binding, Exhibits
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.options import check_options
+from overton.studies.plain import SCHEMA, document
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +60,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         models=[name for shown in shown_names(runs) for name in shown.values()],
         sections=figures.sections(analysis, questions={issue.id: issue.question for issue in issues}),
         trials=figures.trial_table(records_of(runs), issues),
-        data=analysis.to_json(),
+        data=document(STUDY.name, SCHEMA, analysis),
         warnings=list(_held(runs)),
     )
 

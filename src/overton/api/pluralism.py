@@ -16,6 +16,7 @@ from overton.api.studies import Binding, Exhibits
 from overton.api.threads import references_at, starter_references
 from overton.errors import InputError, Problem
 from overton.studies.numbers import sentence
+from overton.studies.plain import SCHEMA, document
 from overton.studies.pluralism import STUDY
 from overton.studies.pluralism.options import check_options
 
@@ -60,7 +61,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         models=sorted({name for run in runs for name in marked(run).values()}),
         sections=figures.sections(analysis, "\n".join(_judges(runs))),
         trials=figures.thread_table(records, threads),
-        data=analysis.to_json(),
+        data=document(STUDY.name, SCHEMA, analysis),
         warnings=[*_warnings(runs), *_left_out(records), *refusals(records, "replies")],
     )
 

@@ -14,6 +14,7 @@ from overton.api.studies import Binding, Exhibits
 from overton.api.topics import starter_topics, topics_at
 from overton.errors import InputError, Problem
 from overton.studies.numbers import sentence
+from overton.studies.plain import SCHEMA, document
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.options import Options, check_options
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.studies.stance_stability.measures import Analysis
 
-__all__ = ["BINDING", "MOST_LISTED", "analyze_file", "analyze_runs", "judges_of", "records_of", "warnings_of"]
+__all__ = ["BINDING", "analyze_file", "analyze_runs", "judges_of", "records_of", "unlisted", "warnings_of"]
 
-MOST_LISTED = 2_000
+_MOST_LISTED = 2_000
 """With more conversations than this a report holds the groups' measures only: the run's records have the rest."""
 
 
@@ -60,7 +61,7 @@ def exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         models=sorted({entry.spec for run in runs for entry in run.entries}),
         sections=figures.sections(analysis, "\n".join(judges_of(runs))),
         trials=figures.conversation_table(records, analysis, topics),
-        data=analysis.to_json(conversations=analysis.conversations.height <= MOST_LISTED),
+        data=document(STUDY.name, SCHEMA, analysis, without=unlisted(analysis)),
         warnings=[*warnings_of(runs), *refusals(records, "answers")],
     )
 
@@ -95,6 +96,11 @@ def judges_of(runs: Sequence[Run]) -> Iterator[str]:
 
 def _names(run: Run, role: str) -> str:
     return ", ".join(entry.spec for entry in run.manifest.models.get(role, ())) or "none"
+
+
+def unlisted(analysis: Analysis) -> tuple[str, ...]:
+    """What a report's data leaves out."""
+    return ("conversations",) if analysis.conversations.height > _MOST_LISTED else ()
 
 
 def warnings_of(runs: Sequence[Run]) -> Iterator[str]:

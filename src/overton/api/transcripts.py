@@ -13,6 +13,7 @@ from overton.api.studies import Binding, Exhibits
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Patience, RunFolder, Watch
+from overton.studies.plain import SCHEMA, document
 from overton.studies.stance_stability import JUDGING, STUDY, Topic
 from overton.studies.stance_stability.transcripts import JudgingOptions
 
@@ -140,7 +141,7 @@ def _exhibits(runs: Sequence[Run], **how: Any) -> Exhibits:
         models=sorted(records["model"].unique()),
         sections=figures.sections(analysis, "\n".join(measured.judges_of(runs))),
         trials=figures.conversation_table(_by_proposition(records), analysis, _headings(told)),
-        data=analysis.to_json(conversations=analysis.conversations.height <= measured.MOST_LISTED),
+        data=document(STUDY.name, SCHEMA, analysis, without=measured.unlisted(analysis)),
         warnings=list(measured.warnings_of(runs)),
     )
 

@@ -106,10 +106,11 @@ def agreement(
     """Read a sheet back: how often person and judge agree, and Cohen's kappa, with intervals."""
     from overton.api.sheets import read_agreement
     from overton.cli.output import print_json, results, say
+    from overton.studies.plain import SCHEMA, document
 
     found = read_agreement(sheet, key=key, run=run, level=level)
     if json:
-        print_json(found)
+        print_json({**document(found.study, SCHEMA, found), "level": level})
     else:
         results().print(_table(found))
     if found.blank == found.drawn:

@@ -20,10 +20,11 @@ def show(study: str, file: Path, *, json: bool, **how: Any) -> None:
     from overton.api.analyses import analyze
     from overton.cli.output import print_json, results
     from overton.cli.summary import summary
+    from overton.studies.plain import SCHEMA, document
 
     analysis = analyze(study, file, **how)
     if json:
-        print_json(analysis.to_json())
+        print_json(document(study, SCHEMA, analysis))
         return
     for part in summary(study, analysis):
         results().print(part)

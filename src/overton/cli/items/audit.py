@@ -33,6 +33,7 @@ def audit(
     from overton.cli.ending import conclude_making
     from overton.cli.output import print_json, results
     from overton.cli.progress import watching
+    from overton.studies.plain import SCHEMA, document
 
     with watching("audit") as watch:
         run, agreement = issues.audit(
@@ -46,7 +47,7 @@ def audit(
             watch=watch,
         )
     if json:
-        print_json(agreement)
+        print_json(document(run.manifest.study, SCHEMA, agreement))
     else:
         for table in _tables(agreement):
             results().print(table)

@@ -97,11 +97,12 @@ def _end(compared: Compared, json: bool) -> NoReturn:
     from overton.cli.ending import conclude_making
     from overton.cli.items.references import tell
     from overton.cli.output import print_json, results, say
+    from overton.studies.plain import SCHEMA, document
 
     if compared.comparison is None:
         say("No thread was clustered in both ways yet.")
     elif json:
-        print_json(compared.comparison)
+        print_json(document(compared.run.manifest.study, SCHEMA, compared.comparison))
     else:
         tell(compared.run)
         results().print(_agreement(compared.comparison))
@@ -138,9 +139,11 @@ def _show_preferences(found: Preferences, json: bool) -> None:
 
     from overton.cli.output import print_json, results
     from overton.cli.summary import interval
+    from overton.studies.plain import SCHEMA, document
+    from overton.studies.pluralism.referencing import REFERENCING
 
     if json:
-        print_json(found)
+        print_json(document(REFERENCING.name, SCHEMA, found))
         return
     table = Table(title=f"{found.first} or {found.second}: {found.people} filled sheets")
     table.add_column("")

@@ -21,10 +21,12 @@ def compare_references(
     from overton.api import clusterings
     from overton.cli.output import print_json, results
     from overton.cli.summary import interval
+    from overton.studies.plain import SCHEMA, document
+    from overton.studies.pluralism.referencing import REFERENCING
 
     found = clusterings.compare_references(first, second)
     if json:
-        print_json(found)
+        print_json(document(REFERENCING.name, SCHEMA, found))
         return
     left_out = f", {found.unpaired} left out" if found.unpaired else ""
     table = Table(title=f"{found.first} and {found.second}: means over {found.threads} threads{left_out}")
