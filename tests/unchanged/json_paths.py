@@ -1,8 +1,8 @@
-"""How the JSON of an analysis as it was recorded reads today, for each study: every number became a measure with variants.
+"""How the JSON of an analysis as it was recorded reads today, for each study: every number became a measure.
 
-Everywhere: {"value", "low", "high", "n", "method", "level"} and {"estimate", "interval", "n", "method", "level", ...} are
-{"leads": "plain", "plain": {"estimate", "interval", "n", "method", "why", ...}}; `level` stands at the head only, and
-`method` no longer says why something is missing. `MOVED` says, old path to new path, what has another place besides.
+Everywhere {"value", "low", "high", "n", "method", "level"}, and {"estimate", "interval", "n", "method", "level", ...},
+are {"leads": "plain", "plain": {"estimate", "interval", "n", "method", "why", ...}}; `level` stands at the head only,
+and `method` no longer says why something is missing. `MOVED` says, old path to new path, what else has moved.
 """
 
 from __future__ import annotations

@@ -19,19 +19,22 @@ shows otherwise says so in an attribute `SHAPE`, from which `plain_schema` deriv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import isfinite, isnan
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from overton.statistics import NOT_COMPUTED, Estimate, not_computed
 
-__all__ = ["SCHEMA", "Shape", "document", "fields_of", "keys", "plain", "shape_of"]
+__all__ = ["SCHEMA", "Shape", "document", "fields_of", "keys", "plain", "shape_of", "shaped"]
 
 SCHEMA = 1
 """The version of documents that are no analysis: plans, agreements, comparisons."""
+
+Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
 _NO_INTERVAL = ": no interval"
 
@@ -58,6 +61,16 @@ class Shape:
     measure: str = ""
 
 
+def shaped(*, flat: tuple[str, ...]) -> Callable[[type[Tuple]], type[Tuple]]:
+    """Declares the shape of a named tuple, whose body takes none."""
+
+    def declared(kind: type[Tuple]) -> type[Tuple]:
+        setattr(kind, "SHAPE", Shape(flat=flat))  # noqa: B010
+        return kind
+
+    return declared
+
+
 def shape_of(kind: type) -> Shape:
     """The shape that a type declares, or the one that is as its fields."""
     declared = getattr(kind, "SHAPE", None)
@@ -72,6 +85,7 @@ def fields_of(kind: type) -> tuple[str, ...] | None:
     return named
 
 
+@cache
 def keys(kind: type) -> dict[str, str]:
     """The keys of a type's JSON in order, each with the field or property that it holds; variants are no keys."""
     shape = shape_of(kind)

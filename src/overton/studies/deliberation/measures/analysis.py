@@ -25,7 +25,7 @@ from overton.studies.deliberation.measures.settings import (
     Setting,
     Significance,
 )
-from overton.studies.plain import Shape, plain
+from overton.studies.plain import Shape, plain, shaped
 
 __all__ = [
     "INVALID_NAME",
@@ -101,12 +101,12 @@ class Consensus(msgspec.Struct, frozen=True):
     rounds: Estimate
 
 
+@shaped(flat=("consensus",))
 class ConsensusIn(NamedTuple):
     """How the deliberations of a setting ended."""
 
     setting: Setting
     consensus: Consensus
-    SHAPE = Shape(flat=("consensus",))
 
 
 class ConsensusResult(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.plain import Shape
+from overton.studies.plain import shaped
 
 __all__ = ["Contrast", "ContrastBy", "ContrastIn", "ContrastOf", "Setting", "Significance"]
 
@@ -52,26 +52,26 @@ class Contrast(msgspec.Struct, frozen=True):
     paired: Significance
 
 
+@shaped(flat=("contrast",))
 class ContrastIn(NamedTuple):
     """Two numbers side by side in a setting."""
 
     setting: Setting
     contrast: Contrast
-    SHAPE = Shape(flat=("contrast",))
 
 
+@shaped(flat=("contrast",))
 class ContrastOf(NamedTuple):
     """Two numbers of a model side by side in a setting."""
 
     setting: Setting
     model: str
     contrast: Contrast
-    SHAPE = Shape(flat=("contrast",))
 
 
+@shaped(flat=("contrast",))
 class ContrastBy(NamedTuple):
     """Two numbers side by side for a value."""
 
     value: str
     contrast: Contrast
-    SHAPE = Shape(flat=("contrast",))

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.plain import Shape, plain
+from overton.studies.plain import Shape, plain, shaped
 
 __all__ = [
     "EXPERIMENTS",
@@ -78,20 +78,20 @@ class Shift(msgspec.Struct, frozen=True):
     asymmetry: Estimate
 
 
+@shaped(flat=("shift",))
 class ShiftFrom(NamedTuple):
     """A shift, and the condition that it starts from."""
 
     condition: str
     shift: Shift
-    SHAPE = Shape(flat=("shift",))
 
 
+@shaped(flat=("measures",))
 class Compared(NamedTuple):
     """Every measure against another condition; a part of a name behind '/' is a key of its own."""
 
     condition: str
     measures: dict[str, Contrast | dict[str, Contrast]]
-    SHAPE = Shape(flat=("measures",))
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -142,12 +142,12 @@ class Group(msgspec.Struct, frozen=True):
     SHAPE = Shape(without=("model", "community"), flat=("experiments",))
 
 
+@shaped(flat=("overall",))
 class WithCommunities(NamedTuple):
     """One model's results over all threads, and in each community."""
 
     overall: Group
     communities: dict[str, Group]
-    SHAPE = Shape(flat=("overall",))
 
 
 class Analysis(msgspec.Struct, frozen=True):
