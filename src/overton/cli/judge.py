@@ -61,10 +61,11 @@ def agreement(
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show
     from overton.studies.agreement import agreement_tables
+    from overton.studies.plain import SCHEMA, document
 
     found = read_agreement(sheet, key=key, run=run, level=level)
     if json:
-        print_json(found)
+        print_json({**document(found.study, SCHEMA, found), "level": level})
     else:
         show(agreement_tables(found), results())
     if found.blank == found.drawn:

@@ -15,9 +15,10 @@ __all__ = ["show"]
 def show(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
     """Print a plan, and what a limit would stop."""
     from overton.cli.output import print_json, results, say
+    from overton.studies.plain import SCHEMA, document
 
     if json:
-        print_json(planned)
+        print_json(document(planned.study, SCHEMA, planned))
         return
     results().print(_table(planned))
     say("Tokens are estimated at four bytes each; 'at most' is if every answer used all the tokens it may.")

@@ -95,12 +95,13 @@ def _end(compared: Compared, json: bool) -> NoReturn:
     from overton.cli.items.references import tell
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show
+    from overton.studies.plain import SCHEMA, document
     from overton.studies.pluralism.comparing import comparison_table
 
     if compared.comparison is None:
         say("No thread was clustered in both ways yet.")
     elif json:
-        print_json(compared.comparison)
+        print_json(document(compared.run.manifest.study, SCHEMA, compared.comparison))
     else:
         tell(compared.run)
         show([comparison_table(compared.comparison)], results())

@@ -19,10 +19,12 @@ def compare_references(
     from overton.api import clusterings
     from overton.cli.output import print_json, results
     from overton.cli.tables import show
+    from overton.studies.plain import SCHEMA, document
     from overton.studies.pluralism.comparing import references_table
+    from overton.studies.pluralism.referencing import REFERENCING
 
     found = clusterings.compare_references(first, second)
     if json:
-        print_json(found)
+        print_json(document(REFERENCING.name, SCHEMA, found))
         return
     show([references_table(found)], results())

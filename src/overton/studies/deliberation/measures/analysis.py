@@ -10,12 +10,22 @@ Verdicts are named as in `VERDICTS`; 'invalid' stands for those that could not b
 
 from __future__ import annotations
 
-from math import nan
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.deliberation.measures.fitted import Choice, Parameter, Spread
+from overton.studies.deliberation.measures.settings import (
+    Contrast,
+    ContrastBy,
+    ContrastIn,
+    ContrastOf,
+    Setting,
+    Significance,
+)
+from overton.studies.plain import Shape, plain, shaped
 
 __all__ = [
     "INVALID_NAME",
@@ -26,9 +36,14 @@ __all__ = [
     "Changes",
     "Choice",
     "Consensus",
+    "ConsensusIn",
     "ConsensusResult",
     "Contrast",
+    "ContrastBy",
+    "ContrastIn",
+    "ContrastOf",
     "Crowd",
+    "CrowdIn",
     "FirstSpeaker",
     "Inheritance",
     "ModelCrowd",
@@ -48,46 +63,6 @@ __all__ = [
 ]
 
 INVALID_NAME = "invalid"
-
-
-class Setting(msgspec.Struct, frozen=True, order=True):
-    """Deliberations of one format and goal between the same models; `goal` is None where the table has none.
-
-    `agents` are the models in the order of speaking; sorted where all speak at once, and where orders are pooled.
-    """
-
-    format: str
-    goal: str | None
-    agents: tuple[str, ...]
-
-
-class Significance(msgspec.Struct, frozen=True):
-    """A test of no difference, two-sided.
-
-    `adjusted` is `p` corrected for the `of` comparisons made together (Holm 1979). Both are NaN where there is nothing
-    to compare.
-    """
-
-    name: str
-    p: float
-    adjusted: float
-    of: int
-
-
-class Contrast(msgspec.Struct, frozen=True):
-    """Two numbers side by side; `difference` is the second minus the first, of the same dilemmas where they share them.
-
-    `unpaired` is the paper's test, which takes all observations as independent; `paired` its twin, which compares
-    within dilemmas.
-    """
-
-    first_name: str
-    second_name: str
-    first: Estimate
-    second: Estimate
-    difference: Estimate
-    unpaired: Significance
-    paired: Significance
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -126,6 +101,14 @@ class Consensus(msgspec.Struct, frozen=True):
     rounds: Estimate
 
 
+@shaped(flat=("consensus",))
+class ConsensusIn(NamedTuple):
+    """How the deliberations of a setting ended."""
+
+    setting: Setting
+    consensus: Consensus
+
+
 class ConsensusResult(msgspec.Struct, frozen=True):
     """Over all deliberations, and in each setting.
 
@@ -133,8 +116,10 @@ class ConsensusResult(msgspec.Struct, frozen=True):
     """
 
     overall: Consensus
-    settings: tuple[tuple[Setting, Consensus], ...]
-    formats: tuple[tuple[Setting, Contrast], ...]
+    settings: tuple[ConsensusIn, ...]
+    formats: tuple[ContrastIn, ...]
+
+    SHAPE = Shape(flat=("overall",))
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -155,7 +140,9 @@ class Changes(msgspec.Struct, frozen=True):
 
     by_model: dict[str, Estimate]
     settings: tuple[Change, ...]
-    contrasts: tuple[tuple[Setting, Contrast], ...]
+    contrasts: tuple[ContrastIn, ...]
+
+    SHAPE = Shape(flat=("by_model",))
 
 
 class SpeakerVerdicts(msgspec.Struct, frozen=True):
@@ -214,7 +201,7 @@ class ValueUse(msgspec.Struct, frozen=True):
 
     setting: Setting
     models: dict[str, dict[str, Estimate]]
-    differences: tuple[tuple[str, Contrast], ...]
+    differences: tuple[ContrastBy, ...]
 
 
 class Inheritance(msgspec.Struct, frozen=True):
@@ -289,8 +276,8 @@ class OrderEffects(msgspec.Struct, frozen=True):
     """
 
     speakers: tuple[FirstSpeaker, ...]
-    at_once: tuple[tuple[Setting, Contrast], ...]
-    changes: tuple[tuple[Setting, str, Contrast], ...]
+    at_once: tuple[ContrastIn, ...]
+    changes: tuple[ContrastOf, ...]
 
 
 class Steering(msgspec.Struct, frozen=True):
@@ -313,6 +300,13 @@ class ModelCrowd(msgspec.Struct, frozen=True):
     contrast: Contrast
 
 
+class CrowdIn(NamedTuple):
+    """The share of a setting's consensus verdicts that are the crowd's."""
+
+    setting: Setting
+    consensus: Estimate
+
+
 class Crowd(msgspec.Struct, frozen=True):
     """Agreement with the crowd; `settings` has the share of consensus verdicts that are the crowd's.
 
@@ -320,58 +314,8 @@ class Crowd(msgspec.Struct, frozen=True):
     """
 
     models: tuple[ModelCrowd, ...]
-    settings: tuple[tuple[Setting, Estimate], ...]
+    settings: tuple[CrowdIn, ...]
     unknown: int
-
-
-class Parameter(msgspec.Struct, frozen=True):
-    """A parameter of equation 2: log-odds with standard error and interval, and its odds ratio.
-
-    All numbers are NaN where the data cannot tell, and `reason` says why.
-    """
-
-    estimate: float
-    se: float
-    low: float
-    high: float
-    odds_ratio: float
-    reason: str | None = None
-
-
-class Spread(msgspec.Struct, frozen=True):
-    """A standard deviation of random effects, in log-odds; NaN with the reason where the data cannot tell."""
-
-    estimate: float
-    se: float
-    low: float
-    high: float
-    reason: str | None = None
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """The choice model (equation 2) fitted to the decisions with one goal, or with all where they are fitted together.
-
-    `goal` is None where the table has no goals, or several are fitted together. `decisions` counts valid verdicts.
-    `inertia` is by model; `previous` and `within`, the conformity to earlier rounds and within the round, of all models
-    together or by model; `preferences` by model and verdict, about the mean of the verdicts that the model uses.
-    `dilemma_spread` is that of the dilemmas' effects, `taste_spread` that of a model's own taste for a dilemma, None
-    where the estimator has none. `notes` are warnings. Where there is no fit at all, `not_computed` says why, and the
-    parameters are empty.
-    """
-
-    goal: str | None
-    estimator: str
-    decisions: int
-    dilemmas: int
-    inertia: dict[str, Parameter]
-    previous: Parameter | dict[str, Parameter]
-    within: Parameter | dict[str, Parameter]
-    preferences: dict[str, dict[str, Parameter]]
-    dilemma_spread: Spread | None = None
-    taste_spread: Spread | None = None
-    loglik: float = nan
-    notes: tuple[str, ...] = ()
-    not_computed: str | None = None
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -403,14 +347,42 @@ class Analysis(msgspec.Struct, frozen=True):
     not_computed: dict[str, str]
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, object]:
-        """The analysis as what JSON can hold: numbers that are not finite become None.
+    SHAPE = Shape(
+        also={
+            "choice_model": "first_fit",
+            "choice_models": "by_goal",
+            "choice_models_by_estimator": "by_estimator",
+            "change_of_verdict": "changes",
+        },
+        without=("choice", "others"),
+    )
 
-        `["choice_model"]["inertia"][MODEL]` and `["choice_model"]["conformity"]["previous" | "within"]` have
-        `estimate`, `se`, `interval` and `odds_ratio`; `["choice_models"]` has every goal's fit. All other measures are
-        objects or lists of objects whose numbers have `estimate`, `interval`, `n`, `method` and `level`;
-        docs/deliberation.md names them.
+    @property
+    def first_fit(self) -> Choice | None:
+        """The fit of correctness, where there is one."""
+        return self.choice[0] if self.choice else None
+
+    @property
+    def by_goal(self) -> dict[str, Choice]:
+        """The fit for each goal; that for one without a name, or for all together, as 'all'."""
+        return _by_goal(self.choice)
+
+    @property
+    def by_estimator(self) -> dict[str, dict[str, Choice]]:
+        """The fits by the other estimators, for each goal."""
+        names = dict.fromkeys(one.estimator for one in self.others)
+        return {name: _by_goal(one for one in self.others if one.estimator == name) for name in names}
+
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
+
+        `["choice_model"]["inertia"][MODEL]` and `["choice_model"]["conformity"]["previous" | "within"]` are measures
+        with `se` and `odds_ratio` beside; `["choice_models"]` has every goal's fit. All other measures stand in objects
+        or lists of objects; docs/deliberation.md names them.
         """
-        from overton.studies.deliberation.measures.export import as_json
+        made: dict[str, Any] = plain(self)
+        return made
 
-        return as_json(self)
+
+def _by_goal(fits: Iterable[Choice]) -> dict[str, Choice]:
+    return {one.goal or "all": one for one in fits}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, starmap
 
 from overton.statistics.resampling import Counts, Resampling
-from overton.studies.deliberation.measures.analysis import Change, Changes
+from overton.studies.deliberation.measures.analysis import Change, Changes, ContrastIn
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts, Speaker
 
@@ -29,7 +29,7 @@ def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
             Change(part.setting, speaker.model, speaker.position, rate)
             for (part, speaker), (rate,) in zip(speakers, rates, strict=True)
         ),
-        contrasts=corrected(compared(resampling, pairs)),
+        contrasts=tuple(starmap(ContrastIn, corrected(compared(resampling, pairs)))),
     )
 
 

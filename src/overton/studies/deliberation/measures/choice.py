@@ -82,27 +82,29 @@ def decisions_of(part: Part) -> Decisions:
 def _fitted(
     goal: str | None, decisions: Decisions, estimator: Estimator, conformity: Conformity, level: float
 ) -> Choice:
-    head = (goal, estimator, len(decisions), decisions.dilemmas)
+    n = len(decisions)
+    head = (goal, estimator, n, decisions.dilemmas)
     try:
         made = fit(decisions, estimator=estimator, conformity=conformity, level=level)
     except InputError as error:
         return Choice(*head, {}, {}, {}, {}, not_computed=str(error))
     return Choice(
         *head,
-        inertia=_parameters(made.inertia),
-        previous=_shared(_parameters(made.previous)),
-        within=_shared(_parameters(made.within)),
-        preferences={model: _parameters(found) for model, found in made.preference.items()},
-        dilemma_spread=_spread(made.dilemma_spread),
-        taste_spread=_spread(made.taste_spread),
+        inertia=_parameters(made.inertia, n),
+        previous=_shared(_parameters(made.previous, n)),
+        within=_shared(_parameters(made.within, n)),
+        preferences={model: _parameters(found, n) for model, found in made.preference.items()},
+        dilemma_spread=_spread(made.dilemma_spread, n),
+        taste_spread=_spread(made.taste_spread, n),
         loglik=made.loglik,
         notes=tuple(made.warnings),
     )
 
 
-def _parameters(found: Mapping[str, Fit]) -> dict[str, Parameter]:
+def _parameters(found: Mapping[str, Fit], n: int) -> dict[str, Parameter]:
     return {
-        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason) for name, one in found.items()
+        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason, n)
+        for name, one in found.items()
     }
 
 
@@ -110,5 +112,5 @@ def _shared(found: dict[str, Parameter]) -> Parameter | dict[str, Parameter]:
     return found.get(ALL_MODELS, found)
 
 
-def _spread(found: Size | None) -> Spread | None:
-    return Spread(found.estimate, found.se, *found.interval, found.reason) if found else None
+def _spread(found: Size | None, n: int) -> Spread | None:
+    return Spread(found.estimate, found.se, *found.interval, found.reason, n) if found else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
 from overton.statistics.resampling import Counts, Resampling
-from overton.studies.deliberation.measures.analysis import Consensus, ConsensusResult, Setting
+from overton.studies.deliberation.measures.analysis import Consensus, ConsensusIn, ConsensusResult, ContrastIn, Setting
 from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
@@ -30,8 +31,8 @@ def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
     return ConsensusResult(
         overall=made[0],
-        settings=tuple((part.setting, one) for part, one in zip(parts.by_setting, made[1:], strict=True)),
-        formats=corrected(compared(resampling, _formats(parts))),
+        settings=tuple(ConsensusIn(part.setting, one) for part, one in zip(parts.by_setting, made[1:], strict=True)),
+        formats=tuple(starmap(ContrastIn, corrected(compared(resampling, _formats(parts))))),
     )
 
 

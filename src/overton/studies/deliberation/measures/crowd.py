@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from overton.statistics.resampling import Counts, Resampling
-from overton.studies.deliberation.measures.analysis import Crowd, ModelCrowd, Setting
+from overton.studies.deliberation.measures.analysis import Crowd, CrowdIn, ModelCrowd, Setting
 from overton.studies.deliberation.measures.contrasts import Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
 from overton.studies.deliberation.measures.steering import in_order
@@ -28,7 +28,7 @@ def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
     settings = resampling.ratios(map(_consensus, parts.by_setting), _NO_CONSENSUS)
     return Crowd(
         models=tuple(ModelCrowd(*key, contrast) for key, contrast in corrected(compared(resampling, pairs))),
-        settings=tuple((part.setting, one) for part, (one,) in zip(parts.by_setting, settings, strict=True)),
+        settings=tuple(CrowdIn(part.setting, one) for part, (one,) in zip(parts.by_setting, settings, strict=True)),
         unknown=int((talks.crowd < 0).sum()),
     )
 

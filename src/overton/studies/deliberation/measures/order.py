@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, starmap
 
 import numpy as np
 
 from overton.statistics.resampling import Counts, Resampling
-from overton.studies.deliberation.measures.analysis import FirstSpeaker, OrderEffects, Setting
+from overton.studies.deliberation.measures.analysis import ContrastIn, ContrastOf, FirstSpeaker, OrderEffects, Setting
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
 
@@ -23,12 +23,13 @@ def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
     led = [(model, one) for part in in_turn for model in part.models if (one := _led_by(part, model)).rows.size]
     estimates = resampling.ratios((_endings(one) for _, one in led), NOTHING)
     changes = corrected(compared(resampling, (pair for part in in_turn for pair in _changes(part))))
+    at_once = corrected(compared(resampling, (pair for part in in_turn for pair in _at_once(part))))
     return OrderEffects(
         speakers=tuple(
             FirstSpeaker(one.setting, model, *made) for (model, one), made in zip(led, estimates, strict=True)
         ),
-        at_once=corrected(compared(resampling, (pair for part in in_turn for pair in _at_once(part)))),
-        changes=tuple((setting, model, contrast) for (setting, model), contrast in changes),
+        at_once=tuple(starmap(ContrastIn, at_once)),
+        changes=tuple(ContrastOf(setting, model, contrast) for (setting, model), contrast in changes),
     )
 
 

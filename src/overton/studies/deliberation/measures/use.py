@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, starmap
 
 import numpy as np
 
 from overton.statistics.resampling import Counts, Resampling
-from overton.studies.deliberation.measures.analysis import Contrast, ValueUse
+from overton.studies.deliberation.measures.analysis import ContrastBy, ValueUse
 from overton.studies.deliberation.measures.coded import summed
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts
@@ -26,13 +26,14 @@ def _use(part: Part, resampling: Resampling) -> ValueUse:
     counts = {model: _counts(part, model) for model in part.models}
     estimates = resampling.ratios(counts.values(), NOTHING)
     models = {model: dict(zip(values, made, strict=True)) for model, made in zip(counts, estimates, strict=True)}
-    differences: list[tuple[str, Contrast]] = []
+    differences: list[ContrastBy] = []
     for pair in combinations(part.models, 2):
         sides = [counts[model] for model in pair]
         used = np.flatnonzero((sides[0].above + sides[1].above).any(0))
         one = Pair("", pair, *(Counts(side.above[:, used], side.below) for side in sides))
         found = [contrast for _, contrast in compared(resampling, [one])] if used.size else []
-        differences += corrected([(values[value], made) for value, made in zip(used, found, strict=True)])
+        named = [(values[value], made) for value, made in zip(used, found, strict=True)]
+        differences += starmap(ContrastBy, corrected(named))
     return ValueUse(part.setting, models, tuple(differences))
 
 

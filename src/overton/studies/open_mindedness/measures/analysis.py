@@ -7,13 +7,21 @@ comes with its interval as an `Estimate`. What the data cannot tell is an `Estim
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.open_mindedness.items import Side
-from overton.studies.open_mindedness.record import Stance
+from overton.studies.open_mindedness.measures.issue_results import (
+    Baseline,
+    ConditionResult,
+    IssueResult,
+    LetterOrPosition,
+    Pulls,
+    Scores,
+    Shares,
+)
+from overton.studies.plain import Shape, plain
 
 __all__ = [
     "Agreement",
@@ -39,127 +47,6 @@ __all__ = [
     "Subset",
     "Tally",
 ]
-
-
-class Shares(msgspec.Struct, frozen=True):
-    """Shares of the stances among all answers, 'other' included; `n` of each counts answers or, in means, issues."""
-
-    pro: Estimate
-    con: Estimate
-    other: Estimate
-
-
-class Scores(msgspec.Struct, frozen=True):
-    """Open-mindedness in both readings of equation 1, 0 to 100.
-
-    open_mindedness     p_c is the share of the baseline's stance in the configuration (worked example, footnote 1)
-    as_published        p_c is the share of the configuration's own most common stance (equation 1 as printed)
-    even                as `open_mindedness` with weight 1 for each of the five configurations, divided by 5
-    even_as_published   as `as_published`, likewise
-    """
-
-    open_mindedness: Estimate
-    as_published: Estimate
-    even: Estimate
-    even_as_published: Estimate
-
-
-class Baseline(msgspec.Struct, frozen=True):
-    """The stance without arguments: s_0 and p_0 of section 4.4.
-
-    `stance` is the more common of pro and con, con in a tie, None where every answer is 'other'. `share` is its share
-    of all answers. `tied` says that pro and con were equally common, `refused` that 'other' was more common than
-    either.
-    """
-
-    stance: Side | None
-    share: Estimate
-    tied: bool
-    refused: bool
-
-
-class ConditionResult(msgspec.Struct, frozen=True):
-    """One issue in one configuration, the wordings pooled.
-
-    `answers` counts answers and `failures` failed calls, which are no answers. `stance` is s_c, the most common of
-    pro, con and 'other', and `flips` whether it differs from the baseline's (None without a baseline stance). The
-    fields in `corrected_...` are the same with the pulls of letter and position set to zero; None where the design
-    cannot tell (the reason is in the issue's `not_computed['corrected']`).
-    """
-
-    answers: int
-    failures: int
-    stance: Stance
-    flips: bool | None
-    shares: Shares
-    corrected_stance: Stance | None = None
-    corrected_flips: bool | None = None
-    corrected_shares: Shares | None = None
-
-
-class Pulls(msgspec.Struct, frozen=True):
-    """What moves answers besides arguments; differences of shares on [-1, 1], 0 where nothing does.
-
-    letter             how much a side gains when it is answer A instead of B, its position held fixed
-    first              how much a side gains when it is named first, its letter held fixed
-    letter_and_first   how much a side gains when it is both A and first instead of B and second: what the mirrored
-                       pairs of templates show, also where they cannot tell the two apart
-    request            how much the share of answer A gains when the closing request names A first
-    last               how much a side gains when the last argument is its own; conditions with both sides only
-    """
-
-    letter: Estimate
-    first: Estimate
-    letter_and_first: Estimate
-    request: Estimate
-    last: Estimate
-
-
-class LetterOrPosition(msgspec.Struct, frozen=True):
-    """Whether an issue's answers follow the letter or the position, over mirrored templates with opposite letters.
-
-    `same_letter` and `same_position` are the probabilities that two answers, one to each template of a pair, agree in
-    letter or in position; `difference` is the first minus the second, and `n` of each counts answers. `follows` is
-    'letter' or 'position' where the interval of the difference leaves out 0, else None.
-    """
-
-    same_letter: Estimate
-    same_position: Estimate
-    difference: Estimate
-    follows: Literal["letter", "position"] | None
-
-
-class IssueResult(msgspec.Struct, frozen=True):
-    """One issue and one model.
-
-    moved                some configuration's stance differs from the baseline's (definition 1)
-    moved_by_one_sided   one of the one-sided configurations does
-    strong_prior         95% or more of the baseline's answers take its stance
-    contrary_con         what a single con argument among pro ones takes from the pro share: one-sided minus 3:1
-    contrary_pro         what a single pro argument among con ones takes from the con share
-    clean_con, clean_pro the same against three arguments of one side, so that nothing else differs
-    letter_baseline      letter or position, at the baseline
-    letter_all           the same, over all configurations
-    """
-
-    issue: str
-    topic: str | None
-    baseline: Baseline | None
-    conditions: dict[str, ConditionResult]
-    scores: Scores
-    corrected: Scores | None
-    corrected_baseline: Baseline | None
-    moved: bool | None
-    moved_by_one_sided: bool | None
-    strong_prior: bool | None
-    contrary_con: Estimate
-    contrary_pro: Estimate
-    clean_con: Estimate
-    clean_pro: Estimate
-    pulls: Pulls | None
-    letter_baseline: LetterOrPosition | None
-    letter_all: LetterOrPosition | None
-    not_computed: dict[str, str]
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -297,6 +184,8 @@ class Subset(msgspec.Struct, frozen=True):
     corrected: Scores | None
     contrary: ContraryArgument
 
+    SHAPE = Shape(flat=("scores",), variants={"letter_balanced": {"scores": "corrected"}})
+
 
 class ModelResult(msgspec.Struct, frozen=True):
     """One model.
@@ -334,6 +223,18 @@ class ModelResult(msgspec.Struct, frozen=True):
     arguments: tuple[ArgumentShare, ...] | None
     subset: Subset | None
     not_computed: dict[str, str]
+
+    SHAPE = Shape(
+        flat=("scores",),
+        variants={
+            "letter_balanced": {
+                "scores": "corrected",
+                "leaning_pro": "corrected_leaning_pro",
+                "shares": "corrected_shares",
+                "shifts": "corrected_shifts",
+            }
+        },
+    )
 
 
 class Disagreement(msgspec.Struct, frozen=True):
@@ -409,13 +310,13 @@ class Analysis(msgspec.Struct, frozen=True):
     seed: int
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, object]:
-        """The analysis as what JSON can hold: numbers that are not finite become None.
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
 
-        `["models"][NAME]` has `open_mindedness`, `interval`, `open_mindedness_as_published` and `issues`, in which each
-        issue has `open_mindedness`, `open_mindedness_as_published` and `baseline` with `stance` and `share`; all other
-        measures stand beside them, each estimate as an object of `value`, `low`, `high`, `n`, `method` and `level`.
+        `["models"][NAME]` has the measures `open_mindedness`, `open_mindedness_as_published`, `open_mindedness_even`
+        and `open_mindedness_even_as_published`, and `issues`, in which each issue has them too, beside `baseline` with
+        `stance` and `share`. The variant `as_published` of the first and of the third is the second and the fourth, as
+        observed; `letter_balanced` is what is called corrected here.
         """
-        from overton.studies.open_mindedness.measures.export import as_json
-
-        return as_json(self)
+        made: dict[str, Any] = plain(self)
+        return made

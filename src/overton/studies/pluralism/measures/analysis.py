@@ -8,22 +8,27 @@ comparisons. Its interval is over threads. What the data cannot tell is an `Esti
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.plain import Shape, plain, shaped
 
 __all__ = [
     "EXPERIMENTS",
     "UNNAMED",
     "Against",
     "Analysis",
+    "Compared",
     "Contrast",
     "Denominator",
     "Group",
     "Result",
     "Shift",
+    "ShiftFrom",
+    "WithCommunities",
 ]
 
 EXPERIMENTS = ("sycophancy", "ranking", "pairwise", "pairwise_gap")
@@ -40,6 +45,9 @@ Against = Literal["neutral", "matched-neutral", "twin"]
 arm in the plain setting."""
 
 
+Number = TypeVar("Number")
+
+
 class Contrast(msgspec.Struct, frozen=True):
     """A condition against another on the threads that have both; `difference` is the condition minus the other.
 
@@ -51,6 +59,8 @@ class Contrast(msgspec.Struct, frozen=True):
     p: float
     adjusted: float
     of: int
+
+    SHAPE = Shape(measure="difference")
 
 
 class Shift(msgspec.Struct, frozen=True):
@@ -66,6 +76,22 @@ class Shift(msgspec.Struct, frozen=True):
     suppression: Estimate
     amplification: Estimate
     asymmetry: Estimate
+
+
+@shaped(flat=("shift",))
+class ShiftFrom(NamedTuple):
+    """A shift, and the condition that it starts from."""
+
+    condition: str
+    shift: Shift
+
+
+@shaped(flat=("measures",))
+class Compared(NamedTuple):
+    """Every measure against another condition; a part of a name behind '/' is a key of its own."""
+
+    condition: str
+    measures: dict[str, Contrast | dict[str, Contrast]]
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -84,6 +110,27 @@ class Result(msgspec.Struct, frozen=True):
     shifts: dict[Against, Shift]
     counts: dict[str, int]
 
+    SHAPE = Shape(
+        also={"measures": "by_part", "shift": "shift_from", "compared": "compared", "counts": "counts"},
+        without=("arm", "setting", "contrasts", "others", "shifts"),
+        flat=("measures",),
+    )
+
+    @property
+    def by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
+        """The measures, with a part of a name behind '/' as a key of its own."""
+        return _by_part(self.measures)
+
+    @property
+    def shift_from(self) -> dict[str, ShiftFrom]:
+        """The shifts, each with the condition that it starts from."""
+        return {kind: ShiftFrom(self.others[kind], one) for kind, one in self.shifts.items()}
+
+    @property
+    def compared(self) -> dict[str, Compared]:
+        """The contrasts, each with the condition that they are against."""
+        return {kind: Compared(self.others[kind], _by_part(held)) for kind, held in self.contrasts.items()}
+
 
 class Group(msgspec.Struct, frozen=True):
     """One model (None for all together) in one community (None for all): results by experiment and condition."""
@@ -91,6 +138,16 @@ class Group(msgspec.Struct, frozen=True):
     model: str | None
     community: str | None
     experiments: dict[str, dict[str, Result]]
+
+    SHAPE = Shape(without=("model", "community"), flat=("experiments",))
+
+
+@shaped(flat=("overall",))
+class WithCommunities(NamedTuple):
+    """One model's results over all threads, and in each community."""
+
+    overall: Group
+    communities: dict[str, Group]
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -107,6 +164,31 @@ class Analysis(msgspec.Struct, frozen=True):
     not_computed: dict[str, str]
     notes: tuple[str, ...]
 
+    SHAPE = Shape(
+        also={"overall": "overall", "models": "by_model", "communities": "by_community"},
+        without=("groups",),
+        flat=("overall",),
+    )
+
+    @property
+    def overall(self) -> Group:
+        """All models together, over all threads."""
+        return self.group()
+
+    @property
+    def by_model(self) -> dict[str, WithCommunities]:
+        """Each model that has a name, over all threads and in each community."""
+        return {
+            model: WithCommunities(self.group(model), {name: self.group(model, name) for name in self.communities})
+            for model in self.models
+            if model != UNNAMED
+        }
+
+    @property
+    def by_community(self) -> dict[str, Group]:
+        """All models together, in each community."""
+        return {name: self.group(community=name) for name in self.communities}
+
     def group(self, model: str | None = None, community: str | None = None) -> Group:
         """The results of a model in a community; None stands for all.
 
@@ -118,13 +200,26 @@ class Analysis(msgspec.Struct, frozen=True):
                 return group
         raise KeyError((model, community))
 
-    def to_json(self) -> dict[str, object]:
-        """The analysis as what JSON can hold: numbers that are not finite become None.
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
 
-        `["ranking"][CONDITION]["spearman"]` has `estimate`, `interval`, `n`, `method` and `level`, over all models; in
-        the same way `["sycophancy"][CONDITION]["supporting"]["recall"]` and `["pairwise"][CONDITION]["accuracy"]`.
+        `["ranking"][CONDITION]["spearman"]` is a measure, over all models; in the same way
+        `["sycophancy"][CONDITION]["supporting"]["recall"]` and `["pairwise"][CONDITION]["accuracy"]`.
         `["models"][MODEL]` and `["communities"][COMMUNITY]` hold the same again; docs/pluralism.md names the measures.
         """
-        from overton.studies.pluralism.measures.export import as_json
+        made: dict[str, Any] = plain(self)
+        return made
 
-        return as_json(self)
+
+def _by_part(flat: Mapping[str, Number]) -> dict[str, Number | dict[str, Number]]:
+    """'supporting/recall' as {'supporting': {'recall': ...}}."""
+    parts: dict[str, dict[str, Number]] = {}
+    made: dict[str, Number | dict[str, Number]] = {}
+    for name, value in flat.items():
+        outer, _, inner = name.partition("/")
+        if inner:
+            made[outer] = parts.setdefault(outer, {})
+            parts[outer][inner] = value
+        else:
+            made[outer] = value
+    return made

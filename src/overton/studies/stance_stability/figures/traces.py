@@ -8,7 +8,7 @@ from typing import Any
 from overton.studies.charts.drawing import row_axis, shortened, specification
 from overton.studies.exhibits import COLOURS, Chart, Method, Section
 from overton.studies.stance_stability.measures.analysis import LETTERS, Analysis
-from overton.studies.stance_stability.measures.export import conversation_names
+from overton.studies.stance_stability.measures.conversations import conversation_names
 from overton.studies.stance_stability.record import STANCES
 
 __all__ = ["traces"]

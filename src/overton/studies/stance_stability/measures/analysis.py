@@ -8,11 +8,12 @@ where so asked. What the data cannot tell is an `Estimate` whose value is NaN an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.plain import Shape, plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,6 +70,18 @@ class Group(msgspec.Struct, frozen=True):
     reuse_bands: dict[str, Estimate]
     over: dict[float, Estimate]
 
+    SHAPE = Shape(also={"measures": "means", "sd": "deviations"}, flat=("measures",))
+
+    @property
+    def means(self) -> dict[str, Estimate]:
+        """The mean of each measure."""
+        return {name: one.mean for name, one in self.measures.items()}
+
+    @property
+    def deviations(self) -> dict[str, Estimate]:
+        """The standard deviation of each measure between conversations."""
+        return {name: one.sd for name, one in self.measures.items()}
+
 
 class ModelResult(msgspec.Struct, frozen=True):
     """A model's conversations, all of them, and by temperature, domain and order of questions."""
@@ -78,6 +91,8 @@ class ModelResult(msgspec.Struct, frozen=True):
     temperatures: dict[str, Group]
     domains: dict[str, Group]
     orderings: dict[str, Group]
+
+    SHAPE = Shape(without=("name",), flat=("overall",))
 
 
 class Correlation(msgspec.Struct, frozen=True):
@@ -211,17 +226,43 @@ class Analysis(msgspec.Struct, frozen=True):
     not_computed: dict[str, str]
     notes: tuple[str, ...]
 
-    def to_json(self, *, conversations: bool = True) -> dict[str, object]:
-        """The analysis as what JSON can hold: numbers that are not finite become None.
+    SHAPE = Shape(
+        also={
+            "conversations": "by_conversation",
+            "correlations": "by_measure",
+            "temperature_variance": "spreads",
+            "topics": "by_domain",
+        },
+        without=("counts",),
+        optional=("conversations",),
+    )
 
-        `["conversations"][ID]` has a conversation's measures as plain numbers; without `conversations` it is left out.
-        `["models"][MODEL][MEASURE]`, and in the same way `["domains"]`, `["temperatures"]`, `["orderings"]` and
-        `["overall"]`, have `estimate`, `interval`, `n`, `method`, `level` and `sd`; docs/stance-stability.md names the
-        measures.
+    @property
+    def by_conversation(self) -> dict[str, dict[str, str | int | float | None]]:
+        """The rows of `conversations`, each under a name of its own."""
+        from overton.studies.stance_stability.measures.conversations import conversations_by_name
+
+        return conversations_by_name(self.conversations)
+
+    @property
+    def by_measure(self) -> dict[str, Correlation]:
+        """The correlations by the measure that source re-use is correlated with."""
+        return {one.measure: one for one in self.correlations}
+
+    @property
+    def by_domain(self) -> dict[str, DomainCount]:
+        """The counts by domain."""
+        return {one.domain: one for one in self.counts}
+
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
+
+        `["conversations"][ID]` has a conversation's measures as plain numbers. `["models"][MODEL][MEASURE]`, and in the
+        same way `["domains"]`, `["temperatures"]`, `["orderings"]` and `["overall"]`, are measures: means, whose
+        standard deviations are in `["models"][MODEL]["sd"][MEASURE]`; docs/stance-stability.md names them.
         """
-        from overton.studies.stance_stability.measures.export import as_json
-
-        return as_json(self, conversations=conversations)
+        made: dict[str, Any] = plain(self)
+        return made
 
 
 def temperature_name(temperature: float | None) -> str:

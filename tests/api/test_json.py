@@ -1,0 +1,128 @@
+"""What `--json` prints and reports embed, in every study: one form of a number, and a schema that holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+import overton
+from overton.api.studies import binding_of
+from overton.cli.main import app
+from overton.studies.deliberation.measures import Analysis as Deliberation
+from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
+from overton.studies.plain import SCHEMA
+from overton.studies.plain_schema import schema
+from overton.studies.pluralism.measures import Analysis as Pluralism
+from overton.studies.stance_stability.measures import Analysis as StanceStability
+
+RUNS: dict[str, dict[str, Any]] = {
+    "open-mindedness": {"models": ["simulated/open-minded"], "trials": 1},
+    "stance-stability": {
+        "models": ["simulated/chameleon"],
+        "others": {"judge": ["simulated/stance-judge"], "search": ["starter"]},
+        "turns": 3,
+        "pages": 2,
+    },
+    "pluralism": {"models": ["simulated/pluralist"], "others": {"judge": ["simulated/pluralist-judge"]}},
+    "deliberation": {
+        "models": ["simulated/deliberator/a", "simulated/deliberator/b"],
+        "others": {"values": ["simulated/values-judge"]},
+        "rounds": 2,
+    },
+}
+ANALYSES: dict[str, type] = {
+    "open-mindedness": OpenMindedness,
+    "stance-stability": StanceStability,
+    "pluralism": Pluralism,
+    "deliberation": Deliberation,
+}
+FEW_ITEMS = 3
+NUMBER = {"estimate", "interval", "n", "method", "why"}
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A small run of each study by simulated respondents."""
+    study: str = request.param
+    only = [item.id for item in binding_of(study).starter()[:FEW_ITEMS]]
+    return overton.run(study, **RUNS[study], only=only, out=tmp_path_factory.mktemp(study) / "run")
+
+
+@pytest.fixture(scope="module")
+def printed(run: Any) -> dict[str, Any]:
+    """What `analyze --json` prints of it."""
+    study = run.manifest.study
+    done = CliRunner().invoke(app, ["analyze", study, str(run.path), "--json", "--resamples", "100"])
+    assert done.exit_code == 0, done.output
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
+def measures(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object with `leads` in it, by its path."""
+    if isinstance(value, dict):
+        if isinstance(value.get("leads"), str):
+            yield path, value
+            return
+        for name, inner in value.items():
+            yield from measures(inner, f"{path} > {name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from measures(inner, f"{path} > *")
+
+
+def test_the_output_holds_by_the_schema_of_its_study(run: Any, printed: dict[str, Any]) -> None:
+    study = run.manifest.study
+    assert (printed["study"], printed["schema"]) == (study, SCHEMA)
+    assert (printed["level"], printed["resamples"], printed["seed"]) == (0.95, 100, 0)
+    derived = schema(ANALYSES[study], study, SCHEMA)
+    Draft202012Validator.check_schema(derived)
+    Draft202012Validator(derived).validate(printed)
+
+
+def test_every_number_has_the_one_form(printed: dict[str, Any]) -> None:
+    found = list(measures(printed))
+    assert len(found) > 20
+    for path, measure in found:
+        assert measure["leads"] in measure, path
+        for name, variant in measure.items():
+            if name == "leads":
+                continue
+            assert variant.keys() >= NUMBER, path
+            told = [variant["estimate"], *variant["interval"]]
+            assert (variant["why"] is None) == (None not in told), (path, variant)
+            assert variant["method"] or variant["why"], path
+            if None not in told:
+                low, high = variant["interval"]
+                assert low <= variant["estimate"] <= high, path
+
+
+def test_no_interval_stands_elsewhere_and_no_level_beside_a_number(printed: dict[str, Any]) -> None:
+    def keys(value: Any) -> Iterator[str]:
+        if isinstance(value, dict) and not isinstance(value.get("leads"), str):
+            yield from value
+            for inner in value.values():
+                yield from keys(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from keys(inner)
+
+    told = list(keys({name: one for name, one in printed.items() if name not in ("level", "conversations")}))
+    assert not {"interval", "low_interval", "value_interval", "level", "method"} & set(told)
+
+
+def test_a_report_embeds_the_same_document(run: Any) -> None:
+    page = overton.report([run.path], out=run.path / "page.html").read_text(encoding="utf-8")
+    assert f'"study":"{run.manifest.study}","schema":{SCHEMA}' in page
+
+
+def test_a_plan_is_a_document_too(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["plan", "open-mindedness", "--model", "simulated/open-minded", "--json"])
+    made = json.loads(done.stdout)
+    assert (made["study"], made["schema"]) == ("open-mindedness", SCHEMA)
