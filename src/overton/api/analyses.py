@@ -12,11 +12,12 @@ from overton.api.runs import open_run
 from overton.errors import InputError, Problem
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
+from overton.studies.plain import document
 from overton.studies.options import fields_of, options_of
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
-__all__ = ["Outcome", "analyze", "chosen_how", "measured"]
+__all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Outcome:
     analysis: Any
     how: How
     results: Results | None
+
+    def document(self) -> dict[str, Any]:
+        """The analysis as JSON holds it."""
+        return document(self.study.name, measuring_of(self.study).schema, self.analysis)
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
@@ -68,6 +73,18 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
         raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
     results = results_of([run])
     return Outcome(held, measuring.records(results, chosen), chosen, results)
+
+
+def schema(study: str) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of what `overton analyze STUDY --json` prints.
+
+    Raises:
+        InputError: there is no such study, or it has nothing to measure.
+    """
+    from overton.studies.plain_schema import schema_of
+
+    measuring = measuring_of(study_named(study))
+    return schema_of(measuring.analysis(), study, measuring.schema)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

@@ -12,6 +12,7 @@ from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.studies.measuring import Measured, Results
 from overton.studies.options import option_place
+from overton.studies.plain import document
 from overton.studies.registry import study_named
 
 __all__ = ["BOUND", "report"]
@@ -62,7 +63,8 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     measuring = measuring_of(study)
     chosen = chosen_how(study, {**measuring.reported, **how})
     results = results_of(runs)
-    shown = measuring.exhibits(results, measuring.records(results, chosen), chosen)
+    analysis = measuring.records(results, chosen)
+    shown = measuring.exhibits(results, analysis, chosen)
     return Report(
         title=study.title,
         summary=shown.summary,
@@ -70,7 +72,7 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
         sections=shown.sections,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
         trials=shown.trials,
-        data=shown.data,
+        data=document(study.name, measuring.schema, analysis, without=shown.without),
     )
 
 

@@ -219,12 +219,12 @@ class TrialTable:
 class Exhibits:
     """What a study puts into a report.
 
-    `sections` hold what it found, `trials` what was asked and answered (None where there is nothing to browse), `data`
-    what readers compute on. `warnings` have to be read before any number.
+    `sections` hold what it found, `trials` what was asked and answered (None where there is nothing to browse).
+    `warnings` have to be read before any number. Of the analysis that readers compute on, `without` is left out.
     """
 
     summary: str
     sections: Sequence[Section]
     trials: TrialTable | None
-    data: Any
     warnings: Sequence[str] = ()
+    without: Sequence[str] = ()

@@ -65,7 +65,6 @@ def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exh
         ),
         sections=figures.sections(analysis),
         trials=figures.deliberation_table(results.records, results.items) if results.items else None,
-        data=analysis.to_json(),
         warnings=[*_warnings(results), *refused(results.records, "messages")],
     )
 

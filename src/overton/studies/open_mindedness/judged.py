@@ -38,7 +38,6 @@ def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
         summary="Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
         sections=_sections(analysis),
         trials=None,
-        data=analysis,
     )
 
 

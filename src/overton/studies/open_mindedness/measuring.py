@@ -104,7 +104,6 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
         ),
         sections=figures.sections(analysis, questions=questions),
         trials=figures.trial_table(results.records, results.items) if results.items else None,
-        data=analysis.to_json(),
         warnings=list(
             held_to_form(
                 results,

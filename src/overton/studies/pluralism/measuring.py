@@ -83,7 +83,6 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
         ),
         sections=figures.sections(analysis, "\n".join(judged_by(results, "Judge and matcher", _judge, _agreed))),
         trials=figures.thread_table(results.records, results.items) if results.items else None,
-        data=analysis.to_json(),
         warnings=[*_warnings(results), *_left_out(results.records), *refused(results.records, "replies")],
     )
 

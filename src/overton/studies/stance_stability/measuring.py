@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.table import RawTable
 
-__all__ = ["MEASURING", "MEASURING_TRANSCRIPTS", "MOST_LISTED"]
+__all__ = ["MEASURING", "MEASURING_TRANSCRIPTS"]
 
-MOST_LISTED = 2_000
+_MOST_LISTED = 2_000
 """With more conversations than this a report holds the groups' measures only: the run's records have the rest."""
 
 
@@ -82,7 +82,7 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
         ),
         sections=figures.sections(analysis, _judges(results)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
-        data=_data(analysis),
+        without=_unlisted(analysis),
         warnings=[*small_judges(results, "any model's stances"), *refused(results.records, "answers")],
     )
 
@@ -98,7 +98,7 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
         ),
         sections=figures.sections(analysis, _judges(results)),
         trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
-        data=_data(analysis),
+        without=_unlisted(analysis),
         warnings=list(small_judges(results, "any model's stances")),
     )
 
@@ -109,8 +109,9 @@ def _judges(results: Results) -> str:
     return "\n".join(judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge")))
 
 
-def _data(analysis: Analysis) -> Any:
-    return analysis.to_json(conversations=analysis.conversations.height <= MOST_LISTED)
+def _unlisted(analysis: Analysis) -> tuple[str, ...]:
+    """What a report's data leaves out."""
+    return ("conversations",) if analysis.conversations.height > _MOST_LISTED else ()
 
 
 def _named(records: pl.DataFrame) -> pl.DataFrame:
