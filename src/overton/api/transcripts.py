@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.items import read_items
 from overton.api.runs import Arguments, Prices, Run, fresh_folder, items_of, model_requests
 from overton.api.studies import Binding, Exhibits
 from overton.errors import InputError, Problem
 from overton.hosts import local
-from overton.hosts.local import Limits, Patience, RunFolder, Watch
-from overton.studies.stance_stability import JUDGING, STUDY, Topic
+from overton.hosts.local import Limits, Patience, Watch
+from overton.studies.stance_stability import JUDGING, Topic
 from overton.studies.stance_stability.transcripts import JudgingOptions
 
 if TYPE_CHECKING:
@@ -26,18 +27,14 @@ __all__ = ["BINDING", "judge", "transcripts_at"]
 
 
 def transcripts_at(path: str | Path, propositions: str | Path | None = None) -> list[Transcript]:
-    """The conversations in a table or a run folder; see `overton.corpora.transcripts.read_transcripts`.
+    """The conversations in a table or a run folder; see `read_items`.
 
     Those of a run of stance stability are judged towards the propositions of the run's topics.
 
     Raises:
         InputError: every problem, with file, row and column.
     """
-    from overton.corpora.transcripts import read_transcripts
-
-    folder = Path(path)
-    found = read_transcripts(folder, None if propositions is None else Path(propositions))
-    return _with_propositions(found, _topics_of(folder)) if (folder / "items.jsonl").is_file() else found
+    return read_items(JUDGING, path, propositions=propositions)
 
 
 def judge(
@@ -87,23 +84,6 @@ def _converted(options: dict[str, Any]) -> JudgingOptions:
         return msgspec.convert(known, JudgingOptions)
     except msgspec.ValidationError as error:
         raise InputError([Problem("options", "", str(error))]) from error
-
-
-def _topics_of(folder: Path) -> dict[str, tuple[str, str]]:
-    """Heading and proposition of a run's topics by id; none where it asked about something else."""
-    run = RunFolder(folder)
-    if run.manifest().study != STUDY.name:
-        return {}
-    return {topic.id: (topic.topic, topic.proposition) for topic in run.items(STUDY.items.kind)}
-
-
-def _with_propositions(transcripts: Sequence[Transcript], topics: dict[str, tuple[str, str]]) -> list[Transcript]:
-    return [
-        msgspec.structs.replace(one, topic=topics[one.topic][0], proposition=one.proposition or topics[one.topic][1])
-        if one.topic in topics
-        else one
-        for one in transcripts
-    ]
 
 
 def _check(options: JudgingOptions) -> None:

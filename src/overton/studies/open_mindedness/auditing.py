@@ -11,9 +11,9 @@ import msgspec
 from overton.calls import Ask, Form, Message, Trial, assistant, user
 from overton.errors import CallFailed
 from overton.judging import How, parse_json, schema_of
-from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.study import Role, Study
 
@@ -164,7 +164,7 @@ STUDY: Study[Issue, AuditOptions, Verdict, None] = Study(
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
     roles=(Role("judge", "Model that judges; several show how far judges agree"),),
-    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
+    items=ISSUES,
     options=AuditOptions,
     record=Verdict,
     trials=_trials,

@@ -10,9 +10,9 @@ import msgspec
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, user
 from overton.errors import CallFailed
 from overton.judging import parse_json
-from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.reading import UNPHRASED
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
 from overton.studies.study import Role, Study
 
@@ -190,7 +190,7 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     title="Paraphrases",
     question="Write six neutral paraphrases an issue (MillStone, appendix C).",
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
-    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
+    items=UNPHRASED,
     options=RephraseOptions,
     record=Rephrasing,
     trials=_trials,

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.items import Items
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
+from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.transcripts import JUDGING, Transcript
 from overton.studies.study import Role, Study
@@ -62,7 +62,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         ),
         Role("queries", "Model that writes the queries, the same for all; by default each its own", optional=True),
     ),
-    items=Items(Topic, "topic", "JSONL file or folder of topics", dataset="topics.jsonl"),
+    items=TOPICS,
     options=Options,
     record=Record,
     trials=trials,
