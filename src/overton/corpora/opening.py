@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
@@ -161,7 +162,8 @@ def write_objects(items: Sequence[msgspec.Struct], file: Path, *, replace: bool 
     except OSError as error:
         raise InputError([Problem(str(file), "", f"cannot be written: {error.strerror or error}")]) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # where there could be none, that was told already
+            partial.unlink(missing_ok=True)
     return file
 
 

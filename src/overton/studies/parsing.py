@@ -38,7 +38,7 @@ MOST_LINES = 100_000
 """Items that stand a line each are at most this many."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
-_PLACED = re.compile(r"(?P<reason>.*) - at `(?:key in )?\$(?P<place>.*)`", re.DOTALL)
+_PLACED = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>.*)`", re.DOTALL)
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 

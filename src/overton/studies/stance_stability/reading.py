@@ -33,7 +33,7 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How topics are read."""
 
     any_questions: Annotated[
-        bool, Option("Take topics whose questions are not fifteen, or break appendix A.2's rules")
+        bool, Option("Let a topic have any questions, not fifteen by the rules of appendix A.2")
     ] = False
 
 

@@ -35,9 +35,7 @@ _Row = Mapping[str, Any]
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How transcripts are read."""
 
-    propositions: Annotated[
-        Any, Option("Text file with one line a conversation: what its stances are towards", file=True)
-    ] = None
+    propositions: Annotated[Any, Option("Text file: what stances are towards, a line a conversation", file=True)] = None
     topics: Annotated[
         Any, Option("The topics that a run's conversations are about", follows=True, file=True, beside="items.jsonl")
     ] = None

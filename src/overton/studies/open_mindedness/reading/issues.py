@@ -30,8 +30,8 @@ class ReadingUnphrased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     positions: Annotated[
         Any,
         Option(
-            "CSV of issue, topic, pro, con for ProCon files, which lack them; by default positions.csv in or beside"
-            " the folder",
+            "CSV of issue, topic, pro, con for ProCon files, which lack them; positions.csv in or beside the folder by"
+            " default",
             file=True,
             beside="positions.csv",
         ),
