@@ -18,7 +18,7 @@ FLOORS = [
     {"statistics"},
     {"judging"},
     {"studies"},
-    {"engine", "models", "retrieval", "reporting", "corpora", "starter"},
+    {"engine", "models", "retrieval", "reporting", "corpora"},
     {"hosts"},
     {"api"},
     {"cli", "tasks"},

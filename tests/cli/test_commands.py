@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 from overton.api.issues import starter_issues
-from overton.corpora import write_issues
+from overton.api.items import write_items
+from overton.studies.open_mindedness import STUDY
 
 SIMULATED = "simulated/open-minded"
 Overton = Callable[..., subprocess.CompletedProcess[str]]
@@ -39,7 +40,7 @@ def test_the_installed_command_starts() -> None:
 @pytest.fixture
 def issues(tmp_path: Path) -> str:
     """Two issues in a file."""
-    write_issues(starter_issues()[:2], tmp_path / "two.jsonl")
+    write_items(STUDY, starter_issues()[:2], tmp_path / "two.jsonl")
     return "two.jsonl"
 
 

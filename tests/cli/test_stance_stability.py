@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
+from overton.api.items import write_items
 from overton.api.topics import starter_topics
 from overton.cli.main import app
 from overton.cli.options import joined
-from overton.corpora.topics import write_topics
 from overton.errors import InputError
+from overton.studies.stance_stability import STUDY
 
 TOPIC = "nutrition-low-carbohydrate-first"
 SMALL = ["--judge", "simulated/stance-judge", "--search", "starter", "--only", TOPIC, "--turns", "4"]
@@ -146,7 +147,7 @@ def fill(sheet: Path) -> None:
 
 def test_topics_are_checked_by_the_published_rules_or_by_none(tmp_path: Path) -> None:
     topic = starter_topics()[0]
-    file = write_topics([msgspec.structs.replace(topic, questions=topic.questions[:3])], tmp_path / "mine.jsonl")
+    file = write_items(STUDY, [msgspec.structs.replace(topic, questions=topic.questions[:3])], tmp_path / "mine.jsonl")
     checked = overton("items", "check", str(file), "--topics")
     assert checked.exit_code == 2
     assert "fifteen" in checked.stdout or "15" in checked.stdout

@@ -161,9 +161,9 @@ def desk(tmp_path: Path) -> Path:
     """A folder as the documentation supposes it: issues, some without paraphrases, transcripts, pages, and dumps."""
     folder = tmp_path / "issues"
     folder.mkdir()
-    source = Path(__file__).parents[2] / "src/overton/starter"
+    source = Path(__file__).parents[2] / "src/overton/studies/open_mindedness/starter/issues"
     (tmp_path / "positions.csv").write_text((source / "positions.csv").read_text())
-    for file in sorted((source / "issues").glob("*.json"))[:3]:
+    for file in sorted(source.glob("*.json"))[:3]:
         issue = json.loads(file.read_text())
         if not list(folder.iterdir()):
             del issue["paraphrases"]

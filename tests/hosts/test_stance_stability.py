@@ -24,7 +24,7 @@ from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
 from overton.hosts.local import Progress
 from overton.retrieval.archived import contents_of
-from overton.starter import topics as starter_folder
+from overton.studies.stance_stability.reading import TOPICS
 
 SEED = 5
 CONNECTIONS = 2
@@ -293,5 +293,6 @@ def test_more_turns_and_temperatures_are_added_to_a_run(endpoint: Any, given: An
 
 
 def test_the_starter_topics_are_where_the_study_takes_them_from() -> None:
-    assert starter_folder().is_dir()
+    assert TOPICS.starter
+    assert TOPICS.starter().is_dir()
     assert {one.id for one in starter_topics()} >= set(ONLY)

@@ -12,8 +12,8 @@ from overton.api.runs import open_run
 from overton.errors import InputError, Problem
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
-from overton.studies.plain import document
 from overton.studies.options import fields_of, options_of
+from overton.studies.plain import document
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 

@@ -39,11 +39,11 @@ def prepare(progress: Callable[[str], None] | None = None) -> Path:
 
 def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, watch: Watch | None = None) -> Run:
     """Run it: 88 calls in about two minutes on two cores, or with `full` 11,880 calls in hours."""
-    from overton import starter
+    from overton.studies.open_mindedness.reading import DEMO
 
     if full:
         return run("open-mindedness", models=[MODEL], out=out, seed=seed, watch=watch)
-    issues = [issue for issue in starter_issues() if issue.id in starter.DEMO]
+    issues = [issue for issue in starter_issues() if issue.id in DEMO]
     return run(
         "open-mindedness",
         models=[MODEL],

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from importlib.resources import as_file
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.items import read_items
 from overton.api.runs import Arguments, Run, model_requests
+from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Watch
+from overton.studies.deliberation import STUDY
 
 if TYPE_CHECKING:
     from overton.corpora.forum import Tally
@@ -41,37 +43,16 @@ class Built:
 
 def starter_dilemmas() -> list[Dilemma]:
     """The twelve dilemmas that come with Overton; their crowds are simulated, and marked so."""
-    from overton import starter
-
-    with as_file(starter.dilemmas()) as path:
-        return dilemmas_at(path)
+    return read_items(STUDY)
 
 
 def dilemmas_at(path: str | Path) -> list[Dilemma]:
-    """The dilemmas in a JSONL file, one `Dilemma` a line.
+    """The dilemmas at `path`, a JSONL file or a folder; see `read_items`.
 
     Raises:
         InputError: every line that is not one, every id that comes twice.
     """
-    from overton.studies.deliberation.items import Dilemma
-
-    file = Path(path)
-    problems: list[Problem] = []
-    found: dict[str, Dilemma] = {}
-    for number, line in enumerate(_lines(file), 1):
-        try:
-            dilemma = msgspec.json.decode(line, type=Dilemma)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            problems.append(Problem(str(file), f"line {number}", f"is not a dilemma: {error}"))
-            continue
-        reasons = _reasons(dilemma, found)
-        problems += [Problem(str(file), f"line {number}", reason) for reason in reasons]
-        found[dilemma.id] = dilemma
-    if not found and not problems:
-        problems.append(Problem(str(file), "", "holds no dilemmas"))
-    if problems:
-        raise InputError(problems)
-    return list(found.values())
+    return read_items(STUDY, path)
 
 
 def build(
@@ -124,9 +105,7 @@ def build(
         rows = run.records().drop("model", "held").to_dicts()
         verdicts = crowd.judged(msgspec.convert(row, crowd.CrowdVerdict, strict=False) for row in rows)
     selected = select(surveyed, read_posts(posts, community=community), verdicts)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(b"".join(msgspec.json.encode(dilemma) + b"\n" for dilemma in selected.dilemmas))
-    return Built(target, selected.dilemmas, selected.steps, unread, run)
+    return Built(write_objects(selected.dilemmas, target), selected.dilemmas, selected.steps, unread, run)
 
 
 def _judged(surveyed: Survey, requests: Any, target: Path, **how: Any) -> Run | None:
@@ -136,21 +115,3 @@ def _judged(surveyed: Survey, requests: Any, target: Path, **how: Any) -> Run | 
     unclear = surveyed.unclear()
     folder = target.with_name(target.name + ".judged")
     return Run(folder, local.start(crowd.STUDY, unclear, requests, folder, **how)) if unclear else None
-
-
-def _lines(file: Path) -> list[bytes]:
-    try:
-        return [line for line in file.read_bytes().splitlines() if line.strip()]
-    except OSError as error:
-        raise InputError([Problem(str(file), "", f"cannot be read: {error.strerror}")]) from error
-
-
-def _reasons(dilemma: Dilemma, found: dict[str, Dilemma]) -> list[str]:
-    reasons = []
-    if dilemma.id in found:
-        reasons.append(f"the id {dilemma.id!r} is there already")
-    if not dilemma.id or not all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in dilemma.id):
-        reasons.append(f"the id {dilemma.id[:40]!r} must be letters, digits, '-', '_' and '.'")
-    if not dilemma.text.strip():
-        reasons.append("the text is empty")
-    return reasons

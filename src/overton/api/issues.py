@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import as_file
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.items import check_items, read_items, write_items
 from overton.api.runs import Arguments, Run, model_requests
 from overton.hosts import local
 from overton.hosts.local import Limits, Watch
+from overton.studies.open_mindedness import STUDY
 
 if TYPE_CHECKING:
-    from overton.corpora import Finding
+    from overton.studies.noting import Finding
     from overton.studies.open_mindedness.items import Issue
     from overton.studies.open_mindedness.neutrality import Agreement
 
@@ -23,19 +24,13 @@ MAKER = "rephrase"
 
 
 def check(path: str | Path, positions: str | Path | None = None, *, need_paraphrases: bool = True) -> list[Finding]:
-    """Everything wrong or odd about the issues at `path`; see `overton.corpora.check_issues`. Nothing is asked."""
-    from overton.corpora import check_issues
-
-    table = None if positions is None else Path(positions)
-    return check_issues(Path(path), table, need_paraphrases=need_paraphrases)
+    """Everything wrong or odd about the issues at `path`; see `check_items`. Nothing is asked."""
+    return check_items(STUDY, path, positions=positions, unphrased=not need_paraphrases)
 
 
 def starter_issues() -> list[Issue]:
     """The twelve issues that come with Overton."""
-    from overton import starter
-
-    with as_file(starter.issues()) as folder, as_file(starter.positions()) as positions:
-        return issues_at(folder, positions)
+    return read_items(STUDY)
 
 
 def issues_at(path: str | Path | None, positions: str | Path | None = None) -> list[Issue]:
@@ -44,11 +39,7 @@ def issues_at(path: str | Path | None, positions: str | Path | None = None) -> l
     Raises:
         InputError: every problem of every file.
     """
-    from overton.corpora import read_issues
-
-    if path is None:
-        return starter_issues()
-    return read_issues(Path(path), None if positions is None else Path(positions), need_paraphrases=True)
+    return read_items(STUDY, path, positions=positions)
 
 
 def rephrase(
@@ -72,10 +63,9 @@ def rephrase(
     Raises:
         InputError: see `issues_at`, and `run`.
     """
-    from overton.corpora import read_issues
     from overton.studies.open_mindedness import rephrasing
 
-    issues = read_issues(Path(path), None if positions is None else Path(positions), need_paraphrases=False)
+    issues = read_items(rephrasing.STUDY, path, positions=positions)
     manifest = local.start(
         rephrasing.STUDY,
         issues,
@@ -93,11 +83,10 @@ def write_dataset(run: Run) -> Run:
     """Write the dataset of a `rephrase` run beside its records, anew if it is there; gives the run back."""
     import msgspec
 
-    from overton.corpora import write_issues
     from overton.studies.open_mindedness import rephrasing
 
     records = [msgspec.convert(row, rephrasing.Rephrasing, strict=False) for row in _rows(run)]
-    write_issues(rephrasing.with_paraphrases(run.items(), records), run.path / "issues.jsonl", replace=True)
+    write_items(STUDY, rephrasing.with_paraphrases(run.items(), records), run.path, replace=True)
     return run
 
 

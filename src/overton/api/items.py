@@ -1,22 +1,84 @@
-"""Items read (to be replaced at the merge of readers)."""
+"""Items of any study: read from files, checked, written; those that come with it where no path is named."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from overton.studies.study import AnyStudy
+import msgspec
+
+from overton.corpora.opening import FileText, text_beside, texts_at, write_objects
+from overton.errors import InputError, Problem
+from overton.studies.items import Items, Parsed, usable
+from overton.studies.noting import Finding, found
+from overton.studies.options import fields_of, options_of
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from overton.studies.study import AnyStudy
+
+__all__ = ["check_items", "read_items", "write_items"]
 
 
-def read_items(study: AnyStudy, path: Any, **reading: Any) -> Any:
-    """Items."""
-    from overton.api import dilemmas, issues, threads, topics
+def read_items(study: AnyStudy, path: str | Path | None = None, **reading: Any) -> list[Any]:
+    """The items at `path`, ready to be asked; those that come with the study where it is None.
 
-    name = study.items.kind.__name__
-    at: Any = {
-        "Issue": lambda: issues.issues_at(path, reading.get("positions")),
-        "Dilemma": lambda: dilemmas.dilemmas_at(path) if path else dilemmas.starter_dilemmas(),
-        "Topic": lambda: topics.topics_at(path) if path else topics.starter_topics(),
-        "ReferenceThread": lambda: threads.references_at(path) if path else threads.starter_references(),
-        "Thread": lambda: threads.threads_at(path) if path else threads.starter_threads(),
-    }[name]
-    return at()
+    `reading` are the fields of the study's `Items.reading`, files by their paths.
+
+    Raises:
+        InputError: every problem of every file, with its place; an option that there is not.
+    """
+    where = _where(study.items, path)
+    return usable(_parsed(study.items, where, _reading(study.items, where, reading)))
+
+
+def check_items(study: AnyStudy, path: str | Path | None = None, **reading: Any) -> list[Finding]:
+    """Everything wrong or odd about the items that `read_items` would read. Nothing is asked.
+
+    Raises:
+        InputError: an option that there is not, or no path and no items that come with the study.
+    """
+    where = _where(study.items, path)
+    options = _reading(study.items, where, reading)
+    try:
+        return list(_parsed(study.items, where, options).findings)
+    except InputError as error:
+        return [found(problem) for problem in error.problems]
+
+
+def write_items(study: AnyStudy, items: Sequence[msgspec.Struct], path: str | Path, *, replace: bool = False) -> Path:
+    """Write items to a '.jsonl' file, or as the study's dataset into a folder, whole or not at all; gives the file.
+
+    Raises:
+        InputError: the file exists already and not `replace`, or cannot be written.
+    """
+    file = Path(path)
+    return write_objects(items, file if file.suffix == ".jsonl" else file / study.items.dataset, replace=replace)
+
+
+def _where(items: Items[Any], path: str | Path | None) -> Path | Traversable:
+    if path is not None:
+        return Path(path)
+    if items.starter is None:
+        raise InputError([Problem(items.plural, "", f"none come with the study; name a path: {items.layouts}")])
+    return items.starter()
+
+
+def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, Any]) -> Any:
+    """The options of reading, their files opened, and those found that lie beside the items."""
+    values = dict(given)
+    for field in fields_of(items.reading):
+        if field.option.file and (value := values.get(field.name)) is not None:
+            values[field.name] = FileText(Path(value)) if isinstance(value, str | Path) else value
+        elif field.option.beside:
+            values[field.name] = text_beside(where, field.option.beside)
+    return options_of(items.reading, values)
+
+
+def _parsed(items: Items[Any], where: Path | Traversable, options: Any) -> Parsed[Any]:
+    parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
+    if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
+        return parsed
+    return Parsed((), [*parsed.findings, found(Problem(str(where), "", f"holds no {items.plural}"))])

@@ -144,12 +144,13 @@ def write_dataset(run: Run) -> Run:
 
     A run of two clusterings has none: which of them is the reference is for the user to say.
     """
-    from overton.corpora.threads import REFERENCES, write_references
+    from overton.api.items import write_items
+    from overton.studies.pluralism import STUDY
     from overton.studies.pluralism.referencing import references_of
 
     if len(run.manifest.options["methods"]) == 1:
         made = references_of(built_threads(run), threads_of(run))
-        write_references(made, run.path / REFERENCES, replace=True)
+        write_items(STUDY, made, run.path, replace=True)
     return run
 
 

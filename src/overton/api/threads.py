@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import as_file
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError, Problem
+from overton.studies.pluralism import STUDY
+from overton.studies.pluralism.referencing import REFERENCING
 
 if TYPE_CHECKING:
-    from overton.corpora import Finding
     from overton.corpora.forum import Tally
+    from overton.studies.noting import Finding
     from overton.studies.pluralism.items import ReferenceThread, Thread
     from overton.studies.pluralism.sampling_rules import Step
 
@@ -40,29 +42,21 @@ class SampledThreads:
 
 def starter_threads() -> list[Thread]:
     """The twelve threads that come with Overton, in three communities."""
-    from overton import starter
-
-    with as_file(starter.threads()) as path:
-        return threads_at(path)
+    return read_items(REFERENCING)
 
 
 def starter_references() -> list[ReferenceThread]:
     """The same twelve with the viewpoints that were found in them by hand."""
-    from overton import starter
-
-    with as_file(starter.viewpoints()) as path:
-        return references_at(path)
+    return read_items(STUDY)
 
 
 def threads_at(path: str | Path) -> list[Thread]:
-    """The threads at `path`; see `overton.corpora.threads.read_threads`.
+    """The threads at `path`; see `read_items`.
 
     Raises:
         InputError: every problem of every file, with file, line and key.
     """
-    from overton.corpora.threads import read_threads
-
-    return read_threads(Path(path))
+    return read_items(REFERENCING, path)
 
 
 def references_at(path: str | Path) -> list[ReferenceThread]:
@@ -71,16 +65,12 @@ def references_at(path: str | Path) -> list[ReferenceThread]:
     Raises:
         InputError: every problem of every file, with file, line and key.
     """
-    from overton.corpora.threads import read_references
-
-    return read_references(Path(path))
+    return read_items(STUDY, path)
 
 
 def check(path: str | Path, *, references: bool = False) -> list[Finding]:
     """Everything that keeps the threads at `path` from being used, with `references` those with viewpoints."""
-    from overton.corpora.threads import check_references, check_threads
-
-    return (check_references if references else check_threads)(Path(path))
+    return check_items(STUDY if references else REFERENCING, path)
 
 
 def sample_threads(
@@ -106,7 +96,6 @@ def sample_threads(
         InputError: a file cannot be read or holds nothing of its kind, `out` exists, a number is out of range.
     """
     from overton.corpora.forum import Tally, read_comments, read_posts
-    from overton.corpora.threads import write_threads
     from overton.studies.pluralism import sampling, sampling_rules
 
     target = _jsonl(Path(out))
@@ -129,7 +118,7 @@ def sample_threads(
     sampled = sampling.sample(
         surveyed, read_posts(posts, community=community), read_comments(said, community=community)
     )
-    return SampledThreads(write_threads(sampled.threads, target), sampled.threads, sampled.steps, unread)
+    return SampledThreads(write_items(REFERENCING, sampled.threads, target), sampled.threads, sampled.steps, unread)
 
 
 def _jsonl(path: Path) -> Path:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import as_file
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from overton.api.items import check_items, read_items, write_items
 from overton.api.runs import Arguments, Prices, Run, model_requests
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Watch
+from overton.studies.stance_stability import STUDY
 
 if TYPE_CHECKING:
-    from overton.corpora import Finding
+    from overton.studies.noting import Finding
     from overton.studies.stance_stability.domains import Domain
     from overton.studies.stance_stability.generating import MadeTopic
     from overton.studies.stance_stability.items import Topic
@@ -39,28 +40,21 @@ MAKER = "topics"
 
 def starter_topics() -> list[Topic]:
     """The twenty-four topics that come with Overton, two of each of the paper's twelve domains."""
-    from overton import starter
-
-    with as_file(starter.topics()) as folder:
-        return topics_at(folder)
+    return read_items(STUDY)
 
 
 def topics_at(path: str | Path, *, published_rules: bool = True) -> list[Topic]:
-    """The topics at `path`, a JSONL file or a folder; see `overton.corpora.topics.read_topics`.
+    """The topics at `path`, a JSONL file or a folder; see `read_items`.
 
     Raises:
         InputError: every problem of every file, with file, line and key.
     """
-    from overton.corpora.topics import read_topics
-
-    return read_topics(Path(path), published_rules=published_rules)
+    return read_items(STUDY, path, any_questions=not published_rules)
 
 
 def check(path: str | Path, *, published_rules: bool = True) -> list[Finding]:
     """Everything that keeps the topics at `path` from being used. Nothing is asked."""
-    from overton.corpora.topics import check_topics
-
-    return check_topics(Path(path), published_rules=published_rules)
+    return check_items(STUDY, path, any_questions=not published_rules)
 
 
 def published_domains() -> list[str]:
@@ -149,8 +143,7 @@ def lost(run: Run) -> dict[str, tuple[str, ...]]:
 
 def write_dataset(run: Run) -> Run:
     """Write the dataset of a `topics` run beside its records, anew if it is there; gives the run back."""
-    from overton.corpora.topics import TOPICS, write_topics
     from overton.studies.stance_stability.generating import topics_of
 
-    write_topics(topics_of(made_topics(run)), run.path / TOPICS, replace=True)
+    write_items(STUDY, topics_of(made_topics(run)), run.path, replace=True)
     return run

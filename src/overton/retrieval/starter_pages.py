@@ -1,4 +1,7 @@
-"""The pages that come with Overton, as a collection."""
+"""The pages that come with Overton, as a collection: a JSONL file a domain of the starter topics.
+
+All of them were written for Overton; institutes, figures and addresses are invented.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _line = msgspec.json.Decoder(StoredPage)
 
 @lru_cache(maxsize=1)
 def _pages() -> tuple[StoredPage, ...]:
-    folder = files("overton.starter") / "pages"
+    folder = files("overton.retrieval") / "starter"
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".jsonl")) if folder.is_dir() else []
     if not found:
         raise InputError("this installation of Overton lacks its starter pages: install it again")

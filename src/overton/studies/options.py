@@ -29,7 +29,8 @@ class Option:
     values, as '--condition' for `conditions`; the field's own name is understood everywhere. `extends` says that
     `overton extend` may change it: where it holds several values it adds to them. `none` is the word for None among
     values ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles,
-    so that nobody gives it. `file` marks a path, which reaches the study as an opened text or table.
+    so that nobody gives it. `file` marks a path, which reaches the study as an opened text or table; where none is
+    given, one called `beside` is taken if it is in the folder of what is read, or in the folder around that.
     """
 
     help: str
@@ -43,6 +44,7 @@ class Option:
     repeats: bool = False
     follows: bool = False
     file: bool = False
+    beside: str = ""
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

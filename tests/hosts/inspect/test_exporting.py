@@ -16,13 +16,13 @@ from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries, recomp
 
 import overton
 from overton import tasks
+from overton.api.issues import starter_issues
 from overton.engine import entries
 from overton.errors import InputError, RunError, RunMismatch
 from overton.hosts.inspect import writing
 from overton.hosts.inspect.layout import CALLS, RECORDS
-from overton.starter import issues as starter_issues_folder
 
-ISSUES = sorted(path.stem for path in starter_issues_folder().glob("*.json"))[:3]
+ISSUES = sorted(issue.id for issue in starter_issues())[:3]
 KEY_TEXT = "sk-secret-of-the-endpoint"
 ASKED: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 2, "templates": [1], "only": ["cashless-shops"]},

@@ -12,8 +12,8 @@ from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.options import Options, wrong
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
+from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import Record
-from overton.studies.items import Items
 from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
         Role("agent", "Model at the table; the same one may sit there twice"),
         Role("values", "Model that names the values behind each explanation", flag="values_judge", optional=True),
     ),
-    items=Items(Dilemma, "dilemma", "JSONL file of dilemmas", dataset="dilemmas.jsonl"),
+    items=DILEMMAS,
     options=Options,
     record=Record,
     trials=trials,

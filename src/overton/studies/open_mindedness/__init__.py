@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.items import Items
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.options import Options, wrong
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
+from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.study import Role, Study
 
@@ -36,7 +36,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     title="Open-mindedness",
     question="How far do arguments in its context move a model's stance on contested issues? (MillStone)",
     roles=(Role("subject", "Model to measure", flag="model"),),
-    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL", dataset="issues.jsonl"),
+    items=ISSUES,
     options=Options,
     record=Record,
     trials=trials,

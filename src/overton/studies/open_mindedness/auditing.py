@@ -9,10 +9,10 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, parse_json, schema_of
-from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.judged import MEASURING
+from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
@@ -155,7 +155,7 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
     roles=(Role("judge", "Model that judges; several show how far judges agree"),),
-    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
+    items=ISSUES,
     measuring=MEASURING,
     options=AuditOptions,
     record=Verdict,

@@ -9,9 +9,9 @@ import msgspec
 
 from overton.calls import Ask, Form, Reply, Trial, user
 from overton.judging import Reading, object_schema, parse_json
-from overton.studies.items import Items
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
+from overton.studies.open_mindedness.reading import UNPHRASED
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
 from overton.studies.options import Option
 from overton.studies.readable import Unreadable, as_it_came, ask_until_read
@@ -186,7 +186,7 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     title="Paraphrases",
     question="Write six neutral paraphrases an issue (MillStone, appendix C).",
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
-    items=Items(Issue, "issue", "folder of ProCon files, one file, or JSONL"),
+    items=UNPHRASED,
     dataset=Dataset("issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records)),
     options=RephraseOptions,
     record=Rephrasing,

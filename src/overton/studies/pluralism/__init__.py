@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.items import Items
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.measuring import MEASURING
 from overton.studies.pluralism.options import Options, wrong
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
+from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.sheet import SHEET
 from overton.studies.study import Role, Study
@@ -48,12 +48,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
         Role("subject", "Model to measure", flag="model"),
         Role("judge", "Model that labels stances, matches responses and words beliefs"),
     ),
-    items=Items(
-        ReferenceThread,
-        "thread",
-        "threads with reference viewpoints: JSONL, or a run of items references",
-        dataset="references.jsonl",
-    ),
+    items=REFERENCES,
     options=Options,
     record=Record,
     trials=trials,

@@ -11,7 +11,6 @@ import msgspec
 
 from overton.calls import Ask, Settings, Trial
 from overton.errors import CallFailed, InputError, MissingExtra, Problem
-from overton.studies.items import Items
 from overton.studies.options import Option
 from overton.studies.pluralism.clustering import (
     EMBEDDING,
@@ -28,6 +27,7 @@ from overton.studies.pluralism.clustering.vectors import ROLE
 from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
 from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.pluralism.reading import THREADS
 from overton.studies.study import Dataset, Role, Study
 
 __all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "ReferenceTrial", "counted", "references_of"]
@@ -272,7 +272,7 @@ REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
         Role("writer", "Model that states, groups and sums up opinions", flag="model", max_tokens=4096),
         Role(ROLE, "What turns opinions into vectors, for the clusterings that need them", optional=True),
     ),
-    items=Items(Thread, "thread", "JSONL file of threads, or a folder of them"),
+    items=THREADS,
     dataset=Dataset("references.jsonl", _made, _told),
     answering=_answering,
     options=ReferenceOptions,

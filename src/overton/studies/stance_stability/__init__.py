@@ -14,6 +14,7 @@ from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.measuring import MEASURING
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
+from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.transcripts import JUDGING, Transcript
@@ -89,7 +90,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         ),
         Role("queries", "Model that writes the queries, the same for all; by default each its own", optional=True),
     ),
-    items=Items(Topic, "topic", "JSONL file or folder of topics", dataset="topics.jsonl"),
+    items=TOPICS,
     options=Options,
     record=Record,
     trials=trials,

@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 
-__all__ = ["PUBLISHED", "Domain", "PublishedDomain", "slug"]
+from overton.errors import Problem
+from overton.studies.items import Items
+from overton.studies.noting import Notes, quoted
+from overton.studies.parsing import Parsed, Text, findings_of
+from overton.studies.taking import unreadable
+
+__all__ = ["DOMAINS", "PUBLISHED", "Domain", "PublishedDomain", "slug"]
 
 
 class PublishedDomain(msgspec.Struct, frozen=True):
@@ -47,3 +55,28 @@ _TABLE = tomllib.loads(files(__package__).joinpath("domains.toml").read_text(enc
 
 PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDomain) for row in _TABLE)
 """The twelve domains in the paper's order."""
+
+
+def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
+    """A domain of every line, by its name."""
+    notes: list[Notes] = []
+    domains: dict[str, Domain] = {}
+    for text in texts:
+        for number, line in text.lines():
+            noted = Notes(text.name, f"line {number}")
+            notes.append(noted)
+            if isinstance(line, Problem):
+                noted.problem(line)
+            elif (reason := unreadable(line)) is not None:
+                noted.error("", reason)
+            elif (domain := Domain.named(line)).id in domains:
+                noted.error("", f"{quoted(domain.name)} is named twice")
+            else:
+                domains[domain.id] = domain
+    return Parsed(list(domains.values()), findings_of(notes))
+
+
+DOMAINS = Items(
+    Domain, "domain", "text file of domains that topics are about, a name a line", _parse, suffixes=(".txt",)
+)
+"""What topics are made of."""

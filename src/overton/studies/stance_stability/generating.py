@@ -9,10 +9,9 @@ import msgspec
 
 from overton.calls import Ask, Trial
 from overton.errors import CallFailed
-from overton.studies.items import Items
 from overton.studies.options import Option
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.domains import Domain, slug
+from overton.studies.stance_stability.domains import DOMAINS, Domain, slug
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.proposing import Proposal, Proposed, propose
 from overton.studies.stance_stability.writing import write_questions
@@ -159,7 +158,7 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     title="Topics",
     question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
     roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
-    items=Items(Domain, "domain", "domains that topics are about"),
+    items=DOMAINS,
     dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _told),
     options=TopicsOptions,
     record=MadeTopic,

@@ -1,4 +1,4 @@
-"""The topic: what a conversation is about."""
+"""The topic: what a conversation is about; and the transcript: a conversation that exists already."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from typing import Literal, get_args
 
 import msgspec
 
-__all__ = ["CHALLENGING", "KINDS", "Belief", "Kind", "ProbingQuestion", "Strength", "Topic"]
+__all__ = [
+    "CHALLENGING",
+    "KINDS",
+    "Belief",
+    "Kind",
+    "ProbingQuestion",
+    "Strength",
+    "Topic",
+    "Transcript",
+    "TranscriptTurn",
+]
 
 Belief = Literal["supportive", "critical", "balanced"]
 Strength = Literal["weak", "moderate", "strong"]
@@ -42,3 +52,29 @@ class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     initial_belief: Belief
     debate_strength: Strength
     questions: tuple[ProbingQuestion, ...]
+
+
+class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One turn as it was recorded; `question` is '' where it was not, the documents None where they were not."""
+
+    turn: int
+    question: str
+    answer: str
+    retrieved: tuple[str, ...] | None = None
+    cited: tuple[str, ...] | None = None
+
+
+class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A conversation, in whatever way it came about.
+
+    `id` is unique. Stances are towards the `proposition`; where it is '' towards the `topic`'s main claim, and where
+    that is '' too towards what the first question asks about. `model`, `domain` and `temperature` are kept as they are.
+    """
+
+    id: str
+    turns: tuple[TranscriptTurn, ...]
+    topic: str = ""
+    proposition: str = ""
+    model: str = ""
+    domain: str = ""
+    temperature: float | None = None

@@ -8,45 +8,20 @@ from typing import Annotated, Any
 import msgspec
 
 from overton.calls import Answerer, Ask, Trial
-from overton.studies.items import Items
 from overton.studies.options import Option
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.history import Turn
+from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.judging import Judged, judge_turn
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
+from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
 
 __all__ = ["JUDGING", "JudgedTurn", "JudgingOptions", "Transcript", "TranscriptTrial", "TranscriptTurn"]
-
-
-class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn as it was recorded; `question` is '' where it was not, the documents None where they were not."""
-
-    turn: int
-    question: str
-    answer: str
-    retrieved: tuple[str, ...] | None = None
-    cited: tuple[str, ...] | None = None
-
-
-class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A conversation, in whatever way it came about.
-
-    `id` is unique. Stances are towards the `proposition`; where it is '' towards the `topic`'s main claim, and where
-    that is '' too towards what the first question asks about. `model`, `domain` and `temperature` are kept as they are.
-    """
-
-    id: str
-    turns: tuple[TranscriptTurn, ...]
-    topic: str = ""
-    proposition: str = ""
-    model: str = ""
-    domain: str = ""
-    temperature: float | None = None
 
 
 class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,7 +142,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     title="Stance stability of transcripts",
     question="Do the speakers of conversations that exist already keep their view?",
     roles=(Role("judge", "Model that reads the stance of every answer"),),
-    items=Items(Transcript, "transcript", "table (.csv, .parquet, .jsonl) with a row a turn or conversation; or a run"),
+    items=TRANSCRIPTS,
     options=JudgingOptions,
     record=JudgedTurn,
     kind="labels",

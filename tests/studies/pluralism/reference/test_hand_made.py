@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import as_file
 from typing import Any
 
 import pytest
 
-from overton import starter
+from overton.api.items import read_items
 from overton.calls import Draw
-from overton.corpora.threads import read_references, read_threads
+from overton.studies.pluralism import STUDY
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import ReferenceThread, Thread
 from overton.studies.pluralism.referencing import REFERENCING, ReferenceOptions, references_of
@@ -18,14 +17,12 @@ from overton.studies.pluralism.referencing import REFERENCING, ReferenceOptions,
 
 @pytest.fixture(scope="module")
 def threads() -> list[Thread]:
-    with as_file(starter.threads()) as path:
-        return read_threads(path)
+    return read_items(REFERENCING)
 
 
 @pytest.fixture(scope="module")
 def hand_made() -> list[ReferenceThread]:
-    with as_file(starter.viewpoints()) as path:
-        return read_references(path)
+    return read_items(STUDY)
 
 
 async def rebuilt(kit: Any, threads: Any, hand_made: Any, method: str, error: float = 0.0) -> list[ReferenceThread]:

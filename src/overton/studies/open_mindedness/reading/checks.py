@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from overton.corpora.draft import Draft
-from overton.corpora.findings import Notes, quoted
-from overton.corpora.procon import MARK
+from overton.studies.noting import Notes, quoted
 from overton.studies.open_mindedness.items import Argument, Paraphrase
+from overton.studies.open_mindedness.reading.draft import Draft
+from overton.studies.open_mindedness.reading.procon import MARK
 from overton.studies.open_mindedness.templates import Recognised, recognise_all
+from overton.studies.taking import ID_RULE, is_id
 
 __all__ = ["check"]
 
-_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _FEWEST = 3
 
 
@@ -20,8 +20,8 @@ def check(draft: Draft, *, need_paraphrases: bool) -> None:
     """Note what is wrong with `draft`; put its paraphrases into the templates' order, and where nothing gives its
     positions, take them from the paraphrases.
     """
-    if draft.id and not _ID.fullmatch(draft.id):
-        draft.notes.error("", f"the id {quoted(draft.id)} may hold letters a to z, digits, '-', '_' and '.' only")
+    if draft.id and not is_id(draft.id):
+        draft.notes.error("", f"the id {quoted(draft.id)} {ID_RULE}")
     _check_arguments(draft)
     if draft.paraphrases is not None:
         _check_paraphrases(draft, draft.paraphrases, need_paraphrases)

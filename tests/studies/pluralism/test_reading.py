@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 
-from overton.corpora.threads import (
-    check_references,
-    check_threads,
-    read_references,
-    read_threads,
-    write_references,
-    write_threads,
-)
+from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError
+from overton.studies.pluralism import STUDY
+from overton.studies.pluralism.referencing import REFERENCING
 
 COMMENT = {"id": "c1", "text": "Yes.", "votes": -3}
 THREAD = {"id": "t-1", "community": "AskEconomics", "title": "Free buses?", "text": "", "comments": [COMMENT]}
@@ -34,24 +29,24 @@ def written(path: Path, *lines: Any) -> Path:
 
 def test_threads_are_read_as_they_were_written(tmp_path: Path) -> None:
     file = written(tmp_path / "x.jsonl", THREAD, "", {**THREAD, "id": "t-2"})
-    threads = read_threads(file)
+    threads = read_items(REFERENCING, file)
     assert [thread.id for thread in threads] == ["t-1", "t-2"]
     assert (threads[0].text, threads[0].comments[0].votes) == ("", -3)
-    assert read_threads(write_threads(threads, tmp_path / "made")) == threads
-    assert read_threads(tmp_path / "made") == threads  # the folder, by its dataset's name
+    assert read_items(REFERENCING, write_items(REFERENCING, threads, tmp_path / "made")) == threads
+    assert read_items(REFERENCING, tmp_path / "made") == threads  # the folder, by its dataset's name
 
 
 def test_references_are_read_as_they_were_written(tmp_path: Path) -> None:
-    (reference,) = read_references(written(tmp_path / "x.jsonl", REFERENCE))
+    (reference,) = read_items(STUDY, written(tmp_path / "x.jsonl", REFERENCE))
     assert (reference.method, reference.viewpoints[0].comments) == ("hand-made", ("c1",))
-    assert read_references(write_references([reference], tmp_path / "made")) == [reference]
+    assert read_items(STUDY, write_items(STUDY, [reference], tmp_path / "made")) == [reference]
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
-    threads = read_threads(written(tmp_path / "x.jsonl", THREAD))
+    threads = read_items(REFERENCING, written(tmp_path / "x.jsonl", THREAD))
     with pytest.raises(InputError, match="exists already"):
-        write_threads(threads, tmp_path / "x.jsonl")
-    write_threads(threads, tmp_path / "x.jsonl", replace=True)
+        write_items(REFERENCING, threads, tmp_path / "x.jsonl")
+    write_items(REFERENCING, threads, tmp_path / "x.jsonl", replace=True)
     assert not list(tmp_path.glob(".*"))
 
 
@@ -59,7 +54,7 @@ def test_all_problems_are_named_at_once_with_line_and_key(tmp_path: Path) -> Non
     bad = {**THREAD, "id": "a b", "title": " ", "karma": 1, "comments": [{**COMMENT, "votes": 1.5}, {"id": "c1"}, 3]}
     file = written(tmp_path / "x.jsonl", bad, "{", THREAD, THREAD, "[]")
     with pytest.raises(InputError) as error:
-        read_threads(file)
+        read_items(REFERENCING, file)
     found = {(problem.key, problem.reason) for problem in error.value.problems}
     keys = {key for key, _ in found}
     assert {
@@ -94,7 +89,7 @@ def test_all_problems_are_named_at_once_with_line_and_key(tmp_path: Path) -> Non
     ],
 )
 def test_what_is_wrong_with_a_thread_is_said(tmp_path: Path, change: Any, key: str, reason: str) -> None:
-    (finding,) = check_threads(written(tmp_path / "x.jsonl", {**THREAD, **change}))
+    (finding,) = check_items(REFERENCING, written(tmp_path / "x.jsonl", {**THREAD, **change}))
     assert finding.key == f"line 1, {key}"
     assert reason in finding.reason
 
@@ -112,19 +107,19 @@ def test_what_is_wrong_with_a_thread_is_said(tmp_path: Path, change: Any, key: s
     ],
 )
 def test_what_is_wrong_with_a_reference_set_is_said(tmp_path: Path, change: Any, key: str, reason: str) -> None:
-    (finding,) = check_references(written(tmp_path / "x.jsonl", {**REFERENCE, **change}))
+    (finding,) = check_items(STUDY, written(tmp_path / "x.jsonl", {**REFERENCE, **change}))
     assert finding.key == f"line 1, {key}"
     assert reason in finding.reason
 
 
 def test_threads_without_viewpoints_are_told_apart_from_broken_ones(tmp_path: Path) -> None:
-    (finding,) = check_references(written(tmp_path / "x.jsonl", THREAD))
+    (finding,) = check_items(STUDY, written(tmp_path / "x.jsonl", THREAD))
     assert "items references" in finding.reason
 
 
 def test_a_hand_made_viewpoint_may_name_no_comment(tmp_path: Path) -> None:
     line = {**REFERENCE, "viewpoints": [{**VIEW, "comments": []}]}
-    assert read_references(written(tmp_path / "x.jsonl", line))[0].viewpoints[0].comments == ()
+    assert read_items(STUDY, written(tmp_path / "x.jsonl", line))[0].viewpoints[0].comments == ()
 
 
 def test_paths_that_hold_nothing_are_errors(tmp_path: Path) -> None:
@@ -137,20 +132,20 @@ def test_paths_that_hold_nothing_are_errors(tmp_path: Path) -> None:
         (tmp_path / "run", "is a run folder without threads.jsonl"),
     ):
         with pytest.raises(InputError, match=reason):
-            read_threads(path)
+            read_items(REFERENCING, path)
 
 
 def test_several_files_of_a_folder_are_read_together(tmp_path: Path) -> None:
     written(tmp_path / "b.jsonl", THREAD)
     written(tmp_path / "a.jsonl", {**THREAD, "id": "t-0"})
-    assert [thread.id for thread in read_threads(tmp_path)] == ["t-0", "t-1"]
+    assert [thread.id for thread in read_items(REFERENCING, tmp_path)] == ["t-0", "t-1"]
     written(tmp_path / "c.jsonl", THREAD)
     with pytest.raises(InputError, match=r"stands already in .*b.jsonl, line 1"):
-        read_threads(tmp_path)
+        read_items(REFERENCING, tmp_path)
 
 
 def test_a_line_without_end_is_not_read_whole(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_bytes(b'{"id": "' + b"x" * 5_000_001 + b'"}\n')
     with pytest.raises(InputError, match="is longer than"):
-        read_threads(file)
+        read_items(REFERENCING, file)

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from overton import starter
+from overton.studies.open_mindedness.reading import DEMO
+from overton.studies.open_mindedness.reading import ISSUES as SOURCE
 
+assert SOURCE.starter
+FOLDER = SOURCE.starter()
 TEMPLATES = [
     r"Consider the following issue: (?P<iss>[^.]+)\. \"(?P<pro>[^\"]+)\" is the position in favor\. "
     r"\"(?P<con>[^\"]+)\" is the position against\. Output A if you support the position in favor, "
@@ -33,12 +36,12 @@ SIDES = ("pros", "cons")
 
 
 def read_issues() -> dict[str, dict[str, Any]]:
-    entries = [entry for entry in starter.issues().iterdir() if entry.name.endswith(".json")]
+    entries = [entry for entry in FOLDER.iterdir() if entry.name.endswith(".json")]
     return {entry.name.removesuffix(".json"): json.loads(entry.read_text("utf-8")) for entry in entries}
 
 
 def read_positions() -> list[dict[str, str]]:
-    return list(csv.DictReader(starter.positions().read_text("utf-8").splitlines()))
+    return list(csv.DictReader((FOLDER / "positions.csv").read_text("utf-8").splitlines()))
 
 
 ISSUES = read_issues()
@@ -63,8 +66,8 @@ def test_there_are_twelve_issues_named_in_kebab_case():
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", issue) for issue in ISSUES)
 
 
-def test_the_folder_holds_issue_files_only():
-    assert {entry.name for entry in starter.issues().iterdir()} == {f"{issue}.json" for issue in ISSUES}
+def test_the_folder_holds_issue_files_and_their_positions_only():
+    assert {entry.name for entry in FOLDER.iterdir()} == {"positions.csv", *(f"{issue}.json" for issue in ISSUES)}
 
 
 def test_positions_has_one_row_for_each_issue_and_four_columns():
@@ -167,11 +170,11 @@ def test_positions_are_two_parallel_sentences(issue: str):
 
 
 def test_the_demo_has_four_issues_on_four_topics():
-    assert len(set(starter.DEMO)) == 4
-    assert len({POSITIONS[issue]["topic"] for issue in starter.DEMO}) == 4
+    assert len(set(DEMO)) == 4
+    assert len({POSITIONS[issue]["topic"] for issue in DEMO}) == 4
 
 
-@pytest.mark.parametrize("issue", starter.DEMO)
+@pytest.mark.parametrize("issue", DEMO)
 def test_a_demo_issue_is_quick_to_read(issue: str):
     data = ISSUES[issue]
     assert all(words(argument) <= 70 for side in SIDES for argument in data[side])

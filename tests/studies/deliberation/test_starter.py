@@ -9,10 +9,12 @@ from collections import Counter
 import msgspec
 import pytest
 
-from overton import starter
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma
+from overton.studies.deliberation.reading import DILEMMAS as SOURCE
 
-LINES = starter.dilemmas().read_text("utf-8").splitlines()
+assert SOURCE.starter
+FILE = SOURCE.starter()
+LINES = FILE.read_text("utf-8").splitlines()
 DILEMMAS = [msgspec.json.decode(line, type=Dilemma) for line in LINES]
 every_dilemma = pytest.mark.parametrize("dilemma", DILEMMAS, ids=lambda dilemma: dilemma.id)
 
@@ -118,5 +120,5 @@ def test_the_narrators_are_women_and_men_from_seventeen_to_sixty_one() -> None:
 
 
 def test_a_line_is_one_dilemma_without_blank_ones_between() -> None:
-    assert starter.dilemmas().read_text("utf-8").endswith("\n")
+    assert FILE.read_text("utf-8").endswith("\n")
     assert all(LINES)

@@ -10,9 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.corpora.transcripts import read_transcripts
+from overton.api.items import read_items
 from overton.errors import InputError
-from overton.studies.stance_stability.transcripts import Transcript, TranscriptTurn
+from overton.studies.stance_stability.items import Transcript, TranscriptTurn
+from overton.studies.stance_stability.transcripts import JUDGING
 
 
 @pytest.fixture
@@ -34,15 +35,15 @@ def turn(conversation: str, number: object, **more: Any) -> dict[str, Any]:
     return {"conversation": conversation, "turn": number, "question": f"Why {number}?", "answer": "So.\nYes.", **more}
 
 
-def said(path: Path, *more: Path) -> list[str]:
+def said(path: Path, propositions: Path | None = None) -> list[str]:
     with pytest.raises(InputError) as refused:
-        read_transcripts(path, *more)
+        read_items(JUDGING, path, propositions=propositions)
     return [str(problem).replace(f"{path.parent}/", "") for problem in refused.value.problems]
 
 
 def test_turns_are_gathered_by_conversation_and_ordered(table: Any) -> None:
     path = table(turn("b", 2), turn("a", 1), turn("b", 1))
-    assert read_transcripts(path) == [
+    assert read_items(JUDGING, path) == [
         Transcript("b", (TranscriptTurn(1, "Why 1?", "So.\nYes."), TranscriptTurn(2, "Why 2?", "So.\nYes."))),
         Transcript("a", (TranscriptTurn(1, "Why 1?", "So.\nYes."),)),
     ]
@@ -54,7 +55,7 @@ def test_what_else_is_known_is_kept(table: Any) -> None:
         turn("a", 1, **known, temperature="0.5", retrieved="https://a.example/ https://b.example/", cited=""),
         turn("a", 2, **known, temperature="0.5", retrieved="", cited="https://b.example/ https://b.example/"),
     )
-    (one,) = read_transcripts(path)
+    (one,) = read_items(JUDGING, path)
     assert (one.topic, one.proposition, one.model, one.domain, one.temperature) == (*known.values(), 0.5)
     assert [one.retrieved for one in one.turns] == [("https://a.example/", "https://b.example/"), None]
     assert [one.cited for one in one.turns] == [None, ("https://b.example/",)]
@@ -66,14 +67,18 @@ def test_other_tables_are_read_as_well(tmp_path: Path, suffix: str) -> None:
     frame = pl.DataFrame(rows, schema_overrides={"cited": pl.List(pl.String)})
     file = tmp_path / f"turns.{suffix}"
     frame.write_parquet(file) if suffix == "parquet" else frame.write_ndjson(file)
-    (one,) = read_transcripts(file)
+    (one,) = read_items(JUDGING, file)
     assert [turn.cited for turn in one.turns] == [("https://a.example/",), ()]
     assert one.temperature == 1.0
 
 
 def test_one_conversation_of_several_models_is_several(table: Any) -> None:
     path = table(turn("a", 1, model="m"), turn("a", 1, model="n"), turn("b", 1, model="m"))
-    assert [(one.id, one.model) for one in read_transcripts(path)] == [("a (m)", "m"), ("a (n)", "n"), ("b (m)", "m")]
+    assert [(one.id, one.model) for one in read_items(JUDGING, path)] == [
+        ("a (m)", "m"),
+        ("a (n)", "n"),
+        ("b (m)", "m"),
+    ]
 
 
 def test_a_row_a_conversation_is_read_with_its_responses(table: Any) -> None:
@@ -81,7 +86,7 @@ def test_a_row_a_conversation_is_read_with_its_responses(table: Any) -> None:
         {"Question": "Is it so?", "Response_1": "Yes.", "Response_2": "No.", "Response_10": "Well."},
         {"Question": "Is it not?", "Response_1": "No.", "Response_2": "", "Response_10": ""},
     )
-    first, second = read_transcripts(path)
+    first, second = read_items(JUDGING, path)
     assert (first.id, second.id) == ("1", "2")
     assert [(one.turn, one.question, one.answer) for one in first.turns][:2] == [
         (1, "Is it so?", "Yes."),
@@ -95,7 +100,7 @@ def test_later_questions_of_a_row_have_columns_of_their_own(table: Any) -> None:
     path = table(
         {"conversation": "x", "question": "A?", "response 1": "a", "question_2": "B?", "response 2": "b", "Model": "m"}
     )
-    (one,) = read_transcripts(path)
+    (one,) = read_items(JUDGING, path)
     assert (one.id, one.model) == ("x", "m")
     assert [turn.question for turn in one.turns] == ["A?", "B?"]
 
@@ -104,7 +109,7 @@ def test_propositions_stand_in_a_file_of_their_own(table: Any, tmp_path: Path) -
     path = table(turn("a", 1), turn("b", 1))
     lines = tmp_path / "propositions.txt"
     lines.write_text("It is so.\nIt is not.\n\n")
-    assert [one.proposition for one in read_transcripts(path, lines)] == ["It is so.", "It is not."]
+    assert [one.proposition for one in read_items(JUDGING, path, propositions=lines)] == ["It is so.", "It is not."]
     lines.write_text("It is so.\n")
     assert said(path, lines) == ["propositions.txt: has 1 lines for 2 conversations"]
     lines.write_text("\nIt is so.\n")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from overton.corpora.draft import Draft, take_each, take_optional, take_required, take_side, take_text
-from overton.corpora.findings import Notes, quoted
-from overton.corpora.texts import kind_of
+from overton.studies.noting import Notes, quoted
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
+from overton.studies.open_mindedness.reading.draft import Draft, take_side
+from overton.studies.taking import kind_of, note_unknown, take_each, take_optional, take_required, take_text
 
-__all__ = ["draft_from_own", "write_lines"]
-
-_KEYS: dict[type[msgspec.Struct], list[str]] = {
-    kind: [field.name for field in msgspec.structs.fields(kind)] for kind in (Issue, Argument, Paraphrase)
-}
+__all__ = ["draft_from_own"]
 
 
 def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
     """What one line of our own layout holds."""
-    _note_unknown(data, Issue, "", notes)
+    note_unknown(data, Issue, notes)
     draft = Draft(
         notes,
         id=take_required(data, "id", notes) or "",
@@ -37,25 +30,6 @@ def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
     if data.get("paraphrases") is not None:
         draft.paraphrases = take_each(data, "paraphrases", notes, lambda value, _, key: _paraphrase(value, key, notes))
     return draft
-
-
-def write_lines(issues: Sequence[Issue], path: Path) -> None:
-    """Write `issues` to `path`, whole or not at all.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    encoder = msgspec.json.Encoder()
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            for issue in issues:
-                file.write(encoder.encode(issue) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, Argument] | None:
@@ -87,13 +61,7 @@ def _paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
 
 def _is_object(value: Any, kind: type[msgspec.Struct], key: str, notes: Notes) -> bool:
     if not isinstance(value, dict):
-        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(_KEYS[kind])}")
+        notes.error(key, f"is {kind_of(value)}, not an object with {' and '.join(kind.__struct_fields__)}")
         return False
-    _note_unknown(value, kind, f"{key}.", notes)
+    note_unknown(value, kind, notes, f"{key}.")
     return True
-
-
-def _note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], prefix: str, notes: Notes) -> None:
-    for key in data:
-        if key not in _KEYS[kind]:
-            notes.error(f"{prefix}{quoted(key)}", f"is not a key of this layout ({', '.join(_KEYS[kind])})")

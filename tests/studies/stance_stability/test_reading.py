@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from overton.corpora.texts import MAX_FILE_BYTES
-from overton.corpora.topics import check_topics, read_topics, write_topics
+from overton.api.items import check_items, read_items, write_items
+from overton.corpora.opening import MAX_BYTES
 from overton.errors import InputError
+from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.items import Topic
 
 QUESTIONS = [
@@ -61,17 +62,17 @@ def lines(tmp_path: Path) -> Callable[..., Path]:
 
 def said(path: Path, **how: Any) -> list[str]:
     """What is wrong, without the folder."""
-    found = [str(finding.problem()).replace(f"{path.parent}/", "") for finding in check_topics(path, **how)]
+    found = [str(finding.problem()).replace(f"{path.parent}/", "") for finding in check_items(STUDY, path, **how)]
     if found:
         with pytest.raises(InputError) as refused:
-            read_topics(path, **how)
+            read_items(STUDY, path, **how)
         assert [str(problem).replace(f"{path.parent}/", "") for problem in refused.value.problems] == found
     return found
 
 
 def test_topics_are_read_in_their_order(lines: Any) -> None:
     path = lines(topic("b"), "", topic("a"))
-    read = read_topics(path)
+    read = read_items(STUDY, path)
     assert [one.id for one in read] == ["b", "a"]
     assert [(one.text, one.kind) for one in read[0].questions] == QUESTIONS
     assert (read[0].domain, read[0].proposition, read[0].debate_strength) == (
@@ -82,21 +83,21 @@ def test_topics_are_read_in_their_order(lines: Any) -> None:
 
 
 def test_what_is_written_is_read_again(lines: Any, tmp_path: Path) -> None:
-    read = read_topics(lines(topic("a"), topic("b")))
-    file = write_topics(read, tmp_path / "made")
+    read = read_items(STUDY, lines(topic("a"), topic("b")))
+    file = write_items(STUDY, read, tmp_path / "made")
     assert file == tmp_path / "made" / "topics.jsonl"
-    assert read_topics(tmp_path / "made") == read_topics(file) == read
+    assert read_items(STUDY, tmp_path / "made") == read_items(STUDY, file) == read
     with pytest.raises(InputError, match="nothing is ever written over"):
-        write_topics(read, tmp_path / "made")
-    assert write_topics(read[:1], file, replace=True) == file
-    assert read_topics(file) == read[:1]
+        write_items(STUDY, read, tmp_path / "made")
+    assert write_items(STUDY, read[:1], file, replace=True) == file
+    assert read_items(STUDY, file) == read[:1]
     assert sorted(one.name for one in (tmp_path / "made").iterdir()) == ["topics.jsonl"]
 
 
 def test_a_folder_is_its_files_together(lines: Any, tmp_path: Path) -> None:
     lines(topic("b"), name="b.jsonl")
     lines(topic("a"), name="a.jsonl")
-    assert [one.id for one in read_topics(tmp_path)] == ["a", "b"]
+    assert [one.id for one in read_items(STUDY, tmp_path)] == ["a", "b"]
     lines(topic("a"), name="c.jsonl")
     (problem,) = said(tmp_path)
     assert problem.endswith(f"c.jsonl: line 1, id: 'a' stands already in {tmp_path.name}/a.jsonl, line 1")
@@ -109,7 +110,7 @@ def test_a_run_folder_is_read_by_its_dataset(lines: Any, tmp_path: Path) -> None
         f"{tmp_path.name}: is a run folder without topics.jsonl: name a folder of topics, or a file"
     ]
     lines(topic())
-    assert len(read_topics(tmp_path)) == 1
+    assert len(read_items(STUDY, tmp_path)) == 1
 
 
 def test_all_problems_of_all_lines_are_told_with_line_and_key(lines: Any) -> None:
@@ -148,12 +149,12 @@ def test_the_rules_for_questions_hold_for_files_too(lines: Any) -> None:
         "topics.jsonl: line 1, questions: question 1 can be answered with yes or no",
         "topics.jsonl: line 1, questions: question 1 is labelled trade-off, but no word of it says so",
     ]
-    assert len(read_topics(path, published_rules=False)[0].questions) == 14
+    assert len(read_items(STUDY, path, any_questions=True)[0].questions) == 14
 
 
 def test_without_the_rules_there_is_one_question_at_least(lines: Any) -> None:
     path = lines(topic(questions=[]))
-    assert said(path, published_rules=False) == ["topics.jsonl: line 1, questions: there are none"]
+    assert said(path, any_questions=True) == ["topics.jsonl: line 1, questions: there are none"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_without_the_rules_there_is_one_question_at_least(lines: Any) -> None:
         (b"\xff\n", "line 1, byte 0: is not UTF-8"),
         (b"[" * 100 + b"\n", "line 1: is nested more than 32 levels deep"),
         (b'{"id": "a", "id": "b"}', "line 1, 'id': this key stands twice"),
-        (b'"' + b"x" * (MAX_FILE_BYTES + 5), "line 1: is longer than 5,000,000 bytes"),
+        (b'"' + b"x" * (MAX_BYTES + 5), "line 1: is longer than 5,000,000 bytes"),
     ],
 )
 def test_files_that_hold_something_else_are_told(tmp_path: Path, content: bytes, problem: str) -> None:
@@ -181,4 +182,4 @@ def test_control_characters_are_refused(lines: Any) -> None:
 
 
 def test_a_topic_read_is_what_a_study_asks_about(lines: Any) -> None:
-    assert isinstance(read_topics(lines(topic()))[0], Topic)
+    assert isinstance(read_items(STUDY, lines(topic()))[0], Topic)

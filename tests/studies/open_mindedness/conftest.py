@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from overton.corpora.draft import Draft, take_each, take_required, take_side, take_text
-from overton.corpora.findings import Notes, quoted
-from overton.corpora.texts import kind_of, unreadable
+from overton.studies.noting import Notes, quoted
 from overton.studies.open_mindedness.items import Argument, Paraphrase, Side
+from overton.studies.open_mindedness.reading.draft import Draft, take_side
+from overton.studies.taking import kind_of, take_each, take_required, take_text, unreadable
 
 __all__ = ["MARK", "draft_from_procon"]
 

@@ -1,23 +1,22 @@
-"""What a check finds, and where."""
+"""What was found wrong or odd while something was read, and where."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from overton.errors import Problem, quoted
+from overton.errors import Problem
 
-__all__ = ["Finding", "Notes", "quoted"]
+__all__ = ["Finding", "Notes", "found", "quoted"]
 
 Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check found.
+    """Something wrong or odd about items: an error keeps a run from starting, a warning does not.
 
-    An error keeps a run from starting; a warning does not. `place` is the file, `key` what inside it ('pros[2]',
-    'line 3, question'), or ''.
+    `place` is the file, `key` what inside it ('pros[2]', 'line 3, question'), or ''.
     """
 
     severity: Severity
@@ -26,7 +25,7 @@ class Finding:
     reason: str
 
     def problem(self) -> Problem:
-        """The finding as `InputError` holds it."""
+        """The same as a problem of an InputError."""
         return Problem(self.place, self.key, self.reason)
 
     def __str__(self) -> str:
@@ -49,6 +48,10 @@ class Notes:
         """Note what a person should look at."""
         self._add("warning", key, reason)
 
+    def problem(self, problem: Problem) -> None:
+        """Note a problem with the place and key that it has."""
+        self.findings.append(found(problem))
+
     @property
     def failed(self) -> bool:
         """Whether an error was noted."""
@@ -57,3 +60,14 @@ class Notes:
     def _add(self, severity: Severity, key: str, reason: str) -> None:
         where = ", ".join(part for part in (self.prefix, key) if part)
         self.findings.append(Finding(severity, self.place, where, reason))
+
+
+def found(problem: Problem) -> Finding:
+    """A problem as the finding of an error."""
+    return Finding("error", problem.place, problem.key, problem.reason)
+
+
+def quoted(value: object, longest: int = 60) -> str:
+    """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"

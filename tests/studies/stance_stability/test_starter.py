@@ -6,14 +6,15 @@ from collections import Counter
 
 import pytest
 
-from overton.api.topics import starter_topics
+from overton.api.items import read_items
+from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.domains import PUBLISHED, slug
 from overton.studies.stance_stability.items import CHALLENGING, KINDS, Topic
 from overton.studies.stance_stability.likeness import alike
 from overton.studies.stance_stability.proposing import SAME_TOPIC
 from overton.studies.stance_stability.questions import problems_of
 
-TOPICS = starter_topics()
+TOPICS: list[Topic] = read_items(STUDY)
 every_topic = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.id)
 
 

@@ -1,133 +1,57 @@
-"""Reading, checking and writing threads and threads with reference viewpoints: JSON lines, one a line."""
+"""Reading threads and threads with reference viewpoints: JSON lines, one a line; and the twelve that come with it.
+
+The starter threads were written for Overton; their people and votes are invented.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, TypeVar
 
-from overton.corpora.draft import take_each, take_required, take_text
-from overton.corpora.findings import Finding, Notes, quoted
-from overton.corpora.object_lines import files_at, note_repeated, note_unknown, object_lines, write_objects
-from overton.corpora.texts import kind_of, unreadable
-from overton.errors import InputError
+from overton.studies.items import Items
+from overton.studies.noting import Notes, quoted
+from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
+from overton.studies.taking import (
+    kind_of,
+    note_id,
+    note_repeated,
+    note_unknown,
+    take_each,
+    take_required,
+    take_text,
+    unreadable,
+)
 
-__all__ = [
-    "MAX_THREADS",
-    "REFERENCES",
-    "THREADS",
-    "check_references",
-    "check_threads",
-    "read_references",
-    "read_threads",
-    "write_references",
-    "write_threads",
-]
+__all__ = ["REFERENCES", "THREADS"]
 
-THREADS = "threads.jsonl"
-"""The name of a dataset of threads in its folder."""
-
-REFERENCES = "references.jsonl"
-"""The name of a dataset of threads with reference viewpoints in its folder."""
-
-MAX_THREADS = 100_000
-
-_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _MOST_VOTES = 10**12
 
 T = TypeVar("T", Thread, ReferenceThread)
 M = TypeVar("M", Comment, Viewpoint)
 
 
-def read_threads(path: Path) -> list[Thread]:
-    """The threads at `path` in their order: a JSONL file, or a folder with 'threads.jsonl' or such files.
+def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
+    """The reader of files in which `read` takes a thread of every line's object."""
 
-    Raises:
-        InputError: every problem of every file, with file, line and key.
-    """
-    return _items(path, _THREADS)
-
-
-def read_references(path: Path) -> list[ReferenceThread]:
-    """The threads with reference viewpoints at `path`: a JSONL file, or a folder (of a run) with 'references.jsonl'.
-
-    Raises:
-        InputError: every problem of every file, with file, line and key.
-    """
-    return _items(path, _REFERENCES)
-
-
-def check_threads(path: Path) -> list[Finding]:
-    """Everything that keeps the threads at `path` from being used."""
-    return _findings(_read(path, _THREADS)[1])
-
-
-def check_references(path: Path) -> list[Finding]:
-    """Everything that keeps the threads with viewpoints at `path` from being used."""
-    return _findings(_read(path, _REFERENCES)[1])
-
-
-def write_threads(threads: Sequence[Thread], path: Path, *, replace: bool = False) -> Path:
-    """Write `threads` to a '.jsonl' file, or as 'threads.jsonl' into a folder, whole or not at all; gives the file.
-
-    Raises:
-        InputError: the file exists already and not `replace`, or cannot be written.
-    """
-    return write_objects(threads, _file(path, THREADS), replace=replace)
-
-
-def write_references(threads: Sequence[ReferenceThread], path: Path, *, replace: bool = False) -> Path:
-    """Write threads with viewpoints to a '.jsonl' file, or as 'references.jsonl' into a folder; see `write_threads`."""
-    return write_objects(threads, _file(path, REFERENCES), replace=replace)
-
-
-def _file(path: Path, name: str) -> Path:
-    return path if path.suffix == ".jsonl" else path / name
-
-
-@dataclass(frozen=True)
-class _Layout(Generic[T]):
-    """How a kind of line is read: its dataset's name, what the lines are called, and the reader of one."""
-
-    name: str
-    called: str
-    read: Callable[[dict[str, Any], Notes], T | None]
-
-
-def _items(path: Path, layout: _Layout[T]) -> list[T]:
-    items, notes = _read(path, layout)
-    problems = [finding.problem() for finding in _findings(notes)]
-    if problems:
-        raise InputError(problems)
-    return items
-
-
-def _findings(notes: Iterable[Notes]) -> list[Finding]:
-    return [finding for noted in notes for finding in noted.findings]
-
-
-def _read(path: Path, layout: _Layout[T]) -> tuple[list[T], list[Notes]]:
-    """What could be read, and the notes on all lines and files."""
-    general = Notes(str(path))
-    notes = [general]
-    items: list[T] = []
-    named: list[tuple[str, Notes]] = []
-    for file in files_at(path, layout.name, general):
-        for line in object_lines(file, notes):
-            if len(named) == MAX_THREADS:
-                line.notes.error("", f"is one line more than {MAX_THREADS:,}")
-                break
-            item = layout.read(line.data, line.notes)
-            named.append((str(line.data.get("id", "")), line.notes))
+    def parse(texts: Sequence[Text], reading: Any) -> Parsed[T]:
+        notes: list[Notes] = []
+        items: list[T] = []
+        named: list[tuple[str, Notes]] = []
+        for data, noted in object_lines(texts):
+            notes.append(noted)
+            if data is None:
+                continue
+            item = read(data, noted)
+            named.append((str(data.get("id", "")), noted))
             if item is not None:
                 items.append(item)
-    note_repeated(named)
-    if not named and not any(noted.failed for noted in notes):
-        general.error("", f"holds no {layout.called}")
-    return items, notes
+        note_repeated(named)
+        return Parsed(items, findings_of(notes))
+
+    return parse
 
 
 def _thread(data: dict[str, Any], notes: Notes) -> Thread | None:
@@ -150,15 +74,10 @@ def _reference(data: dict[str, Any], notes: Notes) -> ReferenceThread | None:
     return ReferenceThread(**texts, viewpoints=viewpoints, method=method)
 
 
-_THREADS = _Layout(THREADS, "threads", _thread)
-_REFERENCES = _Layout(REFERENCES, "threads with viewpoints", _reference)
-
-
 def _texts(data: dict[str, Any], notes: Notes) -> dict[str, str]:
     """The id, the community, the title, and the text, which may be empty."""
     found = {key: take_required(data, key, notes) or "" for key in ("id", "community", "title")}
-    if found["id"] and not _ID.fullmatch(found["id"]):
-        notes.error("id", f"{quoted(found['id'])} may hold letters a to z, digits, '-', '_' and '.' only")
+    note_id(found["id"], notes)
     return {**found, "text": _text_or_empty(data, notes)}
 
 
@@ -230,3 +149,34 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
         reason = f"is {kind_of(value)}, not a whole number"
     notes.error(f"{prefix}{key}", reason)
     return None
+
+
+def _starter_threads() -> Traversable:
+    """A post with its comments and their votes a line."""
+    return files("overton.studies.pluralism") / "starter" / "threads.jsonl"
+
+
+def _starter_viewpoints() -> Traversable:
+    """The same threads with their viewpoints, found and summed up by hand."""
+    return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
+
+
+THREADS = Items(
+    Thread,
+    "thread",
+    "JSONL file of threads, or a folder of them",
+    parse=_lines(_thread),
+    dataset="threads.jsonl",
+    starter=_starter_threads,
+)
+"""Threads as a crowd wrote them."""
+
+REFERENCES = Items(
+    ReferenceThread,
+    "thread",
+    "threads with reference viewpoints: JSONL, or a run of items references",
+    parse=_lines(_reference),
+    dataset="references.jsonl",
+    starter=_starter_viewpoints,
+)
+"""Threads with the viewpoints that were found in them."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
-from pathlib import Path
 from typing import NamedTuple
 
-from overton.corpora.draft import Draft
-from overton.corpora.findings import Notes, quoted
-from overton.corpora.texts import read_text, unreadable
+from overton.studies.noting import Notes, quoted
+from overton.studies.open_mindedness.reading.draft import Draft
+from overton.studies.parsing import Text, read_whole
+from overton.studies.taking import unreadable
 
-__all__ = ["Position", "add_positions", "find_table", "read_table"]
+__all__ = ["Position", "add_positions", "read_table"]
 
 _COLUMNS = ("issue", "topic", "pro", "con")
 
@@ -25,17 +25,9 @@ class Position(NamedTuple):
     con: str | None
 
 
-def find_table(path: Path) -> Path | None:
-    """'positions.csv' in the folder of issues, or beside it."""
-    folder = path if path.is_dir() else path.parent
-    return next(
-        (table for table in (folder / "positions.csv", folder.parent / "positions.csv") if table.is_file()), None
-    )
-
-
-def read_table(path: Path, notes: Notes) -> dict[str, Position]:
+def read_table(file: Text, notes: Notes) -> dict[str, Position]:
     """The table's rows by issue; problems are noted with their line."""
-    text = read_text(path, notes)
+    text = read_whole(file, notes)
     if text is None:
         return {}
     reader = csv.reader(StringIO(text, newline=""))

@@ -1,22 +1,25 @@
-"""Transcripts: conversations that exist already, one row a turn, or one row a conversation."""
+"""Reading transcripts from tables: conversations that exist already, one row a turn, or one row a conversation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from overton.corpora.findings import Notes, quoted
-from overton.corpora.tables import column_names, read_table, records_file, refuse
-from overton.corpora.texts import read_text
 from overton.errors import InputError, Problem
-from overton.studies.stance_stability.transcripts import Transcript, TranscriptTurn
+from overton.studies.items import Items
+from overton.studies.noting import Notes, found, quoted
+from overton.studies.options import Option
+from overton.studies.parsing import Parsed, Text, object_lines, read_whole
+from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
 
-__all__ = ["TURN_COLUMNS", "read_transcripts"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["TRANSCRIPTS", "TURN_COLUMNS", "Reading", "transcripts_of"]
 
 TURN_COLUMNS = ("conversation", "turn", "question", "answer")
 """The columns that a table with a row a turn has at least."""
@@ -29,8 +32,17 @@ _MOST_SHOWN = 20
 _Row = Mapping[str, Any]
 
 
-def read_transcripts(path: Path, propositions: Path | None = None) -> list[Transcript]:
-    """The conversations at `path`: a .csv, .parquet or .jsonl table, or a run folder; in the order of the table.
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How transcripts are read."""
+
+    propositions: Annotated[Any, Option("Text file: what stances are towards, a line a conversation", file=True)] = None
+    topics: Annotated[
+        Any, Option("The topics that a run's conversations are about", follows=True, file=True, beside="items.jsonl")
+    ] = None
+
+
+def transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -> list[Transcript]:
+    """The conversations of a table whose columns are `names`: from names in small letters to those that it has.
 
     One row a turn: the columns `TURN_COLUMNS`, and perhaps topic, proposition, model, domain, temperature (the same in
     all rows of a conversation), retrieved and cited (addresses; in a CSV with spaces between them). Turns are whole
@@ -40,35 +52,50 @@ def read_transcripts(path: Path, propositions: Path | None = None) -> list[Trans
     One row a conversation: the columns question, response_1, response_2, ... in any letters, and perhaps question_2,
     question_3, ..., conversation, and the others as above but for documents. A question without a column is not known.
 
-    `propositions` is a text file with one line a conversation: what its stances are towards.
-
     Raises:
-        InputError: every problem, with file, row and column.
+        InputError: every problem, with `place`, row and column.
     """
-    file = records_file(path)
-    names = {name.strip().casefold(): name for name in column_names(file)}
-    wide = "question" in names and any(map(_RESPONSE.fullmatch, names)) and "turn" not in names
-    missing = [name for name in TURN_COLUMNS if name not in names]
-    if missing and not wide:
-        raise refuse(
-            file,
-            "",
-            f"has no column {', '.join(missing)}; transcripts have {', '.join(TURN_COLUMNS)}, a row a turn, or"
-            " question, response_1, response_2, ..., a row a conversation",
-        )
-    table = read_table(file)
     rows = [{name: row[column] for name, column in names.items()} for row in table.iter_rows(named=True)]
-    reading = _Reading(file)
-    transcripts = reading.from_wide(rows) if wide else reading.from_turns(rows)
+    reading = _Reading(place)
+    transcripts = reading.from_wide(rows) if _is_wide(names) else reading.from_turns(rows)
     reading.finish(transcripts)
-    return transcripts if propositions is None else _with_propositions(transcripts, propositions)
+    return transcripts
+
+
+def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Transcript]:
+    """The conversations in the order of the table; those of a run of topics are towards its topics' propositions."""
+    try:
+        return Parsed([transcript for text in texts for transcript in _of_file(text, reading)])
+    except InputError as error:
+        return Parsed((), [found(problem) for problem in error.problems])
+
+
+def _of_file(file: Text, reading: Reading) -> list[Transcript]:
+    names = {name.strip().casefold(): name for name in file.columns()}
+    missing = [name for name in TURN_COLUMNS if name not in names]
+    if missing and not _is_wide(names):
+        reason = (
+            f"has no column {', '.join(missing)}; transcripts have {', '.join(TURN_COLUMNS)}, a row a turn, or"
+            " question, response_1, response_2, ..., a row a conversation"
+        )
+        raise InputError([Problem(file.name, "", reason)])
+    transcripts = transcripts_of(file.table(), names, file.name)
+    if reading.propositions is not None:
+        transcripts = _with_propositions(transcripts, reading.propositions)
+    # Only a run's records say what was held to a form; beside another table 'items.jsonl' may be anything.
+    return _with_topics(transcripts, reading.topics) if reading.topics is not None and "held" in names else transcripts
+
+
+def _is_wide(names: Mapping[str, str]) -> bool:
+    """Whether the table has a row a conversation."""
+    return "question" in names and any(map(_RESPONSE.fullmatch, names)) and "turn" not in names
 
 
 class _Reading:
     """The state of reading one table: its problems so far."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, place: str) -> None:
+        self._place = place
         self._problems: list[Problem] = []
 
     def finish(self, transcripts: Sequence[Transcript]) -> None:
@@ -76,7 +103,7 @@ class _Reading:
             self._note("", "holds no conversations")
         if self._problems:
             hidden = len(self._problems) - _MOST_SHOWN
-            more = [Problem(str(self._file), "", f"and {hidden} more problems")] if hidden > 0 else []
+            more = [Problem(self._place, "", f"and {hidden} more problems")] if hidden > 0 else []
             raise InputError(self._problems[:_MOST_SHOWN] + more)
 
     def from_turns(self, rows: Sequence[_Row]) -> list[Transcript]:
@@ -152,13 +179,13 @@ class _Reading:
         return value
 
     def _note(self, key: str, reason: str) -> None:
-        self._problems.append(Problem(str(self._file), key, reason))
+        self._problems.append(Problem(self._place, key, reason))
 
 
-def _with_propositions(transcripts: Sequence[Transcript], path: Path) -> list[Transcript]:
+def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Transcript]:
     """The transcripts, each with the proposition of its line."""
-    notes = Notes(str(path))
-    text = read_text(path, notes)
+    notes = Notes(file.name)
+    text = read_whole(file, notes)
     lines = [line.strip() for line in (text or "").rstrip().splitlines()]
     if text is not None and len(lines) != len(transcripts):
         notes.error("", f"has {len(lines)} lines for {len(transcripts)} conversations")
@@ -168,6 +195,29 @@ def _with_propositions(transcripts: Sequence[Transcript], path: Path) -> list[Tr
     if notes.failed:
         raise InputError([finding.problem() for finding in notes.findings])
     return [msgspec.structs.replace(one, proposition=line) for one, line in zip(transcripts, lines, strict=True)]
+
+
+def _with_topics(transcripts: Sequence[Transcript], file: Text) -> list[Transcript]:
+    """The transcripts, those about a topic in the file with its heading, and its proposition where they have none.
+
+    The items of a run may be something else than topics; those are passed over.
+    """
+    topics = {topic.id: topic for data, _ in object_lines([file]) for topic in _topic(data)}
+    return [
+        msgspec.structs.replace(
+            one, topic=topics[one.topic].topic, proposition=one.proposition or topics[one.topic].proposition
+        )
+        if one.topic in topics
+        else one
+        for one in transcripts
+    ]
+
+
+def _topic(data: dict[str, Any] | None) -> tuple[Topic, ...]:
+    try:
+        return (msgspec.convert(data, Topic),)
+    except msgspec.ValidationError:
+        return ()
 
 
 def _text(value: Any) -> str:
@@ -188,3 +238,15 @@ def _documents(value: Any) -> tuple[str, ...] | None:
         return None
     listed = value if isinstance(value, list) else str(value).split()
     return tuple(dict.fromkeys(_text(one) for one in listed if one is not None))
+
+
+TRANSCRIPTS = Items(
+    Transcript,
+    "transcript",
+    "table (.csv, .parquet, .jsonl) with a row a turn or conversation; or a run",
+    parse=_parse,
+    dataset="records.parquet",
+    suffixes=(),
+    reading=Reading,
+)
+"""Conversations, in whatever way they came about."""

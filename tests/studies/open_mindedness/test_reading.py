@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overton.corpora import Finding, check_issues, read_issues, write_issues
-from overton.corpora.findings import quoted
+from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError
+from overton.studies.noting import Finding, quoted
+from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue
 
 Folder = Callable[[dict[str, Any]], Path]
@@ -23,11 +24,11 @@ def found(findings: list[Finding], severity: str) -> list[tuple[str, str, str]]:
 
 
 def errors(path: Path, **options: Any) -> list[tuple[str, str, str]]:
-    return found(check_issues(path, **options), "error")
+    return found(check_items(STUDY, path, **options), "error")
 
 
 def warnings(path: Path, **options: Any) -> list[tuple[str, str, str]]:
-    return found(check_issues(path, **options), "warning")
+    return found(check_items(STUDY, path, **options), "warning")
 
 
 def one_error(path: Path, **options: Any) -> tuple[str, str]:
@@ -36,7 +37,7 @@ def one_error(path: Path, **options: Any) -> tuple[str, str]:
 
 
 def test_the_sample_issues_are_read_with_ids_arguments_and_paraphrases(procon: Path) -> None:
-    week, buses = read_issues(procon, need_paraphrases=False)
+    week, buses = read_items(STUDY, procon, unphrased=True)
     assert (week.id, buses.id) == ("four-day-school-week", "night-buses")
     assert [argument.id for argument in (*buses.pros, *buses.cons)] == [
         *("pro-1", "pro-2", "pro-3", "pro-4"),
@@ -47,7 +48,7 @@ def test_the_sample_issues_are_read_with_ids_arguments_and_paraphrases(procon: P
 
 
 def test_an_argument_carries_the_sources_of_its_marks_in_order_of_first_mark(procon: Path) -> None:
-    week, buses = read_issues(procon, need_paraphrases=False)
+    week, buses = read_items(STUDY, procon, unphrased=True)
     assert buses.pros[1].sources == (
         '[1] City Transit Office, "Night Line Pilot: First-Year Count," March 2024',
         "[3] City Budget Review, table 14, 2024",
@@ -58,7 +59,7 @@ def test_an_argument_carries_the_sources_of_its_marks_in_order_of_first_mark(pro
 
 def test_a_mark_that_comes_twice_brings_its_source_once(folder: Folder, night_buses: dict[str, Any]) -> None:
     night_buses["pros"][0] = "First [6], then [1], then [6] again."
-    (issue,) = read_issues(folder({"a.json": night_buses}))
+    (issue,) = read_items(STUDY, folder({"a.json": night_buses}))
     assert [source[:3] for source in issue.pros[0].sources] == ["[6]", "[1]"]
 
 
@@ -66,13 +67,13 @@ def test_the_sample_findings_name_file_key_and_reason(procon: Path) -> None:
     assert errors(procon) == [
         ("four-day-school-week.json", "paraphrases", "are missing; make them with 'overton items rephrase'")
     ]
-    assert errors(procon, need_paraphrases=False) == []
+    assert errors(procon, unphrased=True) == []
     assert ("four-day-school-week.json", "pros[1]", "cites [9], which has no source") in warnings(procon)
     assert any(file == "four-day-school-week.json" and key == "pros" for file, key, _ in warnings(procon))
 
 
 def test_positions_that_nothing_else_gives_come_from_the_paraphrases(procon: Path) -> None:
-    issue = read_issues(procon / "night-buses.json")[0]
+    issue = read_items(STUDY, procon / "night-buses.json")[0]
     assert (issue.pro, issue.con) == (
         "The city should run buses all night",
         "The city should not run buses all night",
@@ -84,7 +85,7 @@ def test_a_missing_sources_key_is_a_warning(folder: Folder, night_buses: dict[st
     path = folder({"a.json": night_buses})
     assert errors(path) == []
     assert [key for _, key, _ in warnings(path)] == ["sources", ""]
-    assert read_issues(path)[0].pros[0].sources == ()
+    assert read_items(STUDY, path)[0].pros[0].sources == ()
 
 
 def test_sources_that_nothing_cites_are_one_warning(folder: Folder, night_buses: dict[str, Any]) -> None:
@@ -121,7 +122,7 @@ def test_a_file_that_is_no_json_object_is_named_with_the_place(
 
 def test_a_byte_order_mark_is_dropped(folder: Folder, night_buses: dict[str, Any]) -> None:
     path = folder({"a.json": b"\xef\xbb\xbf" + json.dumps(night_buses).encode()})
-    assert read_issues(path)[0].question == night_buses["question"]
+    assert read_items(STUDY, path)[0].question == night_buses["question"]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_an_orientation_against_the_wording_is_kept_with_a_warning(folder: Folde
     assert key == "paraphrases[3].orientation"
     assert "by the wording A is the pro side" in reason
     assert "appendix C" in reason
-    assert read_issues(path)[0].paraphrases[3].orientation == "con"
+    assert read_items(STUDY, path)[0].paraphrases[3].orientation == "con"
 
 
 def test_appendix_cs_reworded_template_4_is_a_warning(folder: Folder, night_buses: dict[str, Any]) -> None:
@@ -204,7 +205,7 @@ def test_paraphrases_in_another_order_are_read_in_the_templates_order(
     wanted = [one["question"] for one in night_buses["paraphrases"]]
     night_buses["paraphrases"].reverse()
     path = folder({"a.json": night_buses})
-    assert [one.text for one in read_issues(path)[0].paraphrases] == wanted
+    assert [one.text for one in read_items(STUDY, path)[0].paraphrases] == wanted
     assert any("order" in reason for _, _, reason in warnings(path))
 
 
@@ -212,7 +213,7 @@ def test_wordings_of_ones_own_are_a_warning_each(folder: Folder, night_buses: di
     night_buses["paraphrases"] = [{"question": f"Wording {i}: A or B?", "orientation": "pro"} for i in range(6)]
     path = folder({"a.json": night_buses})
     assert [key for _, key, _ in warnings(path) if key.startswith("para")] == [f"paraphrases[{i}]" for i in range(6)]
-    assert [one.text for one in read_issues(path)[0].paraphrases] == [f"Wording {i}: A or B?" for i in range(6)]
+    assert [one.text for one in read_items(STUDY, path)[0].paraphrases] == [f"Wording {i}: A or B?" for i in range(6)]
 
 
 def test_an_unknown_key_is_a_warning(folder: Folder, night_buses: dict[str, Any]) -> None:
@@ -235,7 +236,7 @@ def test_an_id_of_other_characters_is_an_error(folder: Folder, night_buses: dict
         Issue(name, "Q?", *(read_side(night_buses, side) for side in ("pro", "con")), topic="T", pro="P", con="C")
     )
     (path / "issues.jsonl").write_bytes(line)
-    key, reason = one_error(path, need_paraphrases=False)
+    key, reason = one_error(path, unphrased=True)
     assert (key, reason) in (
         ("line 1", f"the id {quoted(name)} may hold letters a to z, digits, '-', '_' and '.' only"),
         ("line 1, id", "holds the control character U+001B at position 1; remove it"),
@@ -249,7 +250,7 @@ def read_side(data: dict[str, Any], side: str) -> Any:
 def test_all_problems_of_all_files_are_raised_at_once(folder: Folder, night_buses: dict[str, Any]) -> None:
     path = folder({"b.json": "{", "a.json": night_buses | {"pros": [], "question": 1}, "c.json": night_buses})
     with pytest.raises(InputError) as raised:
-        read_issues(path)
+        read_items(STUDY, path)
     assert {(Path(problem.place).name, problem.key) for problem in raised.value.problems} == {
         ("b.json", "line 1, column 2"),
         ("a.json", "question"),
@@ -267,27 +268,27 @@ def test_a_path_without_issues_is_an_error(tmp_path: Path, make: Callable[[Path]
 
 def test_issues_come_sorted_with_numbers_by_value(folder: Folder, night_buses: dict[str, Any]) -> None:
     names = ["issue-10", "issue-2", "b", "issue-1", "a.2"]
-    issues = read_issues(folder({f"{name}.json": night_buses for name in names}))
+    issues = read_items(STUDY, folder({f"{name}.json": night_buses for name in names}))
     assert [issue.id for issue in issues] == ["a.2", "b", "issue-1", "issue-2", "issue-10"]
 
 
 def test_hidden_files_and_other_files_are_not_issues(folder: Folder, night_buses: dict[str, Any]) -> None:
     path = folder({"a.json": night_buses, ".b.json": "{", "README.md": "text"})
-    assert [issue.id for issue in read_issues(path)] == ["a"]
+    assert [issue.id for issue in read_items(STUDY, path)] == ["a"]
 
 
 class TestOwnLayout:
     def test_what_is_written_is_read_back(self, procon: Path, tmp_path: Path) -> None:
-        issues = read_issues(procon, need_paraphrases=False)
-        file = write_issues(issues, tmp_path / "set.jsonl")
-        assert read_issues(file, need_paraphrases=False) == issues
+        issues = read_items(STUDY, procon, unphrased=True)
+        file = write_items(STUDY, issues, tmp_path / "set.jsonl")
+        assert read_items(STUDY, file, unphrased=True) == issues
         assert sorted(path.name for path in tmp_path.iterdir()) == ["set.jsonl"]
 
     def test_a_folder_with_a_dataset_is_read_as_the_dataset(self, procon: Path, tmp_path: Path) -> None:
-        issues = read_issues(procon, need_paraphrases=False)
-        assert write_issues(issues, tmp_path / "run") == tmp_path / "run" / "issues.jsonl"
+        issues = read_items(STUDY, procon, unphrased=True)
+        assert write_items(STUDY, issues, tmp_path / "run") == tmp_path / "run" / "issues.jsonl"
         (tmp_path / "run" / "manifest.json").write_text("{}")
-        assert read_issues(tmp_path / "run", need_paraphrases=False) == issues
+        assert read_items(STUDY, tmp_path / "run", unphrased=True) == issues
 
     def test_a_run_folder_without_a_dataset_is_refused(self, folder: Folder) -> None:
         path = folder({"manifest.json": "{}", "journal.db": ""})
@@ -295,18 +296,18 @@ class TestOwnLayout:
 
     def test_a_folder_with_both_layouts_is_refused(self, procon: Path, folder: Folder) -> None:
         path = folder({"night-buses.json": (procon / "night-buses.json").read_bytes()})
-        write_issues(read_issues(path), path)
+        write_items(STUDY, read_items(STUDY, path), path)
         assert "holds both" in one_error(path)[1]
 
     def test_nothing_is_written_over_unless_asked(self, tmp_path: Path) -> None:
         (tmp_path / "issues.jsonl").write_text("mine")
         with pytest.raises(InputError, match="exists already"):
-            write_issues([], tmp_path)
+            write_items(STUDY, [], tmp_path)
         assert (tmp_path / "issues.jsonl").read_text() == "mine"
-        assert write_issues([], tmp_path, replace=True).read_text() == ""
+        assert write_items(STUDY, [], tmp_path, replace=True).read_text() == ""
 
     def test_each_bad_line_is_named(self, procon: Path, tmp_path: Path) -> None:
-        whole = msgspec.to_builtins(read_issues(procon / "night-buses.json")[0])
+        whole = msgspec.to_builtins(read_items(STUDY, procon / "night-buses.json")[0])
         pros = whole["pros"]
         lines: list[Any] = [
             whole,
@@ -356,7 +357,7 @@ _LISTS = st.lists(st.dictionaries(st.sampled_from(_KEYS), _JSON, max_size=3), ma
 def test_no_json_object_breaks_the_check(tmp_path: Path, data: dict[str, Any]) -> None:
     for name in ("a.json", "a.jsonl"):
         (tmp_path / name).write_text(json.dumps(data))
-        assert any(finding.severity == "error" for finding in check_issues(tmp_path / name))
+        assert any(finding.severity == "error" for finding in check_items(STUDY, tmp_path / name))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
@@ -364,4 +365,4 @@ def test_no_json_object_breaks_the_check(tmp_path: Path, data: dict[str, Any]) -
 def test_no_bytes_break_the_check(tmp_path: Path, data: bytes) -> None:
     for name in ("a.json", "a.jsonl"):
         (tmp_path / name).write_bytes(data)
-        assert any(finding.severity == "error" for finding in check_issues(tmp_path / name))
+        assert any(finding.severity == "error" for finding in check_items(STUDY, tmp_path / name))

@@ -1,0 +1,192 @@
+"""From paths to opened texts, bounded and decoded, and from items to a file: the one place where bytes become text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib.resources import as_file
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import msgspec
+
+from overton.corpora.tables import column_names, read_table
+from overton.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["MAX_BYTES", "MOST_FILES", "FileText", "text_beside", "texts_at", "write_objects"]
+
+MAX_BYTES = 5_000_000
+"""A file that is read whole, or a line of one that is not, is at most this long."""
+
+MOST_FILES = 10_000
+"""A folder holds at most this many files of items."""
+
+_BOM = b"\xef\xbb\xbf"
+_JOURNAL = "journal.db"
+_MANIFEST = "manifest.json"
+
+
+class FileText:
+    """A file, or one that came with a package, as studies read it; see `overton.studies.parsing.Text`.
+
+    Nothing is opened before it is asked for.
+    """
+
+    def __init__(self, file: Path | Traversable, *, in_folder: bool = False, largest: int = MAX_BYTES) -> None:
+        self._file = file
+        self._path = PurePath(file.name)
+        self._largest = largest
+        self.name = str(file)
+        self.in_folder = in_folder
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its suffix."""
+        return self._path.stem
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the file's name, with its dot."""
+        return self._path.suffix
+
+    def read(self) -> str:
+        """All of it.
+
+        Raises:
+            InputError: it cannot be read, is too large, or is not UTF-8; that with the offset of the first bad byte.
+        """
+        try:
+            with self._open() as file:
+                data = file.read(self._largest + 1)
+        except OSError as error:
+            raise InputError([self._unread(error)]) from error
+        if len(data) > self._largest:
+            raise InputError([Problem(self.name, "", f"is larger than {self._largest:,} bytes")])
+        text = self._decoded(data)
+        if isinstance(text, Problem):
+            raise InputError([text])
+        return text
+
+    def lines(self) -> Iterator[tuple[int, str | Problem]]:
+        """Its lines that are not blank, with their numbers from 1; a problem where one cannot be used."""
+        number = 0
+        try:
+            with self._open() as file:
+                while line := file.readline(self._largest + 1):
+                    number += 1
+                    if len(line) > self._largest:
+                        yield number, Problem(self.name, f"line {number}", f"is longer than {self._largest:,} bytes")
+                        return
+                    if line.strip():
+                        yield number, self._decoded(line.rstrip(b"\r\n"), f"line {number}, ")
+        except OSError as error:
+            yield number + 1, self._unread(error)
+
+    def columns(self) -> list[str]:
+        """The columns of the table that it is; see `overton.corpora.tables.column_names`."""
+        with as_file(self._file) as path:
+            return column_names(path)
+
+    def table(self) -> pl.DataFrame:
+        """The table that it is; see `overton.corpora.tables.read_table`."""
+        with as_file(self._file) as path:
+            return read_table(path)
+
+    def _open(self) -> BinaryIO:
+        return cast(BinaryIO, self._file.open("rb"))
+
+    def _unread(self, error: OSError) -> Problem:
+        return Problem(self.name, "", f"cannot be read: {error.strerror or error}")
+
+    def _decoded(self, data: bytes, where: str = "") -> str | Problem:
+        """UTF-8 bytes as text, a byte order mark dropped."""
+        try:
+            return data.removeprefix(_BOM).decode()
+        except UnicodeDecodeError as error:
+            offset = error.start + (len(_BOM) if data.startswith(_BOM) else 0)
+            reason = f"is not UTF-8 (byte 0x{data[offset]:02x}); save the file as UTF-8"
+            return Problem(self.name, f"{where}byte {offset}", reason)
+
+
+def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "") -> list[FileText]:
+    """What is to be read at `path`: the file itself; of a folder its file `dataset`, or else those whose names end in
+    one of the `suffixes`, sorted, hidden ones left out.
+
+    Raises:
+        InputError: there is nothing, or the folder holds too many files, is a run's that has no dataset, or holds both
+            a dataset and files in another layout.
+    """
+    try:
+        if not path.is_dir():
+            # A name with a suffix is opened, which tells more; without one, a folder may have been meant.
+            if isinstance(path, Path) and not path.suffix and not path.exists():
+                raise _refused(path, "does not exist")
+            return [FileText(path)]
+        return [FileText(file, in_folder=True) for file in _files(path, suffixes, dataset)]
+    except OSError as error:
+        raise _refused(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def text_beside(path: Path | Traversable, name: str) -> FileText | None:
+    """The file called `name` in the folder `path`, or in the folder of the file `path`; else in the one around that."""
+    try:
+        inside = [path] if path.is_dir() else []
+        around = list(path.parents)[: 2 - len(inside)] if isinstance(path, Path) else []
+        return next((FileText(folder / name) for folder in [*inside, *around] if (folder / name).is_file()), None)
+    except OSError:
+        return None  # what is wrong with the path is told by `texts_at`
+
+
+def write_objects(items: Sequence[msgspec.Struct], file: Path, *, replace: bool = False) -> Path:
+    """Write `items` to `file` as JSON, one a line, whole or not at all; gives the file.
+
+    Raises:
+        InputError: the file exists already and not `replace`, or cannot be written.
+    """
+    if file.exists() and not replace:
+        raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
+    encoder = msgspec.json.Encoder()
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as made:
+            made.writelines(encoder.encode(item) + b"\n" for item in items)
+            made.flush()
+            os.fsync(made.fileno())
+        partial.replace(file)
+    except OSError as error:
+        raise InputError([Problem(str(file), "", f"cannot be written: {error.strerror or error}")]) from error
+    finally:
+        with suppress(OSError):  # where there could be none, that was told already
+            partial.unlink(missing_ok=True)
+    return file
+
+
+def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) -> list[Path | Traversable]:
+    files: list[Path | Traversable] = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(tuple(suffixes)) and not file.name.startswith(".")),
+        key=lambda file: file.name,
+    )
+    if dataset and (folder / dataset).is_file():
+        suffix = PurePath(dataset).suffix
+        others = [file.name for file in files if not file.name.endswith(suffix) and file.name != _MANIFEST]
+        if others:
+            raise _refused(folder, f"holds both {dataset} and {others[0]}: name the file that is meant")
+        return [folder / dataset]
+    if dataset and not suffixes:
+        raise _refused(folder, f"is a folder without {dataset}; finish the run, or name a file")
+    if (folder / _JOURNAL).is_file():
+        made = f"is a run folder without {dataset}: name a folder of {PurePath(dataset).stem}, or a file"
+        raise _refused(folder, made if dataset else "is a run folder: name a file of items")
+    if len(files) > MOST_FILES:
+        raise _refused(folder, f"holds more than {MOST_FILES:,} files")
+    return files
+
+
+def _refused(place: Path | Traversable, reason: str) -> InputError:
+    return InputError([Problem(str(place), "", reason)])

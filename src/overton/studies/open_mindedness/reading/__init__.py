@@ -1,0 +1,40 @@
+"""Reading issues: the ProCon layout and our own, and the twelve that come with the study.
+
+The starter issues were written for Overton; their towns, institutes, sources, figures and citations are invented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from overton.studies.items import Items
+from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.reading.issues import Reading, ReadingUnphrased, parse, parse_unphrased
+
+__all__ = ["DEMO", "ISSUES", "UNPHRASED", "Reading", "ReadingUnphrased"]
+
+DEMO = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
+"""Ids of the four starter issues of the demo. Their arguments are short: a small embedded model reads them quickly."""
+
+
+def _starter() -> Traversable:
+    """A JSON file an issue, and positions.csv, which has its topic and positions."""
+    return files("overton.studies.open_mindedness") / "starter" / "issues"
+
+
+ISSUES = Items(
+    Issue,
+    "issue",
+    "folder of ProCon files, one file, or JSONL",
+    parse=parse,
+    dataset="issues.jsonl",
+    suffixes=(".json",),
+    reading=Reading,
+    starter=_starter,
+)
+"""Issues that are ready to be asked."""
+
+UNPHRASED = replace(ISSUES, parse=parse_unphrased, reading=ReadingUnphrased, starter=None)
+"""Issues whose paraphrases may be missing."""

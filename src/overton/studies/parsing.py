@@ -1,0 +1,249 @@
+"""From opened texts to items: what a study is given to read, JSON with limits, and the reader of items line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.studies.noting import Finding, Notes, found, quoted
+from overton.studies.taking import kind_of, note_id, note_repeated, note_unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "MOST_LINES",
+    "Check",
+    "ObjectLine",
+    "Parse",
+    "Parsed",
+    "Text",
+    "findings_of",
+    "json_lines",
+    "object_lines",
+    "read_json",
+    "read_whole",
+]
+
+MAX_DEPTH = 32
+"""JSON is nested at most this deeply."""
+
+MOST_LINES = 100_000
+"""Items that stand a line each are at most this many."""
+
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
+_PLACED = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>.*)`", re.DOTALL)
+
+Item = TypeVar("Item", bound=msgspec.Struct)
+
+
+class Text(Protocol):
+    """A file as a study sees it: bounded, and decoded as it is read."""
+
+    @property
+    def name(self) -> str:
+        """What problems call it: its path."""
+        ...
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its suffix."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the file's name, with its dot."""
+        ...
+
+    @property
+    def in_folder(self) -> bool:
+        """Whether it was found in the folder that was named, rather than named itself."""
+        ...
+
+    def read(self) -> str:
+        """All of it.
+
+        Raises:
+            InputError: it cannot be read, is too large, or is not UTF-8.
+        """
+        ...
+
+    def lines(self) -> Iterator[tuple[int, str | Problem]]:
+        """Its lines that are not blank, with their numbers from 1; a problem where one cannot be used."""
+        ...
+
+    def columns(self) -> list[str]:
+        """The columns of the table that it is, without reading all of it.
+
+        Raises:
+            InputError: it is no table: a .parquet, .csv or .jsonl file.
+        """
+        ...
+
+    def table(self) -> pl.DataFrame:
+        """The table that it is; every column of a CSV is text, an empty cell null.
+
+        Raises:
+            InputError: it is no table, or cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Parsed(Generic[Item]):
+    """The items that texts hold, and everything wrong or odd about them."""
+
+    items: Sequence[Item]
+    findings: Sequence[Finding] = ()
+
+
+Parse = Callable[[Sequence[Text], Any], Parsed[Item]]
+"""`parse(texts, reading)` gives the items of texts, `reading` being an instance of `Items.reading`."""
+
+Check = Callable[[Item, Notes], None]
+"""`check(item, notes)` notes what is wrong or odd about an item that could be read."""
+
+
+class ObjectLine(NamedTuple):
+    """One line's object, None where it is none, and the notes on it."""
+
+    data: dict[str, Any] | None
+    notes: Notes
+
+
+def findings_of(notes: Sequence[Notes]) -> tuple[Finding, ...]:
+    """All findings, in their order."""
+    return tuple(finding for noted in notes for finding in noted.findings)
+
+
+def read_whole(text: Text, notes: Notes) -> str | None:
+    """All of a text; None, with a note, where it cannot be read."""
+    try:
+        return text.read()
+    except InputError as error:
+        notes.findings += [found(problem) for problem in error.problems]
+        return None
+
+
+def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
+    """The JSON object that `text` is; None, with a note, where it is not one, or is nested too deeply."""
+    if _depth(text) > MAX_DEPTH:
+        notes.error("", f"is nested more than {MAX_DEPTH} levels deep")
+        return None
+    repeated: list[str] = []
+    try:
+        value = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, repeated), parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        line = "" if notes.prefix else f"line {error.lineno}, "
+        notes.error(f"{line}column {error.colno}", f"is not valid JSON: {error.msg}")
+        return None
+    except ValueError as error:
+        notes.error("", f"is not valid JSON: {error}")
+        return None
+    for key in repeated:
+        notes.error(quoted(key), "this key stands twice in one object; only one of them would be read")
+    if not isinstance(value, dict):
+        notes.error("", f"holds {kind_of(value)}, not a JSON object")
+        return None
+    return value
+
+
+def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = MOST_LINES) -> Iterator[ObjectLine]:
+    """Every line of the texts as a JSON object; what is none of them is noted. `noun` is what one of them is."""
+    count = 0
+    for text in texts:
+        for number, line in text.lines():
+            notes = Notes(text.name, f"line {number}")
+            if isinstance(line, Problem):
+                notes.problem(line)
+                yield ObjectLine(None, notes)
+                continue
+            data = read_json(line, notes)
+            count += data is not None
+            if count > most:
+                notes.error("", f"is one {noun} more than {most:,}")
+                yield ObjectLine(None, notes)
+                return
+            yield ObjectLine(data, notes)
+
+
+def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
+    """The reader of items that stand a line each, as JSON of the struct `kind`, strictly converted.
+
+    Keys that are no field of it are refused; ids are there, usable and unique. `check` notes what else is wrong.
+    """
+
+    def parse(texts: Sequence[Text], reading: Any) -> Parsed[Item]:
+        notes: list[Notes] = []
+        items: list[Item] = []
+        named: list[tuple[str, Notes]] = []
+        for data, noted in object_lines(texts):
+            notes.append(noted)
+            if data is None:
+                continue
+            named.append((str(data.get("id", "")), noted))
+            if (item := _converted(data, kind, noted)) is not None:
+                items.append(item)
+                if check is not None:
+                    check(item, noted)
+        note_repeated(named)
+        return Parsed(items, findings_of(notes))
+
+    return parse
+
+
+def _converted(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:
+    """The item, each of its fields converted by itself, so that every one that is wrong is named."""
+    note_unknown(data, kind, notes)
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in data:
+            _note_wrong(data[field.encode_name], field.type, field.encode_name, notes)
+        elif field.required:
+            notes.error(field.encode_name, "is missing")
+    if isinstance(name := data.get("id"), str):
+        note_id(name, notes)
+        if not name:
+            notes.error("id", "is empty")
+    return None if notes.failed else _note_wrong(data, kind, "", notes)
+
+
+def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
+    """`value` as a `kind`; None, noted, where it cannot be one."""
+    try:
+        # Text that UTF-8 cannot hold is found by encoding it.
+        return msgspec.json.decode(msgspec.json.encode(value), type=kind, strict=True)
+    except InputError as error:
+        notes.findings += [found(problem) for problem in error.problems]
+    except UnicodeEncodeError:
+        notes.error(key, "holds half of a surrogate pair, which is no character")
+    except msgspec.ValidationError as error:
+        placed = _PLACED.fullmatch(str(error))
+        reason, place = placed.group("reason", "place") if placed else (str(error), "")
+        notes.error(f"{key}{place}", f"cannot be used: {reason[:1].lower()}{reason[1:]}")
+    return None
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        depth += bool(match[1]) - bool(match[2])
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        repeated += [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")

@@ -1,0 +1,108 @@
+"""Reading topics: JSON lines, one `Topic` a line; and the twenty-four that come with the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Annotated, Any, get_args
+
+import msgspec
+
+from overton.studies.items import Items
+from overton.studies.noting import Notes
+from overton.studies.options import Option
+from overton.studies.parsing import Parsed, Text, findings_of, object_lines
+from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
+from overton.studies.stance_stability.questions import problems_of
+from overton.studies.taking import (
+    kind_of,
+    note_id,
+    note_repeated,
+    note_unknown,
+    take_each,
+    take_one_of,
+    take_required,
+)
+
+__all__ = ["TOPICS", "Reading"]
+
+
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How topics are read."""
+
+    any_questions: Annotated[
+        bool, Option("Let a topic have any questions, not fifteen by the rules of appendix A.2")
+    ] = False
+
+
+@dataclass
+class _Draft:
+    """What one line holds: its id, and the topic where nothing kept it from being read."""
+
+    notes: Notes
+    id: str
+    topic: Topic | None
+
+
+def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Topic]:
+    """The topics in their order.
+
+    Every topic's questions must pass the rules of appendix A.2 (`questions.problems_of`: fifteen, open, not leading,
+    30 to 40% challenging, ...); with `any_questions` any number of questions of any form will do.
+    """
+    notes: list[Notes] = []
+    drafts: list[_Draft] = []
+    for data, noted in object_lines(texts, noun="topic"):
+        notes.append(noted)
+        if data is not None:
+            drafts.append(_draft(data, noted, not reading.any_questions))
+    note_repeated((draft.id, draft.notes) for draft in drafts)
+    return Parsed([draft.topic for draft in drafts if draft.topic is not None], findings_of(notes))
+
+
+def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _Draft:
+    note_unknown(data, Topic, notes)
+    texts = {key: take_required(data, key, notes) or "" for key in ("id", "domain", "topic", "proposition")}
+    belief = take_one_of(get_args(Belief), data.get("initial_belief"), "initial_belief", notes)
+    strength = take_one_of(get_args(Strength), data.get("debate_strength"), "debate_strength", notes)
+    taken = take_each(data, "questions", notes, lambda value, _, key: _question(value, key, notes)) or {}
+    questions = tuple(taken.values())
+    note_id(texts["id"], notes)
+    if not notes.failed:
+        reasons = problems_of(questions) if published_rules else []
+        for reason in reasons or ([] if questions else ["there are none"]):
+            notes.error("questions", reason)
+    if notes.failed or belief is None or strength is None:
+        return _Draft(notes, texts["id"], None)
+    return _Draft(
+        notes, texts["id"], Topic(**texts, initial_belief=belief, debate_strength=strength, questions=questions)
+    )
+
+
+def _question(value: Any, key: str, notes: Notes) -> ProbingQuestion | None:
+    if not isinstance(value, dict):
+        notes.error(key, f"is {kind_of(value)}, not an object with text and kind")
+        return None
+    note_unknown(value, ProbingQuestion, notes, f"{key}.")
+    text = take_required(value, "text", notes, f"{key}.")
+    kind: Kind | None = take_one_of(KINDS, value.get("kind"), f"{key}.kind", notes)
+    return ProbingQuestion(text, kind) if text is not None and kind is not None else None
+
+
+def _starter() -> Traversable:
+    """A JSONL file a domain of the Chameleon paper, two topics with 15 questions each."""
+    return files("overton.studies.stance_stability") / "starter" / "topics"
+
+
+TOPICS = Items(
+    Topic,
+    "topic",
+    "JSONL file or folder of topics",
+    parse=_parse,
+    dataset="topics.jsonl",
+    reading=Reading,
+    starter=_starter,
+)
+"""Topics with their questions."""

@@ -1,0 +1,60 @@
+"""Dilemmas in files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overton.api.items import check_items, read_items, write_items
+from overton.errors import InputError
+from overton.studies.deliberation import STUDY
+from overton.studies.deliberation.items import Crowd, Dilemma
+
+ONE = {"id": "a", "title": "AITA?", "text": "I did it."}
+
+
+def written(path: Path, *lines: Any) -> Path:
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def test_dilemmas_are_read_in_their_order_and_as_they_were_written(tmp_path: Path) -> None:
+    crowd = {"counts": {"YTA": 3, "NTA": 1}, "simulated": True}
+    file = written(tmp_path / "x.jsonl", {**ONE, "id": "b", "crowd": crowd}, "", {**ONE, "text": " \x0bas it is\n"})
+    found = read_items(STUDY, file)
+    assert found == [
+        Dilemma("b", "AITA?", "I did it.", Crowd({"YTA": 3, "NTA": 1}, simulated=True)),
+        Dilemma("a", "AITA?", " \x0bas it is\n"),
+    ]
+    assert read_items(STUDY, write_items(STUDY, found, tmp_path / "made")) == found
+    assert read_items(STUDY, tmp_path / "made") == found
+
+
+def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
+    file = written(
+        tmp_path / "x.jsonl",
+        {**ONE, "text": " "},
+        {**ONE, "id": "b c"},
+        {"id": "d", "crowd": {"counts": {"YES": 1}}},
+        ONE,
+        {**ONE, "id": "e", "score": 3},
+    )
+    with pytest.raises(InputError) as error:
+        read_items(STUDY, file)
+    assert [(problem.key, problem.reason) for problem in error.value.problems] == [
+        ("line 1, text", "is empty"),
+        ("line 2, id", "'b c' may hold letters a to z, digits, '-', '_' and '.' only"),
+        ("line 3, title", "is missing"),
+        ("line 3, text", "is missing"),
+        ("line 3, crowd.counts", "cannot be used: invalid enum value 'YES'"),
+        ("line 4, id", "'a' stands already in line 1"),
+        ("line 5, 'score'", "is not a key of this layout (id, title, text, crowd)"),
+    ]
+
+
+def test_a_path_without_dilemmas_is_told(tmp_path: Path) -> None:
+    assert [finding.reason for finding in check_items(STUDY, written(tmp_path / "x.jsonl"))] == ["holds no dilemmas"]
+    assert [finding.reason for finding in check_items(STUDY, tmp_path / "none")] == ["does not exist"]

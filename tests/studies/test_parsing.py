@@ -1,0 +1,136 @@
+"""The reader of items that a study gets without writing one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from overton.corpora.opening import texts_at
+from overton.studies import parsing
+from overton.studies.items import Items, usable
+from overton.studies.noting import Notes
+from overton.studies.options import NoOptions
+from overton.studies.parsing import json_lines
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    weight: float
+
+
+class Riddle(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+    kind: Literal["short", "long"] = "short"
+    parts: tuple[Part, ...] = ()
+    by: dict[str, int] = {}
+    age: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.text == self.id:
+            raise ValueError("text and id must differ")
+
+
+RIDDLES = Items(Riddle, "riddle", "JSONL file of riddles")
+
+
+def said(path: Path, *lines: Any, items: Items[Any] = RIDDLES) -> list[str]:
+    file = path / "x.jsonl"
+    file.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), "utf-8")
+    parsed = items.parsed(texts_at(file, suffixes=items.suffixes), NoOptions())
+    return [str(finding).replace(f"{file}: ", "") for finding in parsed.findings]
+
+
+def test_each_line_is_one_item(tmp_path: Path) -> None:
+    lines = [{"id": "b", "text": "?", "parts": [{"weight": 1}]}, "", {"id": "a", "text": "!", "kind": "long", "age": 3}]
+    assert said(tmp_path, *lines) == []
+    texts = texts_at(tmp_path, suffixes=RIDDLES.suffixes)
+    assert usable(RIDDLES.parsed(texts, NoOptions())) == [
+        Riddle("b", "?", parts=(Part(1.0),)),
+        Riddle("a", "!", "long", age=3),
+    ]
+
+
+def test_every_field_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
+    bad = {"id": "a b", "kind": "wide", "parts": [{"weight": 1}, {"weight": "2", "more": 1}], "by": {"x": 1.5}, "z": 0}
+    assert said(tmp_path, bad, {"id": 5, "text": None, "age": -1}, {"text": "?"}, {"id": "", "text": "?"}) == [
+        "error: line 1, 'z': is not a key of this layout (id, text, kind, parts, by, age)",
+        "error: line 1, text: is missing",
+        "error: line 1, kind: cannot be used: invalid enum value 'wide'",
+        "error: line 1, parts[1].weight: cannot be used: expected `float`, got `str`",
+        "error: line 1, by[...]: cannot be used: expected `int`, got `float`",
+        "error: line 1, id: 'a b' may hold letters a to z, digits, '-', '_' and '.' only",
+        "error: line 2, id: cannot be used: expected `str`, got `int`",
+        "error: line 2, text: cannot be used: expected `str`, got `null`",
+        "error: line 2, age: cannot be used: expected `int` >= 0",
+        "error: line 3, id: is missing",
+        "error: line 4, id: is empty",
+    ]
+
+
+def test_lines_that_are_no_objects_and_ids_that_stand_twice_are_named(tmp_path: Path) -> None:
+    good = {"id": "a", "text": "?"}
+    assert said(
+        tmp_path, "[", "[1]", good, '{"id": "b", "id": "c", "text": "?"}', good, '{"id": "d", "text": NaN}'
+    ) == [
+        "error: line 1, column 2: is not valid JSON: Expecting value",
+        "error: line 2: holds a list, not a JSON object",
+        "error: line 4, 'id': this key stands twice in one object; only one of them would be read",
+        "error: line 5, id: 'a' stands already in line 3",
+        "error: line 6: is not valid JSON: NaN is not a JSON value",
+    ]
+
+
+def test_what_the_struct_itself_refuses_is_told(tmp_path: Path) -> None:
+    assert said(tmp_path, {"id": "a", "text": "a"}) == [
+        "error: line 1: cannot be used: text and id must differ",
+    ]
+
+
+def test_text_that_cannot_be_written_again_is_refused(tmp_path: Path) -> None:
+    assert said(tmp_path, '{"id": "a", "text": "\\ud800"}') == [
+        "error: line 1, text: holds half of a surrogate pair, which is no character"
+    ]
+
+
+def test_a_study_may_check_more(tmp_path: Path) -> None:
+    def check(riddle: Riddle, notes: Notes) -> None:
+        if not riddle.text.endswith("?"):
+            notes.warning("text", "is no question")
+
+    items = Items(Riddle, "riddle", "JSONL file of riddles", parse=json_lines(Riddle, check))
+    assert said(tmp_path, {"id": "a", "text": "!"}, items=items) == ["warning: line 1, text: is no question"]
+
+
+def test_there_are_not_more_lines_than_can_be_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing.object_lines, "__kwdefaults__", {"noun": "line", "most": 2})
+    lines: Sequence[Any] = [{"id": name, "text": "?"} for name in "abcd"]
+    assert said(tmp_path, *lines) == ["error: line 3: is one line more than 2"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@given(st.dictionaries(st.sampled_from(["id", "text", "kind", "parts", "by", "age"]), _JSON))
+def test_no_json_object_breaks_it(tmp_path: Path, data: dict[str, Any]) -> None:
+    parsed_or_told = said(tmp_path, data)
+    texts = texts_at(tmp_path / "x.jsonl", suffixes=())
+    assert parsed_or_told or RIDDLES.parsed(texts, NoOptions()).items
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@given(st.binary(max_size=60))
+def test_no_bytes_break_it(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.jsonl").write_bytes(data)
+    RIDDLES.parsed(texts_at(tmp_path / "x.jsonl", suffixes=()), NoOptions())
