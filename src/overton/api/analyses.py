@@ -81,10 +81,11 @@ def schema(study: str) -> dict[str, Any]:
     Raises:
         InputError: there is no such study, or it has nothing to measure.
     """
-    from overton.studies.plain_schema import schema_of
+    from overton.studies.plain_schema import schema as schema_of
 
-    measuring = measuring_of(study_named(study))
-    return schema_of(measuring.analysis(), study, measuring.schema)
+    named = study_named(study)
+    measuring = measuring_of(named)
+    return schema_of(measuring.analysis(), named.name, measuring.schema)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

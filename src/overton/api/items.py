@@ -31,6 +31,8 @@ def read_items(study: AnyStudy, path: str | Path | None = None, **reading: Any) 
         InputError: every problem of every file, with its place; an option that there is not.
     """
     where = _where(study.items, path)
+    if isinstance(where, Sequence):
+        return list(where)
     return usable(_parsed(study.items, where, _reading(study.items, where, reading)))
 
 
@@ -41,6 +43,8 @@ def check_items(study: AnyStudy, path: str | Path | None = None, **reading: Any)
         InputError: an option that there is not, or no path and no items that come with the study.
     """
     where = _where(study.items, path)
+    if isinstance(where, Sequence):
+        return []
     options = _reading(study.items, where, reading)
     try:
         return list(_parsed(study.items, where, options).findings)
@@ -58,7 +62,7 @@ def write_items(study: AnyStudy, items: Sequence[msgspec.Struct], path: str | Pa
     return write_objects(items, file if file.suffix == ".jsonl" else file / study.items.dataset, replace=replace)
 
 
-def _where(items: Items[Any], path: str | Path | None) -> Path | Traversable:
+def _where(items: Items[Any], path: str | Path | None) -> Path | Traversable | Sequence[Any]:
     if path is not None:
         return Path(path)
     if items.starter is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,14 +123,22 @@ def _several(given: Any) -> list[str]:
 
 
 def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
-    if study.items.named and asked.items is not None:
-        words = _several(asked.items)
-        return [study.items.named(word) if isinstance(word, str) else word for word in words]
+    if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
+        return _named(study.items.named, study.items.noun, _several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:
         raise InputError([Problem(option_place(name), "", "is for items that are read") for name in asked.reading])
     items: Sequence[Any] = asked.items
+    return items
+
+
+def _named(item_of: Callable[[str], Any], noun: str, given: Sequence[Any]) -> list[Any]:
+    """Items that are words."""
+    items = [item_of(one) if isinstance(one, str) else one for one in given]
+    ids = [item.id for item in items]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise InputError([Problem(option_place(noun), name, "is named twice") for name in twice])
     return items
 
 

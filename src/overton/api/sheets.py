@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.sheet_agreement import SheetAgreement
+    from overton.judging.sheets import Answers, Key
     from overton.studies.sheet import JudgedRows, Sheet
 
-__all__ = ["AGREEMENT", "agreements_of", "draw_sheet", "read_agreement"]
+__all__ = [
+    "AGREEMENT",
+    "agreements_of",
+    "draw_sheet",
+    "fresh_sheet",
+    "opened_sheet",
+    "read_agreement",
+    "write_files",
+]
 
 AGREEMENT = "agreement.json"
 """The file of a run folder that holds how well its judge agrees with people."""
@@ -46,13 +56,9 @@ def draw_sheet(
         InputError: a file is there already, the study has no sheet, or nothing is labelled.
         RunError: `run` is not a run folder, or has no records.
     """
-    from overton.judging.sheets import KeyRow, draw, key_of, write_sheet
+    from overton.judging.sheets import KeyRow, draw, key_of
 
-    opened, path = open_run(run), Path(sheet)
-    files = path, path.with_suffix(".key.json")
-    taken = [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]
-    if taken:
-        raise InputError(taken)
+    opened, files = open_run(run), fresh_sheet(Path(sheet))
     sheet_of, chosen, judged = _judged(opened, what)
     places = draw(judged.given, size=sheet_of.size if size is None else size, seed=seed, stratified=stratified)
     rows = judged.drawn(places)
@@ -66,11 +72,46 @@ def draw_sheet(
         stratified=stratified,
         population={label: list(judged.given).count(label) for label in judged.labels},
     )
-    shown = rows.select(_shown(name) for name in judged.shown).to_dicts()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(write_sheet(key, shown), encoding="utf-8-sig", newline="")  # spreadsheets need the mark for UTF-8
-    files[1].write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1))
+    write_files(files, key, rows.select(_shown(name) for name in judged.shown).to_dicts())
     return files
+
+
+def fresh_sheet(path: Path) -> tuple[Path, Path]:
+    """The files of a new sheet and of its key.
+
+    Raises:
+        InputError: one is there already.
+    """
+    files = path, path.with_suffix(".key.json")
+    if taken := [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]:
+        raise InputError(taken)
+    return files
+
+
+def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str, str]]) -> None:
+    """Write a sheet, and its key beside it."""
+    from overton.judging.sheets import write_sheet
+
+    sheet, beside = files
+    sheet.parent.mkdir(parents=True, exist_ok=True)
+    sheet.write_text(write_sheet(key, shown), encoding="utf-8-sig", newline="")  # spreadsheets need the mark for UTF-8
+    beside.write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1))
+
+
+def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = None) -> tuple[Key, Answers]:
+    """The key of a sheet and what a person answered; the key is by default the file that was written with `beside`.
+
+    Raises:
+        InputError: a file cannot be read, or by line what is wrong with the sheet.
+    """
+    from overton.judging.sheets import Key, read_sheet
+
+    keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
+    try:
+        known = msgspec.json.decode(_bytes(keys), type=Key)
+    except msgspec.DecodeError as error:
+        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error}")]) from error
+    return known, read_sheet(_text(sheet), known, str(sheet))
 
 
 def _judged(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
@@ -112,15 +153,9 @@ def read_agreement(
         InputError: a file cannot be read, or by line what is wrong with the sheet; a run that the sheet is not of.
     """
     from overton.judging.sheet_agreement import agree
-    from overton.judging.sheets import Key, read_sheet
 
-    path = Path(sheet)
-    keys = Path(key) if key is not None else path.with_suffix(".key.json")
-    try:
-        known = msgspec.json.decode(_bytes(keys), type=Key)
-    except msgspec.DecodeError as error:
-        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error}")]) from error
-    found = agree(known, read_sheet(_text(path), known, str(path)), level=level)
+    known, answers = opened_sheet(Path(sheet), None if key is None else Path(key))
+    found = agree(known, answers, level=level)
     if run is not None and found.blank < found.drawn:
         _keep(open_run(run), found)
     return found

@@ -24,8 +24,8 @@ class Spec:
     """A model's name, taken apart.
 
     `text` is what the user wrote, or the name given to it; `provider` a word of the provider table, 'anthropic',
-    'inspect', 'embedded', 'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model (for 'gguf' a path);
-    `base_url` the address of an 'http' model.
+    'inspect', 'embedded', 'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model
+    (for 'gguf' a path); `base_url` the address of an 'http' model.
     """
 
     text: str

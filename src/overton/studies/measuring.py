@@ -103,6 +103,7 @@ class Measuring(Generic[Analysis, Record]):
 
     how         the choices of computing it, each field with its `Option`
     records     `records(results, how)` gives the analysis of runs
+    analysis    the type of an analysis, whose JSON Schema is derived from it
     tables      in one line: which tables made elsewhere can be measured
     table       `table(table, how)` gives the analysis of one of them, opened
     sections    `sections(analysis)` gives what is shown of an analysis alone
@@ -114,6 +115,7 @@ class Measuring(Generic[Analysis, Record]):
     schema      the version of the analysis' JSON
     """
 
+    analysis: Callable[[], type[Analysis]]
     records: Callable[[Results, Any], Analysis]
     table: Callable[[RawTable, Any], Analysis]
     tables: str

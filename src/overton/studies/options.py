@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from math import isfinite
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -12,7 +13,18 @@ import msgspec
 
 from overton.errors import InputError, Problem
 
-__all__ = ["OPTION", "Field", "NoOptions", "Option", "changed", "fields_of", "option_place", "options_of"]
+__all__ = [
+    "OPTION",
+    "Field",
+    "NoOptions",
+    "Option",
+    "changed",
+    "fields_of",
+    "fields_of_call",
+    "option_place",
+    "options_of",
+    "values_of",
+]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -30,7 +42,8 @@ class Option:
     `overton extend` may change it: where it holds several values it adds to them. `none` is the word for None among
     values ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles,
     so that nobody gives it. `file` marks a path, which reaches the study as an opened text or table; where none is
-    given, one called `beside` is taken if it is in the folder of what is read, or in the folder around that.
+    given, one called `beside` is taken if it is in the folder of what is read, or in the folder around that. With
+    `argument` a command takes it by its place, without a flag.
     """
 
     help: str
@@ -44,6 +57,7 @@ class Option:
     repeats: bool = False
     follows: bool = False
     file: bool = False
+    argument: bool = False
     beside: str = ""
 
 
@@ -116,21 +130,41 @@ def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
         TypeError: a field has no `Option`, or a type that no surface can read.
     """
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_field(one.name, hints[one.name], one) for one in msgspec.structs.fields(kind))
+    return tuple(_field(one.name, hints[one.name], _default(one)) for one in msgspec.structs.fields(kind))
 
 
-def _field(name: str, hint: Any, declared: Any) -> Field:
-    if get_origin(hint) is not Annotated:
-        raise TypeError(f"the field {name!r} declares no Option")
-    inner, *extras = get_args(hint)
-    option = next((extra for extra in extras if isinstance(extra, Option)), None)
+def fields_of_call(function: Callable[..., Any]) -> tuple[Field, ...]:
+    """The options that a function's parameters declare, in their order; parameters without an `Option` are left out.
+
+    Raises:
+        TypeError: one has a type that no surface can read.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    return tuple(
+        _field(name, hints[name], msgspec.NODEFAULT if param.default is param.empty else param.default)
+        for name, param in signature(function).parameters.items()
+        if _option(hints.get(name)) is not None
+    )
+
+
+def _option(hint: Any) -> Option | None:
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((extra for extra in extras if isinstance(extra, Option)), None)
+
+
+def _default(declared: Any) -> Any:
+    if declared.default is msgspec.NODEFAULT and declared.default_factory is not msgspec.NODEFAULT:
+        return declared.default_factory()
+    return declared.default
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    option = _option(hint)
     if option is None:
         raise TypeError(f"the field {name!r} declares no Option")
-    default = declared.default
-    if default is msgspec.NODEFAULT and declared.default_factory is not msgspec.NODEFAULT:
-        default = declared.default_factory()
+    inner = get_args(hint)[0]
     value, optional = _without_none(inner)
-    several = get_origin(value) is tuple
+    several = get_origin(value) in (tuple, Sequence)
     if several:
         value, _ = _without_none(get_args(value)[0])
     kind, known = _kind(name, value, option)
@@ -183,13 +217,21 @@ def _grown(old: Any, new: Any) -> Any:
 
 
 def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
-    """The options `given` by name, as words or as values, checked against what is declared; None is as if not given,
-    but for what may be None and has another default.
+    """The options `given` by name, as words or as values, checked against what is declared; None is as if not given.
 
     Raises:
         InputError: every option that there is not, is missing, or cannot be what it is given as.
     """
-    known = {field.name: field for field in fields_of(kind)}
+    return kind(**values_of(fields_of(kind), given))
+
+
+def values_of(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of options by name; what was not given is left out.
+
+    Raises:
+        InputError: as `options_of`.
+    """
+    known = {field.name: field for field in fields}
     problems = [
         Problem(option_place(name), "", f"no such option; known are {', '.join(known) or 'none'}")
         for name in given
@@ -206,7 +248,7 @@ def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
         values[name] = value
     if problems:
         raise InputError(problems)
-    return kind(**values)
+    return values
 
 
 def _read(field: Field, given: Any) -> tuple[Any, list[Problem]]:

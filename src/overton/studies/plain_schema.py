@@ -9,9 +9,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from overton.statistics import Estimate
 from overton.studies.plain import fields_of, keys, shape_of
-from overton.studies.study import AnyStudy
 
-__all__ = ["schema", "schema_of_analysis"]
+__all__ = ["schema"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REST = "additionalProperties"
@@ -46,20 +45,6 @@ _DEFINED: dict[str, dict[str, Any]] = {
         _REST: {"$ref": "#/$defs/variant"},
     },
 }
-
-
-def schema_of_analysis(study: AnyStudy) -> dict[str, Any]:
-    """The JSON Schema of what `analyze STUDY --json` prints, read off the type that the study's `measuring` returns.
-
-    Raises:
-        TypeError: the study has no measures, or `measuring.records` does not say what it returns.
-    """
-    if study.measuring is None:
-        raise TypeError(f"{study.name} has no measures")
-    kind = get_type_hints(study.measuring.records).get("return")
-    if not isinstance(kind, type):
-        raise TypeError(f"{study.name}: measuring.records does not say what it returns")
-    return schema(kind, study.name, study.measuring.schema)
 
 
 def schema(kind: type, study: str, version: int) -> dict[str, Any]:

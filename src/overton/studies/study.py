@@ -14,6 +14,7 @@ from overton.studies.items import Items
 from overton.studies.options import NoOptions
 
 if TYPE_CHECKING:
+    from overton.studies.command import Command
     from overton.studies.measuring import Measuring
     from overton.studies.sheet import Sheet
 
@@ -116,6 +117,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     dataset     what it makes, where it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     word        how the command line calls it, where that is not its name
+    commands    commands of its own, under 'overton items'
     labels      the study whose measures its records take, where it labels what exists instead of asking for views
     interface   the version of this shape that it was written for; a study of another package must say it
     """
@@ -144,6 +146,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     kind: Kind = "asks"
     word: str = ""
     labels: str = ""
+    commands: tuple[Command, ...] = ()
     interface: int = 0
 
     @property

@@ -5,6 +5,6 @@ read is counted and skipped.
 """
 
 from overton.corpora.forum.reading import LONGEST_DOCUMENT, LONGEST_LINE, read_comments, read_posts
-from overton.corpora.forum.tally import Skipped, Tally
+from overton.corpora.forum.tally import Skipped, Tally, told_of
 
-__all__ = ["LONGEST_DOCUMENT", "LONGEST_LINE", "Skipped", "Tally", "read_comments", "read_posts"]
+__all__ = ["LONGEST_DOCUMENT", "LONGEST_LINE", "Skipped", "Tally", "read_comments", "read_posts", "told_of"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Skipped", "Tally"]
+__all__ = ["Skipped", "Tally", "told_of"]
 
 _PLACES_NAMED = 5
 
@@ -45,3 +46,10 @@ class Tally:
     def lost(self) -> int:
         """How many things were skipped, for all reasons together."""
         return sum(one.count for one in self.skipped.values())
+
+
+def told_of(tallies: tuple[Tally, Tally]) -> Iterator[str]:
+    """How much of the posts' and of the comments' dump was read, and why the rest was not."""
+    for what, tally in zip(("posts", "comments"), tallies, strict=True):
+        yield f"{what}: {tally.records:,} read of {tally.lines:,} lines"
+        yield from (f"{what}: {skipped}" for skipped in tally.skipped.values())

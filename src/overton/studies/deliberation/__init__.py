@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
+from overton.studies.command import Command
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
@@ -68,4 +69,11 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     complete=_complete,
     check=wrong,
     measuring=MEASURING,
+    commands=(
+        Command(
+            "dilemmas",
+            "Build dilemmas from forum dumps, step by step (appendix A of the deliberation paper).",
+            f"{__name__}.commands:dilemmas",
+        ),
+    ),
 )

@@ -36,6 +36,12 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     others: Annotated[bool, Option("Fit the choice model by the other estimators too", flag="--all-estimators")] = False
 
 
+def _analysis() -> type[Analysis]:
+    from overton.studies.deliberation.measures import Analysis
+
+    return Analysis
+
+
 def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
@@ -95,6 +101,7 @@ def _agreed_share(records: Sequence[Record]) -> float:
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
+    analysis=_analysis,
     records=_of_records,
     tables="a table of decisions (.parquet, .csv, .jsonl)",
     table=_of_table,

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["MEASURING"]
 
 
+def _analysis() -> type[Agreement]:
+    from overton.studies.open_mindedness.neutrality import Agreement
+
+    return Agreement
+
+
 def _of_records(results: Results, how: How) -> Agreement:
     from overton.studies.open_mindedness.neutrality import agreement
 
@@ -42,5 +48,10 @@ def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
 
 
 MEASURING: Measuring[Agreement, Any] = Measuring(
-    records=_of_records, tables="the records of an audit", table=_of_table, sections=_sections, exhibits=_exhibits
+    analysis=_analysis,
+    records=_of_records,
+    tables="the records of an audit",
+    table=_of_table,
+    sections=_sections,
+    exhibits=_exhibits,
 )

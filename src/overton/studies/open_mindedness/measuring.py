@@ -33,6 +33,12 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
 
 
+def _analysis() -> type[Analysis]:
+    from overton.studies.open_mindedness.measures import Analysis
+
+    return Analysis
+
+
 def _of_records(results: Results, how: OpenMindednessHow) -> Analysis:
     from overton.studies.open_mindedness import measures
 
@@ -132,6 +138,7 @@ def _pro_share(records: Sequence[Record]) -> float:
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
+    analysis=_analysis,
     records=_of_records,
     tables="records (.parquet, .csv, .jsonl), or a table of counts",
     table=_of_table,

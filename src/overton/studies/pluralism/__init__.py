@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
+from overton.studies.command import Command
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
@@ -60,4 +61,26 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     check=wrong,
     measuring=MEASURING,
     sheet=SHEET,
+    commands=(
+        Command(
+            "threads",
+            "Sample threads from forum dumps, step by step, without names and identifiers (PluralEval, table 2).",
+            f"{__name__}.commands:threads",
+        ),
+        Command(
+            "compare-clusterings",
+            "Compare two clusterings that one run made of the same threads; a sheet for people to prefer one.",
+            f"{__name__}.commands:compare_clusterings",
+        ),
+        Command(
+            "compare-references",
+            "Compare two sets of reference viewpoints, hand-made ones for instance, by the comments that each names.",
+            f"{__name__}.commands:compare_references",
+        ),
+        Command(
+            "preferences",
+            "Read sheets back on which people preferred one of two clusterings.",
+            f"{__name__}.commands:preferences",
+        ),
+    ),
 )

@@ -39,6 +39,12 @@ class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
     )
 
 
+def _analysis() -> type[Analysis]:
+    from overton.studies.pluralism.measures import Analysis
+
+    return Analysis
+
+
 def _of_records(results: Results, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import measures, tables
 
@@ -169,6 +175,7 @@ def _of_a_thread(record: Record) -> float | None:
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=PluralismHow,
+    analysis=_analysis,
     records=_of_records,
     tables="a table of matches, rankings or pairs (.parquet, .csv, .jsonl)",
     table=_of_table,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.errors import InputError, Problem
-from overton.studies.items import Items
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic

@@ -76,7 +76,17 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
     return Parsed(list(domains.values()), findings_of(notes))
 
 
+def _published() -> list[Domain]:
+    return [Domain.named(domain.name) for domain in PUBLISHED]
+
+
 DOMAINS = Items(
-    Domain, "domain", "text file of domains that topics are about, a name a line", _parse, suffixes=(".txt",)
+    Domain,
+    "domain",
+    "text file of domains that topics are about, a name a line",
+    _parse,
+    suffixes=(".txt",),
+    starter=_published,
+    named=Domain.named,
 )
 """What topics are made of."""

@@ -53,6 +53,12 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
     )
 
 
+def _analysis() -> type[Analysis]:
+    from overton.studies.stance_stability.measures import Analysis
+
+    return Analysis
+
+
 def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
@@ -158,6 +164,7 @@ _TABLES = "a table of conversation, turn, stance (.parquet, .csv, .jsonl)"
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,
+    analysis=_analysis,
     records=_of_records,
     tables=_TABLES,
     table=_of_table,
@@ -168,6 +175,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
 )
 MEASURING_TRANSCRIPTS: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,
+    analysis=_analysis,
     records=_of_records,
     tables=_TABLES,
     table=_of_table,

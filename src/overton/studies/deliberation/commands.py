@@ -1,0 +1,116 @@
+"""Deliberation's own command: dilemmas built from a forum, on the calls that everybody has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from overton.api.requests import Arguments
+from overton.api.runs import Run, run
+from overton.corpora.forum import Tally, read_comments, read_posts, told_of
+from overton.corpora.opening import write_objects
+from overton.errors import InputError, Problem
+from overton.studies.command import Done
+from overton.studies.deliberation import crowd
+from overton.studies.deliberation.selection import select, survey
+from overton.studies.deliberation.steps import SelectionOptions
+from overton.studies.options import Option, option_place
+
+if TYPE_CHECKING:
+    from overton.hosts.local import Watch
+    from overton.studies.deliberation.items import Dilemma, Verdict
+    from overton.studies.deliberation.steps import Step
+
+__all__ = ["Built", "dilemmas", "show_dilemmas"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """Dilemmas built from a forum: the dataset's file, the steps with what each kept, and what could not be read.
+
+    `judged` is the run in which a judge read unclear comments, None where none was asked.
+    """
+
+    path: Path
+    dilemmas: list[Dilemma]
+    steps: tuple[Step, ...]
+    unread: tuple[Tally, Tally]
+    judged: Run | None = None
+
+
+def dilemmas(
+    submissions: Annotated[Sequence[str | Path], Option("Dump or API answer of posts", file=True)],
+    comments: Annotated[Sequence[str | Path], Option("Dump or API answer of comments", file=True)],
+    out: Annotated[str | Path, Option("JSONL file to make", file=True)] = "dilemmas.jsonl",
+    *,
+    community: Annotated[str | None, Option("Keep one community's posts")] = None,
+    first: Annotated[str | date | None, Option("First day (UTC), as 2026-01-31", flag="--from")] = None,
+    last: Annotated[str | date | None, Option("Last day (UTC)", flag="--to")] = None,
+    top: Annotated[int, Option("How many dilemmas, the most contested first", least=1)] = 1000,
+    fewest: Annotated[int, Option("Readable verdicts that a post must have", least=0)] = 1,
+    judge: Annotated[str | None, Option("Model that reads what patterns cannot")] = None,
+    model_args: Arguments | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    watch: Watch | None = None,
+) -> Built:
+    """Build dilemmas from forum dumps or answers of its API by appendix A's seven steps, into the JSONL file `out`.
+
+    `first` and `last` are days (UTC), both included; `top` is how many are taken, the most contested ones; `fewest`
+    how many comments with a readable verdict a post must have. Comments that patterns cannot read go to `judge` if one
+    is given, in a run beside the file (`out` with `.judged`), else they are counted and left out.
+
+    Raises:
+        InputError: a file cannot be read or holds nothing of its kind, `out` exists, the range of dates is empty.
+    """
+    target = Path(out)
+    if target.exists():
+        raise InputError([Problem(option_place("out"), str(target), "exists already; nothing is ever written over")])
+    posts, said = [Path(path) for path in submissions], [Path(path) for path in comments]
+    options = SelectionOptions(first=_day("first", first), last=_day("last", last), top=top, fewest=fewest)
+    unread = (Tally(), Tally())
+    surveyed = survey(
+        read_posts(posts, community=community, tally=unread[0]),
+        read_comments(said, community=community, tally=unread[1]),
+        options,
+        for_judge=judge is not None,
+    )
+    unclear = surveyed.unclear() if judge is not None else []
+    judged: Run | None = None
+    verdicts: dict[str, Verdict] = {}
+    if judge is not None and unclear:
+        judged = run(
+            crowd.STUDY.name,
+            models=[judge],
+            items=unclear,
+            out=target.with_name(target.name + ".judged"),
+            model_args=model_args,
+            max_cost=max_cost,
+            max_calls=max_calls,
+            watch=watch,
+        )
+        verdicts = crowd.judged(judged.rows())
+    selected = select(surveyed, read_posts(posts, community=community), verdicts)
+    return Built(write_objects(selected.dilemmas, target), selected.dilemmas, selected.steps, unread, judged)
+
+
+def show_dilemmas(built: Built) -> Done:
+    """The steps with what each kept, what was read of the dumps, and the file."""
+    return Done(lines=[*_steps(built), *told_of(built.unread)], path=str(built.path))
+
+
+def _steps(built: Built) -> Iterator[str]:
+    for step in built.steps:
+        yield f"{step.number}. {step.name}: {step.kept:,} posts. {step.note}"
+
+
+def _day(name: str, given: str | date | None) -> date | None:
+    if given is None or isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError([Problem(option_place(name), given, "must be a day, as 2026-01-31")]) from None

@@ -1,0 +1,207 @@
+"""Pluralism's own commands: threads sampled from a forum, and reference viewpoints compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from overton.api.items import read_items
+from overton.api.runs import Run, open_run
+from overton.api.sheets import fresh_sheet, opened_sheet, write_files
+from overton.corpora.forum import Tally, read_comments, read_posts, told_of
+from overton.corpora.opening import write_objects
+from overton.errors import InputError, Problem
+from overton.studies.command import Done
+from overton.studies.options import Option, option_place
+from overton.studies.plain import SCHEMA, document
+from overton.studies.pluralism import STUDY, comparing, preferring, sampling, sampling_rules
+from overton.studies.pluralism.referencing import REFERENCING
+
+if TYPE_CHECKING:
+    from overton.studies.pluralism.items import Thread
+    from overton.studies.pluralism.sampling_rules import Step
+
+__all__ = [
+    "Compared",
+    "SampledThreads",
+    "compare_clusterings",
+    "compare_references",
+    "preferences",
+    "show_compare_clusterings",
+    "show_compare_references",
+    "show_preferences",
+    "show_threads",
+    "threads",
+]
+
+
+@dataclass(frozen=True)
+class SampledThreads:
+    """Threads sampled from a forum: their file, the steps with what each kept, and what could not be read of posts and
+    of comments."""
+
+    path: Path
+    threads: list[Thread]
+    steps: tuple[Step, ...]
+    unread: tuple[Tally, Tally]
+
+
+def threads(
+    submissions: Annotated[Sequence[str | Path], Option("Dump or API answer of posts", file=True)],
+    comments: Annotated[Sequence[str | Path], Option("Dump or API answer of comments", file=True)],
+    out: Annotated[str | Path, Option("JSONL file to make", file=True)] = "threads.jsonl",
+    *,
+    community: Annotated[str | None, Option("Keep one community's posts")] = None,
+    year: Annotated[int | None, Option("Keep one year's posts (UTC)")] = None,
+    min_comments: Annotated[int | None, Option("Usable comments at least; table 2's number, or 10")] = None,
+    max_comments: Annotated[int | None, Option("Usable comments at most; table 2's number, or 50")] = None,
+    sample: Annotated[int | None, Option("Threads of a community, at random; table 2's number, or 500")] = None,
+    replies: Annotated[bool, Option("Answers to comments count as comments, too")] = False,
+    seed: int = 0,
+) -> SampledThreads:
+    """Sample threads from forum dumps or answers of its API by table 2's rules, into the JSONL file `out`.
+
+    Numbers not given are table 2's for the `community`, and 10 to 50 comments and 500 threads for others; posts are of
+    any year unless `year` names one. Files are read twice. Names and identifiers are removed, as
+    `overton.studies.pluralism.anonymity` says.
+
+    Raises:
+        InputError: a file cannot be read or holds nothing of its kind, `out` exists, a number is out of range.
+    """
+    target = _jsonl(Path(out))
+    rules = sampling_rules.rules_for(
+        community,
+        year=year,
+        min_comments=min_comments,
+        max_comments=max_comments,
+        sample=sample,
+        replies=replies,
+        seed=seed,
+    )
+    posts, said = [Path(path) for path in submissions], [Path(path) for path in comments]
+    unread = (Tally(), Tally())
+    surveyed = sampling.survey(
+        read_posts(posts, community=community, tally=unread[0]),
+        read_comments(said, community=community, tally=unread[1]),
+        rules,
+    )
+    sampled = sampling.sample(
+        surveyed, read_posts(posts, community=community), read_comments(said, community=community)
+    )
+    return SampledThreads(write_objects(sampled.threads, target), sampled.threads, sampled.steps, unread)
+
+
+def show_threads(sampled: SampledThreads) -> Done:
+    """The steps with what each kept, what was read of the dumps, and the file."""
+    steps = [f"{step.number}. {step.name}: {step.kept:,}. {step.note}" for step in sampled.steps]
+    return Done(lines=[*steps, *told_of(sampled.unread)], path=str(sampled.path))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two clusterings in one run: how they agree (None while nothing was built), and the sheet and its key if drawn."""
+
+    run: Run
+    comparison: comparing.Comparison | None
+    sheet: tuple[Path, Path] | None
+
+
+def compare_clusterings(
+    run: Annotated[str | Path, Option("A run of items references with two methods", file=True, argument=True)],
+    *,
+    sheet: Annotated[
+        str | Path | None, Option("CSV file to make: both, blinded, side by side, for a person", file=True)
+    ] = None,
+    size: Annotated[int, Option("Threads on the sheet", least=1)] = 100,
+) -> Compared:
+    """How two clusterings of the same opinions of the same threads agree, both made in one run.
+
+    With `sheet` a blinded side-by-side sheet of `size` threads is written there (CSV), its key beside it as
+    NAME.key.json; `preferences` reads it back.
+
+    Raises:
+        InputError: it is no run of two clusterings; a file for the sheet is there already.
+        RunError: it is not a run folder.
+    """
+    opened = open_run(run)
+    methods = opened.manifest.options.get("methods", ()) if opened.study is REFERENCING else ()
+    if len(methods) != 2:
+        raise InputError([Problem(str(run), opened.study.name, "is not a run of two clusterings")])
+    files = fresh_sheet(Path(sheet)) if sheet is not None else None
+    first, second = methods
+    rows = opened.rows()
+    pairs = preferring.pairs_of(rows, opened.items(), first, second)
+    if pairs and files is not None:
+        key, texts = preferring.preference_sheet(pairs, first, second, size=size, seed=opened.manifest.seed)
+        write_files(files, key, texts)
+    comparison = comparing.compare(rows, first, second) if pairs else None
+    return Compared(opened, comparison, files if pairs else None)
+
+
+def show_compare_clusterings(compared: Compared) -> Done:
+    """How the clusterings agree, and what to do with the sheet."""
+    found = compared.comparison
+    return Done(
+        lines=[*_told_of_sheet(compared)],
+        exhibits=[comparing.comparison_table(found)] if found else [],
+        data=document(REFERENCING.name, SCHEMA, found) if found else None,
+        run=compared.run,
+    )
+
+
+def _told_of_sheet(compared: Compared) -> Iterator[str]:
+    dataset = REFERENCING.dataset
+    yield from dataset.told(compared.run.rows()) if dataset and dataset.told else ()
+    if compared.comparison is None:
+        yield "No thread was clustered in both ways yet."
+    if compared.sheet:
+        yield f"Fill in the column 'person' with left, right or same. {compared.sheet[1]} is not for that person."
+        yield f"Then: overton items preferences {compared.sheet[0]}"
+
+
+def compare_references(
+    first: Annotated[str | Path, Option("Threads with viewpoints: JSONL, or a run", file=True, argument=True)],
+    second: Annotated[str | Path, Option("The same threads with others", file=True, argument=True)],
+) -> comparing.ReferenceComparison:
+    """How two datasets of reference viewpoints agree on the threads that both hold, hand-made ones for instance.
+
+    Raises:
+        InputError: a file cannot be read, or no thread is in both.
+    """
+    return comparing.compare_references(read_items(STUDY, first), read_items(STUDY, second))
+
+
+def show_compare_references(found: comparing.ReferenceComparison) -> Done:
+    """How the two agree."""
+    return Done(exhibits=[comparing.references_table(found)], data=document(REFERENCING.name, SCHEMA, found))
+
+
+def preferences(
+    sheets: Annotated[Sequence[str | Path], Option("Copies of one sheet, filled in", file=True, argument=True)],
+    *,
+    key: Annotated[str | Path | None, Option("The sheets' key, where it is not beside the first", file=True)] = None,
+) -> preferring.Preferences:
+    """What people prefer who filled in copies of one side-by-side sheet; `key` defaults to that beside the first.
+
+    Raises:
+        InputError: a file cannot be read, or by line what is wrong with a sheet.
+    """
+    if not sheets:
+        raise InputError([Problem("sheets", "", "name at least one filled sheet")])
+    opened = [opened_sheet(Path(sheet), None if key is None else Path(key), beside=Path(sheets[0])) for sheet in sheets]
+    return preferring.preferences(opened[0][0], [answers for _, answers in opened])
+
+
+def show_preferences(found: preferring.Preferences) -> Done:
+    """Which clustering people prefer."""
+    return Done(exhibits=[preferring.preference_table(found)], data=document(REFERENCING.name, SCHEMA, found))
+
+
+def _jsonl(path: Path) -> Path:
+    if path.exists():
+        raise InputError([Problem(option_place("out"), str(path), "exists already; nothing is ever written over")])
+    if path.suffix != ".jsonl":
+        raise InputError([Problem(option_place("out"), str(path), "must end in .jsonl")])
+    return path
