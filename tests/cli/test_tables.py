@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from io import StringIO
-from pathlib import Path
 from math import nan
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -24,6 +24,8 @@ HOSTILE = (
     "a\u202eb",
     "\x9b31m",
     "\ud800",
+    "a\tb",
+    "a\r\nb\rc",
 )
 MODELS = ("anthropic/claude-sonnet-4-5-20250929", "openai/gpt-4o-2024-08-06")
 
@@ -122,6 +124,12 @@ def test_what_is_the_same_in_every_row_stands_above_where_there_is_no_room():
     assert f"Model: {MODELS[0]}" in text
     assert text.count(MODELS[0]) == 1
     assert printed(wide(1, models=MODELS[:1]), width=120).count(MODELS[0]) == 2
+
+
+def test_rows_that_are_all_the_same_stay_a_table():
+    text = printed(Table("T", [Column("One"), Column("Two")], [["x " * 20, "y"]] * 2), width=30)
+    assert "One:" not in text
+    assert text.count("y") == 2
 
 
 def test_long_texts_are_folded_and_kept():

@@ -127,7 +127,8 @@ def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
     """The columns without those texts that are the same in every row, and these as lines."""
     same = [column for column in columns if column.text and len(column.cells) > 1 and len(set(column.cells)) == 1]
     lines = [f"{column.title}: {column.cells[0] or 'none'}" for column in same]
-    return [column for column in columns if column not in same], lines
+    unlike = [column for column in columns if column not in same]
+    return (unlike, lines) if unlike else (list(columns), [])
 
 
 def _cell(cell: ShownCell, reasons: dict[str, int], joint: str) -> str:
