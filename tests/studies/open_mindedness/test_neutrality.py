@@ -113,7 +113,7 @@ def test_the_tables_have_judges_pairs_and_objections() -> None:
     ]
     found = agreement(table(rows))
     judges, pairs, objections = agreement_tables(found)
-    assert judges.summary and pairs.summary and objections.summary
+    assert all(one.summary for one in (judges, pairs, objections))
     assert [column.title for column in judges.columns][1:4] == ["Neutral", "Positions fair", "Orientation as stated"]
     first = found.judges[0]
     assert judges.rows[0] == ["one", first.neutral, first.fair, first.orientation, 1, 0, 0]
