@@ -271,7 +271,7 @@ def test_two_clusterings_are_compared_and_preferred_by_the_command_line(
     writer = ["--model", f"{served.url}#writer"]
     done = command(*two, *writer, "--out", "two", "--sheet", "sheet.csv")
     assert done.returncode == 0, done.stderr
-    assert "adjusted Rand index" in done.stdout
+    assert "Adjusted Rand index" in done.stdout
     assert "single-shot: 3 threads built" in done.stderr
     again = command("items", "compare-clusterings", "two", "--json")
     assert json.loads(again.stdout)["adjusted_rand"]["value"] == 1.0

@@ -30,8 +30,8 @@ MOST_ROWS = 60
 """Rows of a table in a summary; how many more there are stands beneath."""
 
 _GAP = 2
-_NARROW = 18
-"""Texts are folded to this width before a table is parted."""
+_NARROW, _NARROWEST = 18, 4
+"""Texts are folded to the first width before a table is parted, to the second where even a part has too little."""
 _RAISED = str.maketrans(
     "0123456789",
     "\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
@@ -127,7 +127,8 @@ def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
     """The columns without those texts that are the same in every row, and these as lines."""
     same = [column for column in columns if column.text and len(column.cells) > 1 and len(set(column.cells)) == 1]
     lines = [f"{column.title}: {column.cells[0] or 'none'}" for column in same]
-    return [column for column in columns if column not in same], lines
+    unlike = [column for column in columns if column not in same]
+    return (unlike, lines) if unlike else (list(columns), [])
 
 
 def _cell(cell: ShownCell, reasons: dict[str, int], joint: str) -> str:
@@ -162,8 +163,16 @@ def _grid(columns: Sequence[_Column], width: int) -> Grid:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """As much as each needs; what is left goes to texts, then to titles, to the narrowest of them first."""
+    """As much as each needs; what is left goes to texts, then to titles, to the narrowest of them first.
+
+    Where there is too little, texts are folded further, the widest of them first: numbers are never broken.
+    """
     widths = [column.least for column in columns]
+    for _ in range(_room(columns) - width):
+        texts = [(wide, place) for place, wide in enumerate(widths) if columns[place].text and wide > _NARROWEST]
+        if not texts:
+            break
+        widths[max(texts)[1]] -= 1
     for _ in range(width - _room(columns)):
         narrow = [
             (not columns[place].text, wide, place) for place, wide in enumerate(widths) if wide < columns[place].whole

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from overton.judging import cohen_kappa
-from overton.studies.open_mindedness.neutrality import agreement
+from overton.studies.open_mindedness.neutrality import agreement, agreement_tables
 
 
 def row(model: str, issue: str, template: int, verdict: str | None, **other: Any) -> dict[str, Any]:
@@ -103,3 +103,20 @@ def test_judges_without_a_readable_verdict_have_no_share_and_no_kappa() -> None:
     found = agreement(table([row("one", "a", 1, None), row("two", "a", 1, "neutral")]))
     assert isnan(found.judges[0].neutral.value)
     assert isnan(found.pairs[0].kappa.value)
+
+
+def test_the_tables_have_judges_pairs_and_objections() -> None:
+    rows = [
+        row("one", "a", 5, "favors con", reason="Loaded."),
+        row("one", "b", 4, None),
+        row("two", "a", 5, "neutral"),
+    ]
+    found = agreement(table(rows))
+    judges, pairs, objections = agreement_tables(found)
+    assert all(one.summary for one in (judges, pairs, objections))
+    assert [column.title for column in judges.columns][1:4] == ["Neutral", "Positions fair", "Orientation as stated"]
+    first = found.judges[0]
+    assert judges.rows[0] == ["one", first.neutral, first.fair, first.orientation, 1, 0, 0]
+    assert pairs.rows == [["one and two", found.pairs[0].same, found.pairs[0].kappa]]
+    assert objections.rows == [["a", "5", "one", "favors con", "Loaded."]]
+    assert len(agreement_tables(agreement(table([row("one", "a", 1, "neutral")])))) == 1

@@ -151,17 +151,19 @@ def _by_judge(found: Agreement) -> Table:
         [one.judge, one.neutral, one.fair, one.orientation, one.invalid, one.refused, one.failed]
         for one in found.judges
     ]
-    return Table("Neutrality of the paraphrases, by judge", columns, rows, note="Shares of readable verdicts.")
+    return Table(
+        "Neutrality of the paraphrases, by judge", columns, rows, note="Shares of readable verdicts.", summary=True
+    )
 
 
 def _compared(found: Agreement) -> Table:
     columns = [Column("Judges"), Column("Equal verdicts", "share"), Column("Cohen's kappa", "value")]
     rows: list[list[Cell]] = [[f"{one.first} and {one.second}", one.same, one.kappa] for one in found.pairs]
     note = f"Fleiss' kappa of all judges: {sentence(found.fleiss, 'value')}." if found.fleiss else ""
-    return Table("Agreement between judges", columns, rows, note=note)
+    return Table("Agreement between judges", columns, rows, note=note, summary=True)
 
 
 def _objections(found: Agreement) -> Table:
     columns = [Column(name) for name in ("Issue", "Template", "Judge", "Says", "Reason")]
     rows = [[one.issue, str(one.template), one.judge, one.says, one.reason] for one in found.not_neutral]
-    return Table("Paraphrases judged not neutral", columns, rows)
+    return Table("Paraphrases judged not neutral", columns, rows, summary=True)

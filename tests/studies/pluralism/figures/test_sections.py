@@ -9,7 +9,7 @@ from typing import Any
 from overton.reporting import Report, render
 from overton.reporting.svg import drawn
 from overton.statistics import Estimate
-from overton.studies.exhibits import Callout, Chart, Method, Section, Table
+from overton.studies.exhibits import Callout, Chart, Method, Section, Table, summary
 from overton.studies.pluralism.figures import sections, thread_table
 from overton.studies.pluralism.figures.names import condition
 
@@ -60,7 +60,7 @@ def test_figure_3_has_a_panel_for_each_community_and_both_parts_on_one_scale(ana
 
 def test_a_model_that_leaves_out_what_is_against_the_belief_shows_suppression(analysis, hostile):
     shown = table(sections(analysis), "Shifts towards the belief, against neutral")
-    found = {(row[1], row[2]): row[3] for row in shown.rows if row[0] == "all"}
+    found = {(row[0], row[1]): row[2] for row in shown.rows}
     assert found[f"keen {hostile}", "biased toward"].value > 0.5
     assert found[f"keen {hostile}", "biased toward"].low > 0
     assert abs(found["gentle", "biased toward"].value) < 0.3
@@ -106,7 +106,7 @@ def test_figure_5_tells_reasoning_efforts_apart(analysis):
 def test_table_12_has_both_choices_of_pairs(analysis):
     shown = table(sections(analysis), "Accuracy by choice of pairs")
     assert {row[0] for row in shown.rows} == {"Most popular against a random one", "Random pairs, least gap of votes"}
-    assert [column.title for column in shown.columns][-1] == "Pull of the first"
+    assert [column.title for column in shown.columns][-2:] == ["Pull of the first", "Differs from neutral"]
 
 
 def test_conditions_are_compared_with_their_plain_twins(analysis):
@@ -164,3 +164,21 @@ def test_the_report_renders_and_hostile_text_stays_text(analysis, records, threa
         Report("Pluralism", "", [("Models", "2")], sections(analysis)[1:2], trials=trials, data=analysis.to_json())
     )
     assert "<img src=x" not in page
+
+
+def test_each_community_of_several_has_rows_in_a_table_of_its_own(analysis):
+    made = sections(analysis)
+    for title in ("Shifts towards the belief, against neutral", "Accuracy by choice of pairs"):
+        together, apart = table(made, title), table(made, f"{title}, by community")
+        assert (together.summary, apart.summary) == (True, False)
+        assert {row[0] for row in apart.rows} == {"economics", "ethics"}
+        assert apart.columns[1:] == together.columns
+
+
+def test_the_summary_leaves_out_details_and_names_them(analysis):
+    first = table(summary(sections(analysis)), "Precision, recall and F1, all communities")
+    assert [column.title for column in first.columns] == [
+        *("Model", "Condition", "Threads", "Supporting R", "Against R", "Global P", "Global R", "Differs from neutral"),
+    ]
+    assert all(len(row) == len(first.columns) for row in first.rows)
+    assert "Columns left out here: Supporting P; Supporting F1; Against P; Against F1; Global F1." in first.note

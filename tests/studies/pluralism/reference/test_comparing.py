@@ -11,9 +11,9 @@ import pytest
 
 from overton.errors import InputError
 from overton.judging.sheets import Answers, read_sheet, write_sheet
-from overton.studies.pluralism.comparing import compare, compare_references
+from overton.studies.pluralism.comparing import compare, compare_references, comparison_table, references_table
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint
-from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preferences
+from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preference_table, preferences
 from overton.studies.pluralism.referencing import Built, Placed
 
 
@@ -144,3 +144,21 @@ def test_long_threads_fit_a_spreadsheet(kit: Any) -> None:
     _, (text,) = preference_sheet(pairs_of(rows, [thread], "one", "two"), "one", "two")
     assert all(len(cell) < 32_767 for cell in text.values())
     assert text["comments"].endswith("[...]")
+
+
+def test_the_tables_have_every_measure_and_what_was_left_out(sheet: Any) -> None:
+    records = [row(f"t{k}", method, "1234") for k in (1, 2) for method in ("one", "two")]
+    found = compare([*records, row("t3", "one", "12")], "one", "two")
+    shown = comparison_table(found)
+    assert shown.title == "one and two: means over 2 threads, 1 left out"
+    assert ["Adjusted Rand index", found.adjusted_rand] in shown.rows
+    assert ["Clusters, two", found.second_clusters] in shown.rows
+    sets = compare_references([reference("t1", ("a", "b"))], [reference("t1", ("b", "a"), method="goalex")])
+    assert [cells[1] for cells in references_table(sets).rows] == [
+        *(sets.omega, sets.first_viewpoints, sets.second_viewpoints, sets.more),
+    ]
+    key, _ = sheet
+    said = preferences(key, [Answers(("left",) * 10 + ("same", None))] * 2)
+    liked = preference_table(said)
+    assert liked.rows == [[20, said.preferred, said.left, said.kappa]]
+    assert liked.note == "2 more judgements prefer neither, 2 rows were left empty."

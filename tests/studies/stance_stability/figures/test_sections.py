@@ -55,7 +55,7 @@ def test_table_1_has_temperatures_then_models_and_all_together_with_deviations(a
         [model, heat] for heat in ("0.0", "1.0", "all") for model in ("gemini", f"gpt {hostile}")
     ]
     first = analysis.models["gemini"].temperatures["0.0"].measures["chameleon"]
-    assert shown.rows[0][2:4] == [first.mean, first.sd.value]
+    assert shown.rows[0][2:5] == [first.mean.n, first.mean, first.sd.value]
 
 
 def test_what_is_missing_is_replaced_by_its_reason(least):

@@ -94,7 +94,7 @@ def _table(analysis: Analysis, names: Names) -> Table:
     return by_model(
         analysis,
         names,
-        "Open-mindedness by model, 0 to 100",
+        "Open-mindedness by model",
         columns,
         cells,
         note=_COLUMNS,
@@ -104,9 +104,9 @@ def _table(analysis: Analysis, names: Names) -> Table:
 
 
 _COLUMNS = (
-    "Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' the share of the "
-    "configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets the pulls of "
-    "letter and order to zero; see 'Letter and order'."
+    "From 0 to 100. Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' "
+    "the share of the configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets "
+    "the pulls of letter and order to zero; see 'Letter and order'."
 )
 
 
