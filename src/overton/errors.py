@@ -26,6 +26,7 @@ __all__ = [
     "RunMismatch",
     "Stopped",
     "UnavailableError",
+    "quoted",
 ]
 
 
@@ -46,6 +47,12 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.place}: {self.key}: {self.reason}" if self.key else f"{self.place}: {self.reason}"
+
+
+def quoted(value: object, longest: int = 60) -> str:
+    """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
 
 
 class InputError(OvertonError):

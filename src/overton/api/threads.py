@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError, Problem
-from overton.studies.pluralism import STUDY
+from overton.studies.pluralism import STUDY, reading
 from overton.studies.pluralism.referencing import REFERENCING
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SampledThreads:
 
 def starter_threads() -> list[Thread]:
     """The twelve threads that come with Overton, in three communities."""
-    return read_items(REFERENCING)
+    return read_items(REFERENCING, reading.starter_threads())
 
 
 def starter_references() -> list[ReferenceThread]:

@@ -1,5 +1,5 @@
 """How a value of the input is shown in a message."""
 
-from overton.studies.noting import quoted
+from overton.errors import quoted
 
 __all__ = ["quoted"]

@@ -32,7 +32,8 @@ class Items(Generic[Item]):
     what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`). Of a
     folder those files are read whose names end in `suffixes`, or the one called `dataset`, as a run that makes such
     items leaves it; without suffixes only that one.
-    `reading` declares options of reading. `starter` finds the items that come with the study, a file or a folder.
+    `reading` declares options of reading. Where `named` makes an item of a word, words are given in a file's place.
+    `starter` finds the items that come with the study, a file or a folder.
     """
 
     kind: type[Item]
@@ -43,6 +44,7 @@ class Items(Generic[Item]):
     suffixes: tuple[str, ...] = (".jsonl",)
     reading: type[msgspec.Struct] = field(default=NoOptions)
     starter: Callable[[], Traversable] | None = None
+    named: Callable[[str], Item] | None = None
 
     @property
     def plural(self) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from overton.errors import Problem
 
-__all__ = ["Finding", "Notes", "found", "quoted"]
+__all__ = ["Finding", "Notes", "found"]
 
 Severity = Literal["error", "warning"]
 
@@ -65,9 +65,3 @@ class Notes:
 def found(problem: Problem) -> Finding:
     """A problem as the finding of an error."""
     return Finding("error", problem.place, problem.key, problem.reason)
-
-
-def quoted(value: object, longest: int = 60) -> str:
-    """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"

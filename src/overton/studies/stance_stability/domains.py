@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from overton.errors import Problem
+from overton.errors import Problem, quoted
 from overton.studies.items import Items
-from overton.studies.noting import Notes, quoted
+from overton.studies.noting import Notes
 from overton.studies.parsing import Parsed, Text, findings_of
 from overton.studies.taking import unreadable
 
@@ -77,6 +77,11 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
 
 
 DOMAINS = Items(
-    Domain, "domain", "text file of domains that topics are about, a name a line", _parse, suffixes=(".txt",)
+    Domain,
+    "domain",
+    "text file of domains that topics are about, a name a line",
+    parse=_parse,
+    suffixes=(".txt",),
+    named=Domain.named,
 )
 """What topics are made of."""

@@ -19,13 +19,13 @@ from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines, read_json, read_whole
 from overton.studies.taking import note_repeated
 
-__all__ = ["MAX_ISSUES", "Reading", "ReadingUnphrased", "parse", "parse_unphrased"]
+__all__ = ["MAX_ISSUES", "Reading", "WithPositions", "parse", "parse_phrased", "parse_unphrased"]
 
 MAX_ISSUES = 10_000
 
 
-class ReadingUnphrased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How issues are read whose paraphrases are still to be written."""
+class WithPositions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How issues are read where it is known whether they have paraphrases."""
 
     positions: Annotated[
         Any,
@@ -38,7 +38,7 @@ class ReadingUnphrased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-class Reading(ReadingUnphrased, frozen=True, forbid_unknown_fields=True):
+class Reading(WithPositions, frozen=True, forbid_unknown_fields=True):
     """How issues are read."""
 
     unphrased: Annotated[bool, Option("Let paraphrases be missing, as before 'items rephrase'")] = False
@@ -59,7 +59,12 @@ def parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     return _parsed(texts, reading.positions, need_paraphrases=not reading.unphrased)
 
 
-def parse_unphrased(texts: Sequence[Text], reading: ReadingUnphrased) -> Parsed[Issue]:
+def parse_phrased(texts: Sequence[Text], reading: WithPositions) -> Parsed[Issue]:
+    """The same, where paraphrases may not be missing."""
+    return _parsed(texts, reading.positions, need_paraphrases=True)
+
+
+def parse_unphrased(texts: Sequence[Text], reading: WithPositions) -> Parsed[Issue]:
     """The same, where paraphrases may be missing."""
     return _parsed(texts, reading.positions, need_paraphrases=False)
 
