@@ -1,35 +1,25 @@
-"""The demonstration: open-mindedness of the embedded model on starter issues."""
+"""The demonstration: a study of ours on the embedded model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from overton.api.issues import starter_issues
-from overton.api.models import pull
 from overton.api.runs import Run, run
 from overton.hosts.local import Watch
+from overton.models import pull
+from overton.studies.registry import DEMO, study_named
+from overton.studies.study import Demo
 
 __all__ = ["MODEL", "demo", "describe", "prepare"]
 
 MODEL = "embedded/smollm2-135m"
 
-_PAIR = (2, 5)
-"""A mirrored pair of templates whose letters mirror too, so that averaging the two cancels both pulls exactly."""
-
-_LEFT_OUT = (
-    "eight of the twelve starter issues, templates 1, 3, 4 and 6, and 14 of 15 trials;"
-    " 'overton demo --full' leaves out nothing"
-)
-
 
 def describe(*, full: bool = False) -> str:
     """What the demonstration asks, in a sentence."""
-    if full:
-        return (
-            f"{MODEL}: twelve issues, eleven configurations, six templates, 15 trials: 11,880 calls. This takes hours."
-        )
-    return f"{MODEL}: four issues, eleven configurations, one mirrored pair of templates, one trial: 88 calls."
+    shown = _declared()
+    return f"{MODEL}: {shown.whole}. This takes hours." if full else f"{MODEL}: {shown.said}."
 
 
 def prepare(progress: Callable[[str], None] | None = None) -> Path:
@@ -38,20 +28,24 @@ def prepare(progress: Callable[[str], None] | None = None) -> Path:
 
 
 def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, watch: Watch | None = None) -> Run:
-    """Run it: 88 calls in about two minutes on two cores, or with `full` 11,880 calls in hours."""
-    from overton.studies.open_mindedness.reading import DEMO
-
+    """Run it: in a few minutes on two cores, or with `full` the whole design in hours."""
     if full:
-        return run("open-mindedness", models=[MODEL], out=out, seed=seed, watch=watch)
-    issues = [issue for issue in starter_issues() if issue.id in DEMO]
+        return run(DEMO, models=[MODEL], out=out, seed=seed, watch=watch)
+    shown = _declared()
     return run(
-        "open-mindedness",
+        DEMO,
         models=[MODEL],
-        items=issues,
+        only=shown.items,
         out=out,
         seed=seed,
         watch=watch,
-        left_out=_LEFT_OUT,
-        trials=1,
-        templates=_PAIR,
+        left_out=shown.left_out,
+        **shown.options,
     )
+
+
+def _declared() -> Demo:
+    shown = study_named(DEMO).demo
+    if shown is None:
+        raise TypeError(f"{DEMO} declares no demonstration")
+    return shown

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["check_items", "read_items", "write_items"]
 
 
-def read_items(study: AnyStudy, path: str | Path | None = None, **reading: Any) -> list[Any]:
+def read_items(study: AnyStudy, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
     """The items at `path`, ready to be asked; those that come with the study where it is None.
 
     `reading` are the fields of the study's `Items.reading`, files by their paths.
@@ -36,7 +36,7 @@ def read_items(study: AnyStudy, path: str | Path | None = None, **reading: Any) 
     return usable(_parsed(study.items, where, _reading(study.items, where, reading)))
 
 
-def check_items(study: AnyStudy, path: str | Path | None = None, **reading: Any) -> list[Finding]:
+def check_items(study: AnyStudy, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
     """Everything wrong or odd about the items that `read_items` would read. Nothing is asked.
 
     Raises:
@@ -62,9 +62,9 @@ def write_items(study: AnyStudy, items: Sequence[msgspec.Struct], path: str | Pa
     return write_objects(items, file if file.suffix == ".jsonl" else file / study.items.dataset, replace=replace)
 
 
-def _where(items: Items[Any], path: str | Path | None) -> Path | Traversable | Sequence[Any]:
+def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | Traversable | Sequence[Any]:
     if path is not None:
-        return Path(path)
+        return Path(path) if isinstance(path, str) else path
     if items.starter is None:
         raise InputError([Problem(items.plural, "", f"none come with the study; name a path: {items.layouts}")])
     return items.starter()

@@ -9,8 +9,9 @@ from overton.cli.output import results, say
 
 if TYPE_CHECKING:
     from overton.api.runs import Run
+    from overton.studies.command import Done
 
-__all__ = ["Exit", "conclude"]
+__all__ = ["Exit", "conclude", "show_done"]
 
 
 class Exit(IntEnum):
@@ -37,6 +38,22 @@ def conclude(run: Run) -> Exit:
     if run.manifest.left_out:
         say(f"Left out: {run.manifest.left_out}")
     return _state(run)
+
+
+def show_done(done: Done, *, json: bool) -> Exit:
+    """Show what a command of a study's own did, and give the exit code."""
+    from overton.cli.output import print_json
+    from overton.cli.tables import show
+
+    for line in done.lines:
+        say(line)
+    if json and done.data is not None:
+        print_json(done.data)
+    else:
+        show(done.exhibits, results())
+    if done.path:
+        results().print(done.path, markup=False, soft_wrap=True)
+    return Exit.DONE if done.run is None else _state(done.run)
 
 
 def _tell_made(run: Run) -> None:

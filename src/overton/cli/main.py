@@ -18,11 +18,24 @@ from overton.errors import InputError, OvertonError, Stopped
 __all__ = ["app", "main"]
 
 
+class _Ordered(TyperGroup):
+    """The commands in the order in which a person meets them."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Names, those first that begin a run."""
+        return sorted(self.commands, key=_ORDER.index)
+
+
+_ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
+_ORDER += ["export", "import", "demo"]
+
+
 def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
     return typer.Typer(cls=kind, help=help_, no_args_is_help=True, subcommand_metavar=metavar, rich_markup_mode=None)
 
 
 app = typer.Typer(
+    cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
     "4 stopped by a limit or Ctrl-C and resumable.",

@@ -21,10 +21,10 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
     from rich.markup import escape
     from rich.table import Table
 
-    from overton.api.models import known as known_models
+    from overton import models
     from overton.cli.output import print_json, results
 
-    known = known_models()
+    known = models.list()
     if json:
         print_json(known)
         return
@@ -43,8 +43,8 @@ def check(
     model_arg: opt.ModelArgOption = None,
 ) -> None:
     """Ask a model one small question, and show its answer or what is wrong."""
-    from overton.api.models import check as check_model
     from overton.cli.output import results
+    from overton.models import check as check_model
 
     reply = check_model(spec, opt.model_arguments(model_arg).get(spec, {}))
     tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
@@ -56,7 +56,7 @@ def pull(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An embedded model, as embedded/smollm2-135m.")],
 ) -> None:
     """Fetch an embedded model's weights into the user's cache."""
-    from overton.api.models import pull as pull_model
     from overton.cli.output import results, say
+    from overton.models import pull as pull_model
 
     results().print(str(pull_model(name, progress=say)), markup=False, soft_wrap=True)

@@ -56,6 +56,11 @@ def words_of(study: AnyStudy, *kinds: type[Any]) -> dict[str, str]:
 def field_params(fields: Iterable[Field]) -> Iterator[Param]:
     """Options as parameters. Values are words here: whoever declared them reads and checks them."""
     for field in fields:
+        if field.option.argument:
+            kind, default = list[str] if field.several else str, Param.empty if field.needed else None
+            argument = typer.Argument(metavar=field.name.upper(), help=field.told())
+            yield _keyword(field.name, kind, argument, default)
+            continue
         flags = [field.flag, f"--{field.name.replace('_', '-')}"]
         names = list(dict.fromkeys(flags))
         if field.kind is bool:
@@ -63,7 +68,11 @@ def field_params(fields: Iterable[Field]) -> Iterator[Param]:
             yield _keyword(field.name, bool | None, typer.Option(*off, help=field.told(), show_default=False), None)
             continue
         shown = typer.Option(*names, metavar=_metavar(field), help=field.told(), show_default=False)
-        yield _keyword(field.name, list[str] | None if field.several else str | None, shown, None)
+        kind = list[str] if field.several else str
+        if field.needed:
+            yield _keyword(field.name, kind, shown, Param.empty)
+        else:
+            yield _keyword(field.name, kind | None, shown, None)
 
 
 def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -22,13 +23,16 @@ from overton.cli.params import (
     words_of,
 )
 from overton.errors import InputError
-from overton.studies.options import fields_of
-from overton.studies.registry import Listed, listed, study_named
+from overton.studies.command import Command
+from overton.studies.options import fields_of, fields_of_call, option_place, values_of
+from overton.studies.registry import Listed, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Kind
 
-__all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "typed"]
+__all__ = ["Analyzing", "Checking", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "typed"]
 
 _NAMED = Param.KEYWORD_ONLY
+_SHARED = ("seed", "model_arg", "max_cost", "max_calls")
+"""Parameters that a command of a study's own has under the names that all commands have them."""
 
 
 class _StudyGroup(TyperGroup):
@@ -61,9 +65,13 @@ class _StudyGroup(TyperGroup):
         """What each study asks in one line; for one that cannot be used, why."""
         own = [(name, super().get_command(ctx, name)) for name in super().list_commands(ctx)]
         rows = [(name, one.get_short_help_str(120)) for name, one in own if one and not one.hidden]
-        rows += [(one.word, one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
+        rows += self.rows()
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """A line for each study: what it asks, or why it cannot be used."""
+        return [(one.word, one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
 
     def _listed(self) -> list[Listed]:
         return [one for one in listed() if one.kind in self.kinds]
@@ -140,6 +148,34 @@ def _runs(study: AnyStudy, *, argument: bool) -> Any:
     return command(body, [*_asked(study, argument=argument), *_shared(paying=True)], _words(study), study.question)
 
 
+def _own(own: Command) -> Any:
+    """The command that a study adds: its parameters are those of its function."""
+    function, fields = own.function, fields_of_call(own.function)
+    taken = signature(function).parameters
+
+    def body(json: bool = False, **given: Any) -> None:
+        from overton.cli.ending import show_done
+        from overton.cli.progress import watching
+
+        shared = {name: given.pop(name) for name in list(given) if name in _SHARED}
+        if "model_arg" in shared:
+            shared["model_args"] = opt.model_arguments(shared.pop("model_arg"))
+        values = values_of(fields, given) | shared
+        if "watch" not in taken:
+            raise typer.Exit(show_done(own.shown(function(**values)), json=json))
+        with watching(own.name) as watch:
+            done = function(watch=watch, **values)
+        raise typer.Exit(show_done(own.shown(done), json=json))
+
+    wanted = {"model_arg" if name == "model_args" else name for name in taken} & set(_SHARED)
+    params = [
+        *field_params(fields),
+        *(param for param in _shared(paying=True) if param.name in wanted),
+        Param("json", _NAMED, annotation=opt.JsonOption, default=False),
+    ]
+    return command(body, params, {option_place(field.name): field.flag for field in fields}, own.help)
+
+
 class Running(_StudyGroup):
     """`overton run STUDY`."""
 
@@ -149,13 +185,55 @@ class Running(_StudyGroup):
 
 
 class ItemMaking(_StudyGroup):
-    """`overton items STUDY`, for studies that make items or check them."""
+    """`overton items STUDY`, for studies that make items or check them, and the commands that studies add."""
 
     kinds = ("makes",)
 
     def make(self, study: AnyStudy) -> Any:
         """The command that makes them."""
         return _runs(study, argument=True)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Studies, then the commands that studies add."""
+        return [*super().list_commands(ctx), *(one.name for one in own_commands())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name."""
+        found = next((one for one in own_commands() if one.name == cmd_name), None)
+        return super().get_command(ctx, cmd_name) if found is None else typed(cmd_name, _own(found))
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What each study and each added command does."""
+        return [*super().rows(), *((one.name, one.help) for one in own_commands())]
+
+
+class Checking(_StudyGroup):
+    """`overton items check STUDY PATH`."""
+
+    kinds = ("asks", "makes", "labels")
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that checks its items."""
+
+        def body(path: Path, **reading: Any) -> None:
+            from overton.api.items import check_items
+            from overton.cli.output import results, say
+
+            findings = check_items(study, path, **reading)
+            for finding in findings:
+                results().print(str(finding), markup=False, soft_wrap=True)
+            errors = sum(finding.severity == "error" for finding in findings)
+            say(f"{errors} errors, {len(findings) - errors} warnings")
+            raise typer.Exit(2 if errors else 0)
+
+        layouts = f"{study.items.layouts[:1].upper()}{study.items.layouts[1:]}."
+        path = Param("path", _NAMED, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
+        params = [path, *field_params(fields_of(study.items.reading))]
+        help_ = (
+            f"Name every problem of {study.items.plural}; nothing is asked. Exit code 2 where an error would keep a run"
+            " from starting."
+        )
+        return command(body, params, words_of(study, study.items.reading), help_)
 
 
 class Labelling(_StudyGroup):

@@ -137,7 +137,10 @@ def text_beside(path: Path | Traversable, name: str) -> FileText | None:
     try:
         inside = [path] if path.is_dir() else []
         around = list(path.parents)[: 2 - len(inside)] if isinstance(path, Path) else []
-        return next((FileText(folder / name) for folder in [*inside, *around] if (folder / name).is_file()), None)
+        return next(
+            (FileText(folder / name, in_folder=True) for folder in [*inside, *around] if (folder / name).is_file()),
+            None,
+        )
     except OSError:
         return None  # what is wrong with the path is told by `texts_at`
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from overton.errors import Problem, quoted
+from overton.errors import Problem
 
-__all__ = ["Finding", "Notes", "found", "quoted"]
+__all__ = ["Finding", "Notes", "found"]
 
 Severity = Literal["error", "warning"]
 

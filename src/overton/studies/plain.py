@@ -121,7 +121,7 @@ def document(study: str, schema: int, value: Any, *, without: Iterable[str] = ()
 
 
 def _object(value: Any) -> dict[str, Any]:
-    kind = type(value)
+    kind: type = type(value)
     shape = shape_of(kind)
     told: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in keys(kind).items()}
     for variant, held in shape.variants.items():

@@ -13,9 +13,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from overton.errors import InputError, Problem
+from overton.studies.command import Command
 from overton.studies.study import INTERFACE, AnyStudy, Kind, Study
 
-__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "simulated_names", "study_named"]
+__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "own_commands", "simulated_names", "study_named"]
 
 GROUP = "overton.studies"
 DEMO = "open-mindedness"
@@ -72,6 +73,19 @@ def study_named(name: str) -> AnyStudy:
 def asking_names() -> list[str]:
     """The names of all studies that ask a model for its views, or say that they do: nothing is imported."""
     return [*_ASKING, *(point.name for point in _others())]
+
+
+def own_commands() -> list[Command]:
+    """The commands that studies add to those that every study has."""
+    found = [study for name in asking_names() if (study := _usable(name)) is not None]
+    return [command for study in found for command in study.commands]
+
+
+def _usable(name: str) -> AnyStudy | None:
+    try:
+        return study_named(name)
+    except InputError:
+        return None
 
 
 def simulated_names() -> list[str]:

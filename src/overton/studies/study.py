@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from overton.studies.measuring import Measuring
     from overton.studies.sheet import Sheet
 
-__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Kind", "Role", "Simulated", "Study"]
+__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Simulated", "Study"]
 
 INTERFACE = 1
 """The version of this shape. A study of another package says for which it was written."""
@@ -74,6 +74,20 @@ class Dataset(Generic[Item, Record]):
     told: Callable[[Sequence[Record]], Iterable[str]] | None = None
 
 
+@dataclass(frozen=True)
+class Demo:
+    """A first run that takes minutes: which of the starter items, with which options.
+
+    `said` is what it asks, in a sentence, and `whole` what the full design would; `left_out` names what it leaves out.
+    """
+
+    items: tuple[str, ...]
+    options: Mapping[str, Any]
+    said: str
+    whole: str
+    left_out: str
+
+
 def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return options
 
@@ -118,6 +132,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     word        how the command line calls it, where that is not its name
     commands    commands of its own, under 'overton items'
+    demo        a first run of minutes, where it has one
     labels      the study whose measures its records take, where it labels what exists instead of asking for views
     interface   the version of this shape that it was written for; a study of another package must say it
     """
@@ -147,6 +162,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     word: str = ""
     labels: str = ""
     commands: tuple[Command, ...] = ()
+    demo: Demo | None = None
     interface: int = 0
 
     @property

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from overton.studies.noting import Notes, quoted
+from overton.errors import quoted
+from overton.studies.noting import Notes
 
 __all__ = [
     "ID_RULE",

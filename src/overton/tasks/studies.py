@@ -54,7 +54,7 @@ def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     sources = {role: [str(rest.pop(role))] for role in study.retrieval if role in rest}
     arguments = {role: _pairs(f"{role}_args", rest.pop(f"{role}_args", ())) for role in study.retrieval}
     only = rest.pop("only", None)
-    return make(  # type: ignore[no-any-return]
+    return make(
         study.name,
         measuring,
         only=None if only is None else [str(one) for one in _several(only)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,39 @@ def test_an_empty_table_is_told(tmp_path: Path) -> None:
     file = tmp_path / "turns.csv"
     file.write_text("conversation,turn,question,answer\n")
     assert said(file) == ["turns.csv: holds no conversations"]
+
+
+TOPIC = {
+    "id": "free-buses",
+    "domain": "Transport",
+    "topic": "Free buses",
+    "proposition": "Buses should be free.",
+    "initial_belief": "balanced",
+    "debate_strength": "strong",
+    "questions": [{"text": "Why?", "kind": "support"}],
+}
+
+
+def test_a_run_is_read_by_its_records_towards_its_topics(tmp_path: Path) -> None:
+    rows = [turn("a", 1, topic="free-buses", held=True), turn("b", 1, topic="other", held=True)]
+    pl.DataFrame(rows).write_parquet(tmp_path / "records.parquet")
+    (tmp_path / "items.jsonl").write_text(json.dumps(TOPIC) + '\n{"id": "other", "name": "no topic"}\n{\n')
+    first, second = read_items(JUDGING, tmp_path)
+    assert (first.topic, first.proposition) == ("Free buses", "Buses should be free.")
+    assert (second.topic, second.proposition) == ("other", "")
+    lines = tmp_path / "propositions.txt"
+    lines.write_text("It is so.\nIt is not.\n")
+    first, second = read_items(JUDGING, tmp_path, propositions=lines)
+    assert (first.topic, first.proposition, second.proposition) == ("Free buses", "It is so.", "It is not.")
+    (tmp_path / "records.parquet").unlink()
+    assert "is a folder without records.parquet; finish the run, or name a file" in said(tmp_path)[0]
+
+
+def test_topics_are_named_for_other_tables(table: Any, tmp_path: Path) -> None:
+    path = table(turn("a", 1, topic="free-buses"))
+    (tmp_path / "items.jsonl").write_text(json.dumps(TOPIC) + "\n")
+    assert read_items(JUDGING, path)[0].proposition == ""
+    assert read_items(JUDGING, path, topics=tmp_path / "items.jsonl")[0].proposition == "Buses should be free."
+    (tmp_path / "items.jsonl").write_text("{\n")
+    with pytest.raises(InputError, match="line 1, column 2: is not valid JSON"):
+        read_items(JUDGING, path, topics=tmp_path / "items.jsonl")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
+from overton.studies.open_mindedness.demo import DEMO
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.options import Options, wrong
@@ -46,4 +47,5 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     condition=_condition,
     check=wrong,
     measuring=MEASURING,
+    demo=DEMO,
 )

@@ -12,7 +12,7 @@ from overton.judging import How, parse_json, schema_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.judged import MEASURING
-from overton.studies.open_mindedness.reading import ISSUES
+from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
@@ -155,7 +155,7 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
     roles=(Role("judge", "Model that judges; several show how far judges agree"),),
-    items=ISSUES,
+    items=PHRASED,
     measuring=MEASURING,
     options=AuditOptions,
     record=Verdict,

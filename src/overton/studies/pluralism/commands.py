@@ -126,11 +126,11 @@ def compare_clusterings(
         RunError: it is not a run folder.
     """
     opened = open_run(run)
-    methods = opened.manifest.options.get("methods", ()) if opened.study is REFERENCING else ()
-    if len(methods) != 2:
+    made_by = opened.manifest.options.get("methods", ())
+    if opened.study is not REFERENCING or len(made_by) != 2:
         raise InputError([Problem(str(run), opened.study.name, "is not a run of two clusterings")])
     files = fresh_sheet(Path(sheet)) if sheet is not None else None
-    first, second = methods
+    first, second = made_by
     rows = opened.rows()
     pairs = preferring.pairs_of(rows, opened.items(), first, second)
     if pairs and files is not None:

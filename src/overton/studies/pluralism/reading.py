@@ -10,8 +10,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, TypeVar
 
+from overton.errors import quoted
 from overton.studies.items import Items
-from overton.studies.noting import Notes, quoted
+from overton.studies.noting import Notes
 from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.taking import (
@@ -25,7 +26,7 @@ from overton.studies.taking import (
     unreadable,
 )
 
-__all__ = ["REFERENCES", "THREADS"]
+__all__ = ["REFERENCES", "THREADS", "starter_threads"]
 
 _MOST_VOTES = 10**12
 
@@ -151,7 +152,7 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
     return None
 
 
-def _starter_threads() -> Traversable:
+def starter_threads() -> Traversable:
     """A post with its comments and their votes a line."""
     return files("overton.studies.pluralism") / "starter" / "threads.jsonl"
 
@@ -167,7 +168,6 @@ THREADS = Items(
     "JSONL file of threads, or a folder of them",
     parse=_lines(_thread),
     dataset="threads.jsonl",
-    starter=_starter_threads,
 )
 """Threads as a crowd wrote them."""
 

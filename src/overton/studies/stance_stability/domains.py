@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from overton.errors import Problem
+from overton.errors import Problem, quoted
 from overton.studies.items import Items
-from overton.studies.noting import Notes, quoted
+from overton.studies.noting import Notes
 from overton.studies.parsing import Parsed, Text, findings_of
 from overton.studies.taking import unreadable
 

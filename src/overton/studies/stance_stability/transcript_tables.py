@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem
-from overton.studies.items import Items
-from overton.studies.noting import Notes, found, quoted
+from overton.errors import InputError, Problem, quoted
+from overton.studies.items import Items, usable
+from overton.studies.noting import Notes, found
 from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, object_lines, read_whole
 from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
+from overton.studies.stance_stability.reading import TOPICS
+from overton.studies.stance_stability.reading import Reading as TopicReading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +39,12 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     propositions: Annotated[Any, Option("Text file: what stances are towards, a line a conversation", file=True)] = None
     topics: Annotated[
-        Any, Option("The topics that a run's conversations are about", follows=True, file=True, beside="items.jsonl")
+        Any,
+        Option(
+            "JSONL of the topics whose ids the table names; those of the run by default",
+            file=True,
+            beside="items.jsonl",
+        ),
     ] = None
 
 
@@ -83,7 +90,9 @@ def _of_file(file: Text, reading: Reading) -> list[Transcript]:
     if reading.propositions is not None:
         transcripts = _with_propositions(transcripts, reading.propositions)
     # Only a run's records say what was held to a form; beside another table 'items.jsonl' may be anything.
-    return _with_topics(transcripts, reading.topics) if reading.topics is not None and "held" in names else transcripts
+    if reading.topics is None or (reading.topics.in_folder and "held" not in names):
+        return transcripts
+    return _with_topics(transcripts, {topic.id: topic for topic in _topics(reading.topics)})
 
 
 def _is_wide(names: Mapping[str, str]) -> bool:
@@ -197,12 +206,8 @@ def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Tr
     return [msgspec.structs.replace(one, proposition=line) for one, line in zip(transcripts, lines, strict=True)]
 
 
-def _with_topics(transcripts: Sequence[Transcript], file: Text) -> list[Transcript]:
-    """The transcripts, those about a topic in the file with its heading, and its proposition where they have none.
-
-    The items of a run may be something else than topics; those are passed over.
-    """
-    topics = {topic.id: topic for data, _ in object_lines([file]) for topic in _topic(data)}
+def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic]) -> list[Transcript]:
+    """The transcripts, those about one of the topics with its heading, and its proposition where they have none."""
     return [
         msgspec.structs.replace(
             one, topic=topics[one.topic].topic, proposition=one.proposition or topics[one.topic].proposition
@@ -211,6 +216,13 @@ def _with_topics(transcripts: Sequence[Transcript], file: Text) -> list[Transcri
         else one
         for one in transcripts
     ]
+
+
+def _topics(file: Text) -> Sequence[Topic]:
+    """The topics in a file that was named; of one that was found, as a run leaves it, those of its lines that are."""
+    if file.in_folder:
+        return [topic for data, _ in object_lines([file]) for topic in _topic(data)]
+    return usable(TOPICS.parsed([file], TopicReading(any_questions=True)))
 
 
 def _topic(data: dict[str, Any] | None) -> tuple[Topic, ...]:

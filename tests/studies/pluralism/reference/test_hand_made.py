@@ -12,12 +12,13 @@ from overton.calls import Draw
 from overton.studies.pluralism import STUDY
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import ReferenceThread, Thread
+from overton.studies.pluralism.reading import starter_threads
 from overton.studies.pluralism.referencing import REFERENCING, ReferenceOptions, references_of
 
 
 @pytest.fixture(scope="module")
 def threads() -> list[Thread]:
-    return read_items(REFERENCING)
+    return read_items(REFERENCING, starter_threads())
 
 
 @pytest.fixture(scope="module")

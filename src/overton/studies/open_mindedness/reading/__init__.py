@@ -11,12 +11,13 @@ from importlib.resources.abc import Traversable
 
 from overton.studies.items import Items
 from overton.studies.open_mindedness.items import Issue
-from overton.studies.open_mindedness.reading.issues import Reading, ReadingUnphrased, parse, parse_unphrased
+from overton.studies.open_mindedness.reading.issues import (
+    Reading,
+    parse,
+    parse_unphrased,
+)
 
-__all__ = ["DEMO", "ISSUES", "UNPHRASED", "Reading", "ReadingUnphrased"]
-
-DEMO = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
-"""Ids of the four starter issues of the demo. Their arguments are short: a small embedded model reads them quickly."""
+__all__ = ["ISSUES", "PHRASED", "UNPHRASED", "Reading"]
 
 
 def _starter() -> Traversable:
@@ -36,5 +37,8 @@ ISSUES = Items(
 )
 """Issues that are ready to be asked."""
 
-UNPHRASED = replace(ISSUES, parse=parse_unphrased, reading=ReadingUnphrased, starter=None)
-"""Issues whose paraphrases may be missing."""
+PHRASED = replace(ISSUES, starter=None)
+"""Issues of one's own, with their paraphrases."""
+
+UNPHRASED = replace(PHRASED, parse=parse_unphrased)
+"""Issues of one's own whose paraphrases may be missing."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from overton.studies.noting import Notes, quoted
+from overton.errors import quoted
+from overton.studies.noting import Notes
 from overton.studies.open_mindedness.items import Argument, Paraphrase
 from overton.studies.open_mindedness.reading.draft import Draft
 from overton.studies.open_mindedness.reading.procon import MARK

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from overton.studies.noting import Notes, quoted
+from overton.errors import quoted
+from overton.studies.noting import Notes
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
 
 __all__ = ["Draft", "take_side"]

@@ -19,13 +19,13 @@ from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines, read_json, read_whole
 from overton.studies.taking import note_repeated
 
-__all__ = ["MAX_ISSUES", "Reading", "ReadingUnphrased", "parse", "parse_unphrased"]
+__all__ = ["MAX_ISSUES", "Reading", "parse", "parse_unphrased"]
 
 MAX_ISSUES = 10_000
 
 
-class ReadingUnphrased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How issues are read whose paraphrases are still to be written."""
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How issues are read where it is known whether they have paraphrases."""
 
     positions: Annotated[
         Any,
@@ -36,12 +36,6 @@ class ReadingUnphrased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             beside="positions.csv",
         ),
     ] = None
-
-
-class Reading(ReadingUnphrased, frozen=True, forbid_unknown_fields=True):
-    """How issues are read."""
-
-    unphrased: Annotated[bool, Option("Let paraphrases be missing, as before 'items rephrase'")] = False
 
 
 def parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
@@ -56,10 +50,10 @@ def parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     unique. A warning does not: fewer than three arguments on a side, a mark without a source and the reverse, an
     orientation that contradicts the paraphrase's wording.
     """
-    return _parsed(texts, reading.positions, need_paraphrases=not reading.unphrased)
+    return _parsed(texts, reading.positions, need_paraphrases=True)
 
 
-def parse_unphrased(texts: Sequence[Text], reading: ReadingUnphrased) -> Parsed[Issue]:
+def parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     """The same, where paraphrases may be missing."""
     return _parsed(texts, reading.positions, need_paraphrases=False)
 

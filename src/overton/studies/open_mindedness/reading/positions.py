@@ -6,7 +6,8 @@ import csv
 from io import StringIO
 from typing import NamedTuple
 
-from overton.studies.noting import Notes, quoted
+from overton.errors import quoted
+from overton.studies.noting import Notes
 from overton.studies.open_mindedness.reading.draft import Draft
 from overton.studies.parsing import Text, read_whole
 from overton.studies.taking import unreadable

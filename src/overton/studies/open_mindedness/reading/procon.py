@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from overton.studies.noting import Notes, quoted
+from overton.errors import quoted
+from overton.studies.noting import Notes
 from overton.studies.open_mindedness.items import Argument, Paraphrase, Side
 from overton.studies.open_mindedness.reading.draft import Draft, take_side
 from overton.studies.taking import kind_of, take_each, take_required, take_text, unreadable

@@ -1,26 +1,30 @@
-"""Models: does one answer, and its weights."""
+"""Models as a person tries them: which are known, does one answer, and its weights."""
 
 from __future__ import annotations
 
+import asyncio
+import builtins
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overton.hosts.local import run_to_end
+from overton.models.known import KnownModel, known_models
+from overton.models.registry import check_model, open_model
+from overton.models.spec import name_and_spec
+from overton.pairs import pairs_of
 
 if TYPE_CHECKING:
     from overton.calls import Reply
-    from overton.models import KnownModel
 
-__all__ = ["check", "known", "pull"]
+__all__ = ["check", "list", "pull"]
 
 
-def known() -> list[KnownModel]:
-    """Every model and provider known by name, with prices; see `overton.models.KnownModel`."""
-    from overton.models import known_models
+def list() -> builtins.list[KnownModel]:
+    """Every model and provider known by name, with prices; the simulated ones of all studies among them."""
     from overton.studies.registry import simulated_names
 
-    return list(known_models(simulated_names()))
+    return [*known_models(simulated_names())]
 
 
 def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None) -> Reply:
@@ -30,18 +34,17 @@ def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None)
         InputError: the spec or an argument is wrong, or a key is missing.
         AnswerError: what it answered with instead.
     """
-    from overton.api.requests import model_requests
-    from overton.models import check_model, open_model
+    name, plain = name_and_spec(spec)
 
     async def ask() -> Reply:
-        (wanted,) = model_requests({"model": [spec]}, {spec: arguments or {}})["model"]
-        model = open_model(wanted.spec, wanted.arguments, name=wanted.name)
+        model = open_model(plain, pairs_of(arguments or {}), name=name)
         try:
             return await check_model(model)
         finally:
             await model.answerer.close()
 
-    return run_to_end(ask())
+    with ThreadPoolExecutor(1) as beside:  # beside a loop that may run already, as a notebook's does
+        return beside.submit(asyncio.run, ask()).result()
 
 
 def pull(name: str, *, progress: Callable[[str], None] | None = None) -> Path:

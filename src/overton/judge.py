@@ -1,0 +1,32 @@
+"""Judges: what exists already labelled by one, and people's check of it. `overton judge NAME` is a function here.
+
+Every study that labels what exists is a function called as the command line calls it, with arguments as `overton.run`
+has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from overton.api.runs import run
+from overton.api.sheets import draw_sheet as sample
+from overton.api.sheets import read_agreement as agreement
+from overton.studies.registry import listed
+
+__all__ = ["agreement", "sample"]
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """A study that labels what exists."""
+    labelling = {one.word.replace("-", "_"): one for one in listed() if one.kind == "labels"}
+    if name not in labelling:
+        raise AttributeError(f"module 'overton.judge' has no attribute {name!r}")
+    made = partial(run, labelling[name].name)
+    made.__doc__ = f"{labelling[name].question}\n\nArguments and errors are those of `overton.run`."
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(one.word.replace("-", "_") for one in listed() if one.kind == "labels")])
