@@ -124,6 +124,14 @@ def test_columns_that_are_missing_or_stand_twice_are_named() -> None:
     assert reasons(lambda: TABLE.read(twice)) == [": has the column size twice, as size and steps"]
 
 
+def test_other_columns_of_a_parquet_may_be_kept_whatever_their_names() -> None:
+    table = Table("things", TABLE.columns, others=True)
+    names = ["*", "^.*$", "", "(row)", "row"]
+    read = table.read(raw({"thing": ["a"], **{name: [1] for name in names}}, ".parquet"))
+    assert read.columns == ["thing", "*", "^.*$", "row"]
+    assert table.read(raw({"thing": ["a"], "*": [1]}, ".jsonl")).columns == ["thing"]
+
+
 def test_blank_rows_are_left_out() -> None:
     assert TABLE.read(raw({"thing": ["a", None, "b"], "size": [None, None, "1"]}))["thing"].to_list() == ["a", "b"]
 

@@ -22,7 +22,7 @@ TYPES: dict[Kind, pl.DataType] = {
 }
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SHOWN = 20
-_ROW = "row"
+_ROW = "(row)"
 _ROWS_NAMED = 5
 
 
@@ -65,15 +65,17 @@ def readable(column: Column, dtype: pl.DataType) -> bool:
 
 
 def _found(table: Table, raw: RawTable) -> pl.DataFrame:
-    """The columns that are read, as they are, after the number of each `row`; blank rows are left out."""
+    """The columns that are read, as they are, after the number of each row; blank rows are left out."""
     table.refuse_missing(raw.name, raw.columns)
     frame = raw.frame()
     names = {table.ours(name): name for name in reversed(frame.columns)}
     table.refuse_missing(raw.name, list(names))
     ours = [column.name for column in table.columns if column.name in names]
-    others = [name for name in names if name not in (*ours, _ROW)] if table.others and raw.suffix == ".parquet" else []
-    kept = [pl.col(names[name]).alias(name) for name in (*ours, *sorted(others, key=frame.columns.index))]
-    numbered = frame.select(kept).with_row_index(_ROW)
+    own = [] if raw.suffix != ".parquet" or not table.others else frame.columns
+    others = [name for name in own if name in names and name not in (*ours, _ROW, "")]
+    # By column and not by expression: in those a name such as '*' stands for all columns.
+    kept = [frame.get_column(names[name]).rename(name) for name in (*ours, *others)]
+    numbered = pl.DataFrame(kept).with_row_index(_ROW)
     return numbered.filter(~pl.all_horizontal(pl.col(ours).is_null()))
 
 
