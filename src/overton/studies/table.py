@@ -119,7 +119,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a row must hold as a whole: `broken()` is true of those that do not.
+    """What a row must hold as a whole, in a table with all columns that it looks at: `broken()` is true of those that
+    do not.
 
     The cell in `column` is shown, with what it `must` be. Of a frame, whose rows have no places, it is said `in_frame`,
     for each value of the column `of` apart where one is named.
@@ -130,6 +131,14 @@ class Rule:
     must: str
     in_frame: str
     of: str = ""
+
+    def breaking(self, table: pl.DataFrame) -> pl.Series | None:
+        """Which rows break it, None where none does."""
+        broken = self.broken()
+        if not {self.column, *broken.meta.root_names()} <= set(table.columns):
+            return None
+        rows = table.select(broken).to_series().fill_null(False)
+        return rows if rows.any() else None
 
 
 @dataclass(frozen=True)

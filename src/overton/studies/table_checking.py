@@ -90,20 +90,19 @@ def _wrong(column: Column, values: pl.Series) -> Iterator[str]:
 
 def _broken(table: Table, made: pl.DataFrame) -> Iterator[Problem]:
     for rule in table.rules:
-        if rule.column in made.columns:
-            yield from _by_rule(table, rule, made)
+        yield from _by_rule(table, rule, made)
     if table.once is not None and table.once.in_frame:
         yield from _repeated(table, table.once, made)
 
 
 def _by_rule(table: Table, rule: Rule, made: pl.DataFrame) -> Iterator[Problem]:
-    rows = made.filter(rule.broken().fill_null(False))
-    if rows.is_empty():
+    rows = rule.breaking(made)
+    if rows is None:
         return
     if not rule.of:
         yield Problem(table.name, rule.column, rule.in_frame)
         return
-    for value in rows[rule.of].unique().sort().head(_SHOWN):
+    for value in made.filter(rows)[rule.of].unique().sort().head(_SHOWN):
         yield Problem(table.name, f"{rule.of} {value}", rule.in_frame)
 
 

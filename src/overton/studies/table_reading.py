@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
@@ -21,7 +22,7 @@ TYPES: dict[Kind, pl.DataType] = {
 }
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SHOWN = 20
-_ROW = "row"
+_ROW = "(row)"
 _ROWS_NAMED = 5
 
 
@@ -29,7 +30,8 @@ def read(table: Table, raw: RawTable) -> pl.DataFrame:
     """See `Table.read`."""
     found = _found(table, raw)
     there = [column for column in table.columns if column.name in found.columns]
-    typed = found.with_columns(_typed(column, found.schema[column.name]) for column in there)
+    with ThreadPoolExecutor() as pool:
+        typed = found.with_columns(list(pool.map(_typed, there, (found[column.name] for column in there))))
     problems = list(
         _by_column(table, there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw)
     )
@@ -63,62 +65,77 @@ def readable(column: Column, dtype: pl.DataType) -> bool:
 
 
 def _found(table: Table, raw: RawTable) -> pl.DataFrame:
-    """The columns that are read, as they are, after the number of each `row`; blank rows are left out."""
+    """The columns that are read, as they are, after the number of each row; blank rows are left out."""
     table.refuse_missing(raw.name, raw.columns)
     frame = raw.frame()
     names = {table.ours(name): name for name in reversed(frame.columns)}
     table.refuse_missing(raw.name, list(names))
     ours = [column.name for column in table.columns if column.name in names]
-    others = [name for name in names if name not in (*ours, _ROW)] if table.others and raw.suffix == ".parquet" else []
-    kept = [pl.col(names[name]).alias(name) for name in (*ours, *sorted(others, key=frame.columns.index))]
-    numbered = frame.select(kept).with_row_index(_ROW)
+    own = [] if raw.suffix != ".parquet" or not table.others else frame.columns
+    others = [name for name in own if name in names and name not in (*ours, _ROW, "")]
+    # By column and not by expression: in those a name such as '*' stands for all columns.
+    kept = [frame.get_column(names[name]).rename(name) for name in (*ours, *others)]
+    numbered = pl.DataFrame(kept).with_row_index(_ROW)
     return numbered.filter(~pl.all_horizontal(pl.col(ours).is_null()))
 
 
-def _typed(column: Column, dtype: pl.DataType) -> pl.Expr:
+def _typed(column: Column, raw: pl.Series) -> pl.Series:
     """The column in its own type; what does not fit becomes null, which `_wrong` tells from what was empty."""
-    value, own = pl.col(column.name), TYPES[column.kind]
-    if not readable(column, dtype):
-        return pl.lit(None, own).alias(column.name)
+    own = TYPES[column.kind]
+    if not readable(column, raw.dtype):
+        return pl.Series(raw.name, [None], own).new_from_index(0, len(raw))
     if column.kind == "names":
-        return _names(column, value, dtype)
-    if column.kind == "text":
-        return value.cast(pl.String, strict=False)
-    if column.kind == "flag" and dtype == pl.Boolean:
-        return value
-    if (column.kind == "whole" and dtype.is_integer()) or (column.kind == "number" and dtype.is_numeric()):
-        return value.cast(own, strict=False)
-    return _of_text(column, value.cast(pl.String, strict=False).str.strip_chars())
+        return _lists(column, raw)
+    if raw.dtype == own and column.kind in ("whole", "number", "flag", "text"):
+        return raw
+    if (column.kind == "whole" and raw.dtype.is_integer()) or (column.kind == "number" and raw.dtype.is_numeric()):
+        return raw.cast(own, strict=False)
+    text = raw.cast(pl.String, strict=False)
+    return text if column.kind == "text" else _of_text(column, text.str.strip_chars())
 
 
-def _of_text(column: Column, text: pl.Expr) -> pl.Expr:
-    if column.kind == "flag":
-        return text.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
+def _of_text(column: Column, text: pl.Series) -> pl.Series:
     if column.kind == "number":
         return text.cast(pl.Float64, strict=False)
     if column.kind == "whole":
-        number = text.cast(pl.Float64, strict=False)
-        rounded = pl.when(number.floor() == number).then(number).cast(pl.Int64, strict=False)
-        return pl.coalesce(text.cast(pl.Int64, strict=False), rounded).alias(column.name)
+        return _whole(text)
+    if column.kind == "flag":
+        return _mapped(text, _TRUTH, pl.Boolean())
     if column.known:
-        spelled = {
-            _spelling(word): ours for word, ours in (*((one, one) for one in column.known), *column.words.items())
-        }
-        loose = text.str.to_lowercase().str.replace_all(" ", "-", literal=True).str.replace_all("_", "-", literal=True)
-        return loose.replace_strict(spelled, default=None, return_dtype=pl.String)
+        own = {one: one for one in column.known}
+        return _mapped(text, {_spelling(word): one for word, one in {**column.words, **own}.items()}, pl.String())
     return text.replace("", None)
+
+
+def _whole(text: pl.Series) -> pl.Series:
+    """Whole numbers, those written as '3.0' or '1e3' too."""
+    made = text.cast(pl.Int64, strict=False)
+    if made.null_count() == text.null_count():
+        return made
+    number = text.cast(pl.Float64, strict=False)
+    rounded = number.set(number.floor() != number, None).cast(pl.Int64, strict=False)
+    return made.zip_with(made.is_not_null(), rounded)
+
+
+def _mapped(text: pl.Series, known: Mapping[str, str | bool], own: pl.DataType) -> pl.Series:
+    """What is meant by each word that occurs, null where that is not known."""
+    meant = {word: known.get(_spelling(word)) for word in text.unique().drop_nulls()}
+    if all(word == ours for word, ours in meant.items()):
+        return text.cast(own)
+    return text.replace_strict(list(meant), pl.Series(list(meant.values()), dtype=own), default=None, return_dtype=own)
 
 
 def _spelling(word: str) -> str:
     return word.lower().replace(" ", "-").replace("_", "-")
 
 
-def _names(column: Column, value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+def _lists(column: Column, raw: pl.Series) -> pl.Series:
     if column.lists is not None:
-        return value.map_batches(column.lists, return_dtype=pl.List(pl.String), returns_scalar=False)
-    if isinstance(dtype, pl.List | pl.Array | pl.Null):
-        return value.cast(pl.List(pl.String), strict=False).list.drop_nulls()
-    text = value.cast(pl.String, strict=False).str.strip_chars()
+        return column.lists(raw)
+    if isinstance(raw.dtype, pl.List | pl.Array | pl.Null):
+        made = raw.cast(pl.List(pl.String), strict=False)
+        return made.list.drop_nulls() if made.explode(empty_as_null=False).null_count() > made.null_count() else made
+    text = raw.cast(pl.String, strict=False).str.strip_chars()
     return (text.fill_null("") if column.hollow else text.replace("", None)).str.extract_all(r"\S+")
 
 
@@ -156,16 +173,12 @@ def _by_cell(table: Table, found: pl.DataFrame, typed: pl.DataFrame, raw: RawTab
             for column in table.columns
             if column.name in found.columns
         ),
-        *(
-            (rule.column, typed.select(rule.broken()).to_series().fill_null(False), rule.must)
-            for rule in table.rules
-            if rule.column in found.columns
-        ),
+        *((rule.column, rule.breaking(typed), rule.must) for rule in table.rules),
     ]
     problems = {
         (row, name): Problem(raw.name, f"{raw.place(row)}, {name}", _said(value, must))
         for name, bad, must in checks
-        if bad is not None and bad.any()
+        if bad is not None
         for row, value in found.filter(bad).select(_ROW, name).head(_SHOWN).iter_rows()
     }
     return (problem for _, problem in sorted(problems.items(), key=lambda one: one[0]))
