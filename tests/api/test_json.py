@@ -126,3 +126,13 @@ def test_a_plan_is_a_document_too(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["plan", "open-mindedness", "--model", "simulated/open-minded", "--json"])
     made = json.loads(done.stdout)
     assert (made["study"], made["schema"]) == ("open-mindedness", SCHEMA)
+
+
+@pytest.mark.parametrize("run", ["stance-stability"], indirect=True)
+def test_a_report_of_many_conversations_leaves_them_out(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = binding_of("stance-stability").exhibits([run], resamples=100).data
+    assert len(listed["conversations"]) == listed["overall"]["conversations"]
+    monkeypatch.setattr("overton.api.stance_stability._MOST_LISTED", 1)
+    left = binding_of("stance-stability").exhibits([run], resamples=100).data
+    assert listed.keys() - left.keys() == {"conversations"}
+    Draft202012Validator(schema(StanceStability, "stance-stability", SCHEMA)).validate(left)
