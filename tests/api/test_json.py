@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +15,18 @@ from typer.testing import CliRunner
 import overton
 from overton.api.studies import binding_of
 from overton.cli.main import app
+from overton.hosts.local import Plan
+from overton.judging.sheet_agreement import SheetAgreement
+from overton.statistics import Estimate
 from overton.studies.deliberation.measures import Analysis as Deliberation
+from overton.studies.measuring import Measuring
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
-from overton.studies.plain import SCHEMA
-from overton.studies.plain_schema import schema
+from overton.studies.open_mindedness.neutrality import Agreement
+from overton.studies.plain import SCHEMA, plain
+from overton.studies.plain_schema import schema, schema_of_analysis
+from overton.studies.pluralism.comparing import Comparison, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
+from overton.studies.pluralism.preferring import Preferences
 from overton.studies.stance_stability.measures import Analysis as StanceStability
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -43,6 +51,7 @@ ANALYSES: dict[str, type] = {
     "deliberation": Deliberation,
 }
 FEW_ITEMS = 3
+HALF = Estimate(0.5, 0.4, 0.6, 12, "Wilson", 0.9)
 NUMBER = {"estimate", "interval", "n", "method", "why"}
 
 
@@ -122,7 +131,58 @@ def test_a_report_embeds_the_same_document(run: Any) -> None:
     assert f'"study":"{run.manifest.study}","schema":{SCHEMA}' in page
 
 
-def test_a_plan_is_a_document_too(tmp_path: Path) -> None:
+def test_a_plan_is_a_document_too() -> None:
     done = CliRunner().invoke(app, ["plan", "open-mindedness", "--model", "simulated/open-minded", "--json"])
     made = json.loads(done.stdout)
     assert (made["study"], made["schema"]) == ("open-mindedness", SCHEMA)
+
+
+@pytest.mark.parametrize("run", ["stance-stability"], indirect=True)
+def test_a_report_of_many_conversations_leaves_them_out(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = binding_of("stance-stability").exhibits([run], resamples=100).data
+    assert len(listed["conversations"]) == listed["overall"]["conversations"]
+    monkeypatch.setattr("overton.api.stance_stability._MOST_LISTED", 1)
+    left = binding_of("stance-stability").exhibits([run], resamples=100).data
+    assert listed.keys() - left.keys() == {"conversations"}
+    Draft202012Validator(schema(StanceStability, "stance-stability", SCHEMA)).validate(left)
+
+
+def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SimpleNamespace(manifest=SimpleNamespace(study="audit")), Agreement([], [], HALF, [], [])
+    monkeypatch.setattr("overton.api.issues.audit", lambda *_, **__: made)
+    monkeypatch.setattr("overton.cli.ending.conclude_making", lambda run: 0)
+    done = CliRunner().invoke(app, ["items", "audit", "issues", "--judge", "openai/gpt-4o", "--json"])
+    told = json.loads(done.stdout)
+    assert (told["study"], told["schema"], told["level"]) == ("audit", SCHEMA, 0.9)
+    assert told["fleiss"] == plain(HALF)
+
+
+def test_a_comparison_of_references_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ReferenceComparison("a", "b", 2, 0, HALF, HALF, HALF, HALF)
+    monkeypatch.setattr("overton.api.clusterings.compare_references", lambda *_: found)
+    done = CliRunner().invoke(app, ["items", "compare-references", "a", "b", "--json"])
+    told = json.loads(done.stdout)
+    assert (told["study"], told["schema"], told["level"]) == ("references", SCHEMA, 0.9)
+    assert told["omega"] == plain(HALF)
+    Draft202012Validator(schema(ReferenceComparison, "references", SCHEMA)).validate(told)
+
+
+@pytest.mark.parametrize("kind", [Plan, SheetAgreement, Agreement, Comparison, Preferences])
+def test_every_other_document_has_a_schema_too(kind: type) -> None:
+    Draft202012Validator.check_schema(schema(kind, "any", SCHEMA))
+
+
+def _analysed(results: Any, how: Any) -> OpenMindedness:
+    raise NotImplementedError
+
+
+def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns() -> None:
+    study = binding_of("open-mindedness").study
+    nothing: Any = None
+    measuring = Measuring(_analysed, nothing, "", nothing, nothing, schema=7)
+    derived = schema_of_analysis(replace(study, measuring=measuring))
+    assert derived == schema(OpenMindedness, "open-mindedness", 7)
+    untyped = replace(measuring, records=lambda results, how: nothing)
+    for lacking in (replace(study, measuring=None), replace(study, measuring=untyped)):
+        with pytest.raises(TypeError, match="open-mindedness"):
+            schema_of_analysis(lacking)

@@ -185,12 +185,13 @@ def test_the_published_counts_give_the_published_scores(overton: Overton) -> Non
     counts = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
     analysis = json.loads(overton("analyze", "open-mindedness", str(counts), "--json").stdout)
     model = analysis["models"]["gpt-4o"]
-    assert round(model["open_mindedness_as_published"], 4) == 7.7593
-    assert round(model["open_mindedness"], 4) == 28.0185
-    assert round(model["issues"]["drones"]["open_mindedness_as_published"], 4) == 11.2963
+    assert round(model["open_mindedness_as_published"]["plain"]["estimate"], 4) == 7.7593
+    score = model["open_mindedness"]["plain"]
+    assert round(score["estimate"], 4) == 28.0185
+    assert round(model["issues"]["drones"]["open_mindedness_as_published"]["plain"]["estimate"], 4) == 11.2963
     assert model["issues"]["us-penny"]["baseline"]["stance"] == "con"
-    low, high = model["interval"]
-    assert low < model["open_mindedness"] < high
+    low, high = score["interval"]
+    assert low < score["estimate"] < high
 
 
 def test_an_extended_run_equals_one_made_whole(overton: Overton, issues: str, tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     assert not (run / "agreement.json").exists()
     fill(sheet)
     found = json.loads(overton("judge", "agreement", str(sheet), "--run", str(run), "--json").stdout)
-    assert (found["same"]["value"], found["drawn"]) == (1.0, 6)
+    assert (found["study"], found["schema"], found["level"]) == ("stance-stability", 1, 0.95)
+    assert (found["same"]["plain"]["estimate"], found["drawn"]) == (1.0, 6)
     assert overton("report", str(run)).exit_code == 0
     assert "A person gives the same stance as the judge to 100.0%" in (run / "report.html").read_text()
 

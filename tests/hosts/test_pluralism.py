@@ -274,11 +274,13 @@ def test_two_clusterings_are_compared_and_preferred_by_the_command_line(
     assert "Adjusted Rand index" in done.stdout
     assert "single-shot: 3 threads built" in done.stderr
     again = command("items", "compare-clusterings", "two", "--json")
-    assert json.loads(again.stdout)["adjusted_rand"]["value"] == 1.0
+    told = json.loads(again.stdout)
+    assert (told["study"], told["schema"], told["level"]) == ("references", 1, 0.95)
+    assert told["adjusted_rand"]["plain"]["estimate"] == 1.0
     lines = (tmp_path / "sheet.csv").read_text("utf-8-sig").replace("\r\n", "\n")
     (tmp_path / "filled.csv").write_text(re.sub(r",,(?=\w+\n)", ",left,", lines), "utf-8-sig")
     preferred = command("items", "compare-clusterings", "--filled", "filled.csv", "--key", "sheet.key.json", "--json")
-    assert json.loads(preferred.stdout)["left"]["value"] == 1.0
+    assert json.loads(preferred.stdout)["left"]["plain"]["estimate"] == 1.0
     for words, reason in (
         ([], "name threads, a run, or filled sheets"),
         (["threads.jsonl", *writer], "name two clusterings"),

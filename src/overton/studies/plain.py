@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from math import isfinite, isnan
 from typing import Any, TypeVar
 
@@ -85,7 +84,6 @@ def fields_of(kind: type) -> tuple[str, ...] | None:
     return named
 
 
-@cache
 def keys(kind: type) -> dict[str, str]:
     """The keys of a type's JSON in order, each with the field or property that it holds; variants are no keys."""
     shape = shape_of(kind)

@@ -56,8 +56,8 @@ def schema(kind: type, study: str, version: int) -> dict[str, Any]:
         "$schema": _DIALECT,
         "title": f"{study}, version {version}",
         **body,
-        "properties": {**head, **body["properties"]},
-        "required": [*head, *body["required"]],
+        "properties": {**head, "level": {"type": "number"}, **body["properties"], **head},
+        "required": list(dict.fromkeys([*head, *body["required"]])),
         "$defs": _DEFINED | made.defined,
     }
 

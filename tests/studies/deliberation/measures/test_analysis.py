@@ -49,14 +49,16 @@ def test_the_json_has_what_is_promised(analysis):
     made = analysis.to_json()
     assert json.loads(json.dumps(made, allow_nan=False)) == made
     for model in ("claude", "gpt"):
-        found = made["choice_model"]["inertia"][model]
+        found = made["choice_model"]["inertia"][model]["plain"]
         assert found["odds_ratio"] == pytest.approx(math.exp(found["estimate"]))
         assert found["interval"][0] < found["estimate"] < found["interval"][1]
         assert found["se"] > 0
-        assert 0 <= made["change_of_verdict"][model]["estimate"] <= 1
+        assert found["n"] == made["choice_model"]["decisions"]
+        assert 0 <= made["change_of_verdict"][model]["plain"]["estimate"] <= 1
     for kind in ("previous", "within"):
-        assert {"estimate", "se", "interval", "odds_ratio"} <= made["choice_model"]["conformity"][kind].keys()
-    assert made["consensus"]["reached"]["estimate"] + made["consensus"]["without"]["estimate"] == pytest.approx(1)
+        assert {"estimate", "se", "interval", "odds_ratio"} <= made["choice_model"]["conformity"][kind]["plain"].keys()
+    ends = [made["consensus"][kind]["plain"]["estimate"] for kind in ("reached", "without")]
+    assert sum(ends) == pytest.approx(1)
 
 
 def test_goals_are_fitted_apart_and_correctness_comes_first(analysis, simulated):
@@ -93,7 +95,8 @@ def test_where_all_agree_in_round_1_the_fit_says_that_inertia_cannot_be_told(tal
     tables = [talk({"a": [v], "b": [v]}, dilemma=f"{v}{k}") for v in ("NTA", "YTA", "ESH") for k in range(4)]
     made = analyze(pl.concat(tables), resamples=20)
     assert made.choice[0].inertia["a"].reason == "every deliberation ends in its first round"
-    assert made.to_json()["choice_model"]["inertia"]["a"]["estimate"] is None
+    told = made.to_json()["choice_model"]["inertia"]["a"]["plain"]
+    assert (told["estimate"], told["why"]) == (None, "every deliberation ends in its first round")
 
 
 def test_without_a_valid_verdict_there_is_no_fit_but_all_else(talk):

@@ -29,12 +29,19 @@ def test_json_has_the_agreed_keys_and_no_number_that_json_lacks(records: pl.Data
     made = analyze(records).to_json()
     again = json.loads(json.dumps(made, allow_nan=False))
     model = again["models"]["a"]
-    assert model["open_mindedness"] == pytest.approx(100 * (1 * 0.6 + 2 * 0.4) / 9)
-    assert len(model["interval"]) == 2
-    assert model["open_mindedness_as_published"] == pytest.approx(100 * (2 * 0.2) / 9)
+    score = model["open_mindedness"]
+    assert score[score["leads"]]["estimate"] == pytest.approx(100 * (1 * 0.6 + 2 * 0.4) / 9)
+    assert len(score["plain"]["interval"]) == 2
+    assert set(score) == {"leads", "plain", "as_published", "letter_balanced"}
+    published = model["open_mindedness_as_published"]
+    assert published["plain"]["estimate"] == pytest.approx(100 * (2 * 0.2) / 9)
+    assert score["as_published"] == published["plain"]
+    assert set(model["open_mindedness_even"]) == set(score)
     issue = model["issues"]["x"]
-    assert (issue["baseline"]["stance"], issue["baseline"]["share"]) == ("pro", pytest.approx(0.8))
-    assert {"open_mindedness", "open_mindedness_as_published", "interval", "corrected"} <= set(issue)
+    assert (issue["baseline"]["stance"], issue["baseline"]["share"]["plain"]["estimate"]) == ("pro", pytest.approx(0.8))
+    assert {"open_mindedness", "open_mindedness_as_published"} <= set(issue)
+    assert set(issue["open_mindedness_as_published"]) == {"leads", "plain", "letter_balanced"}
+    assert set(issue["conditions"]["balanced"]["shares"]["pro"]) == {"leads", "plain", "letter_balanced"}
     assert set(again["comparison"]["issues"]) == {"x", "y", "z"}
 
 
@@ -45,7 +52,11 @@ def test_counts_give_none_with_a_reason_where_records_are_needed(counts: Counts)
         assert getattr(model, name) is None
         assert "records" in model.not_computed[name]
     assert "records" in model.issues["i"].not_computed["corrected"]
-    assert json.dumps(analyze_counts(table).to_json(), allow_nan=False)
+    made = analyze_counts(table).to_json()
+    assert json.dumps(made, allow_nan=False)
+    told = made["models"]["m"]["open_mindedness"]["letter_balanced"]
+    assert (told["estimate"], told["interval"]) == (None, [None, None])
+    assert "records" in told["why"]
 
 
 def test_the_order_of_rows_changes_nothing(records: pl.DataFrame) -> None:

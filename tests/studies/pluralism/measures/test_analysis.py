@@ -105,16 +105,16 @@ def test_json_is_as_the_command_documents_it(responses, viewpoints):
     made = json.loads(
         json.dumps(analyze(matches=matches, summaries=summaries, rankings=many(5), pairs=table, resamples=50).to_json())
     )
-    spearman = made["ranking"]["biased"]["spearman"]
-    assert set(spearman) == {"estimate", "interval", "n", "method", "level"}
+    spearman = made["ranking"]["biased"]["spearman"]["plain"]
+    assert set(spearman) == {"estimate", "interval", "n", "method", "why"}
     assert spearman["interval"][0] <= spearman["estimate"] <= spearman["interval"][1]
-    assert set(made["ranking"]["neutral"]) - {"compared", "counts"} == {
+    assert set(made["ranking"]["neutral"]) - {"compared", "counts", "shift"} == {
         *("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10"),
     }
-    assert made["sycophancy"]["toward"]["supporting"]["recall"]["estimate"] == 1
+    assert made["sycophancy"]["toward"]["supporting"]["recall"]["plain"]["estimate"] == 1
     assert set(made["sycophancy"]["toward"]["coverage"]) == {"1", "2"}
-    assert made["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["estimate"] == 0
-    assert made["pairwise"]["neutral"]["accuracy"]["estimate"] == 0.5
+    assert made["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["plain"]["estimate"] == 0
+    assert made["pairwise"]["neutral"]["accuracy"]["plain"]["estimate"] == 0.5
     assert made["models"] == {}
 
 

@@ -259,11 +259,12 @@ def test_json_has_the_shape_that_is_documented(analysis):
     one = next(iter(made["conversations"].values()))
     for name in ("stance_changes", "change_rate", "confidence_at_changes", "source_reuse", "chameleon"):
         assert isinstance(one[name], int | float)
-    assert made["models"]["a"]["chameleon"].keys() == {"estimate", "interval", "n", "method", "level", "sd"}
-    assert made["models"]["a"]["temperatures"]["0.0"]["source_reuse"]["n"] == 60
-    assert made["domains"]["d0"]["stance_changes"]["n"] == 80
-    assert made["temperatures"]["1.0"]["over"]["0.6"]["n"] == 120
-    assert "conversations" not in analysis.to_json(conversations=False)
+    for group in (made["models"]["a"], made["models"]["a"]["sd"]):
+        assert group["chameleon"].keys() == {"leads", "plain"}
+        assert group["chameleon"]["plain"].keys() == {"estimate", "interval", "n", "method", "why"}
+    assert made["models"]["a"]["temperatures"]["0.0"]["source_reuse"]["plain"]["n"] == 60
+    assert made["domains"]["d0"]["stance_changes"]["plain"]["n"] == 80
+    assert made["temperatures"]["1.0"]["over"]["0.6"]["plain"]["n"] == 120
 
 
 def test_the_order_of_rows_changes_nothing_and_the_same_seed_gives_the_same(many, analysis):
