@@ -362,7 +362,7 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held)["options"].update(trials="many"), "its items or options cannot be asked"),
         (lambda held: task_of(held)["models"].update(subject=[]), "subject: is damaged: it names no model"),
         (lambda held: task_of(held).pop("seed"), "overton: its metadata is damaged"),
-        (lambda held: task_of(held).update(format=2, overton="9.9"), "has format 2 of Overton '9.9'"),
+        (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
         (lambda held: task_of(held).update(study="rephrase"), "no such study"),
         (lambda held: held.eval.metadata.clear(), "none of Overton's"),
     ],
