@@ -290,7 +290,9 @@ def test_logs_of_other_samples_or_items_are_not_one_run(log: Path, edited: Calla
         overton.import_logs([log, edited(fewer)], out=tmp_path / "back")
 
     def reworded(held: EvalLog) -> None:
-        task_of(held)["models"]["subject"][0].update(identity="simulated/other", spec="simulated/other")
+        task_of(held)["models"]["subject"][0].update(
+            identity="simulated/other", spec="simulated/other", name="simulated/other"
+        )
         for sample in held.samples or ():
             sample.metadata[KEY]["item"]["question"] += "!"
 
