@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from overton.api.studies import binding_of
 from typer.testing import CliRunner
 
 import overton
-from overton.api.studies import binding_of
 from overton.cli.main import app
 from overton.hosts.local import Plan
 from overton.judging.sheet_agreement import SheetAgreement

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-
 from overton.api.pluralism import BINDING
+
 from overton.api.runs import Run, open_run
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.errors import InputError

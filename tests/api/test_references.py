@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from overton.api.threads import references_at
 
 from overton.api import clusterings, references
 from overton.api.runs import Run
-from overton.api.threads import references_at
 from overton.calls import Reply, Request
 from overton.errors import InputError, MissingExtra
 from overton.hosts import local
@@ -72,7 +72,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def simulated(items: Any, name: str, arguments: Any) -> Any:
         return kinds[name](f"simulated/{name}", counted)
 
-    monkeypatch.setattr(referencing, "REFERENCING", dataclasses.replace(referencing.REFERENCING, simulated=dict.fromkeys(("writer", "embedder"), simulated)))
+    monkeypatch.setattr(
+        referencing,
+        "REFERENCING",
+        dataclasses.replace(referencing.REFERENCING, simulated=dict.fromkeys(("writer", "embedder"), simulated)),
+    )
     return counted
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from overton.api.stance_stability import BINDING
 
 from overton.api.runs import Run, open_run
 from overton.api.sheets import AGREEMENT, agreements_of, draw_sheet, read_agreement
-from overton.api.stance_stability import BINDING
 from overton.calls import Settings
 from overton.errors import InputError, RunError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder

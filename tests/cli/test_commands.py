@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-
 from overton.api.issues import starter_issues
+
 from overton.api.items import write_items
 from overton.studies.open_mindedness import STUDY
 

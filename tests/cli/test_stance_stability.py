@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from overton.api.topics import starter_topics
 from typer.testing import CliRunner, Result
 
 from overton.api.items import write_items
-from overton.api.topics import starter_topics
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError

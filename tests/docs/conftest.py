@@ -13,7 +13,6 @@ from zlib import crc32
 import pytest
 import zstandard
 from aiohttp import web
-
 from overton.api.issues import starter_issues
 from overton.api.topics import starter_topics
 

@@ -149,14 +149,14 @@ def test_only_some_items_are_asked_about_and_the_rest_is_named_as_left_out(given
     assert not Path(given("other")["out"]).exists()
 
 
-def test_a_model_held_to_a_form_is_named_so_wherever_its_numbers_stand(given: Any) -> None:
+def test_a_model_held_to_a_form_keeps_its_name_and_its_mark_stands_beside(given: Any) -> None:
     arguments = given("run")
     (name, *_) = arguments["models"]
     arguments["model_args"][name]["hold"] = "true"
     run = overton.run("deliberation", **arguments, only=["d1"])
     analysis = overton.analyze("deliberation", run.path)
-    held = f"{name} (held to the answer format)"
-    assert held in analysis.models
-    assert name not in analysis.models
-    assert all(name not in setting.agents for setting, _ in analysis.consensus.settings)
-    assert "a grammar held every message" in overton.report([run.path]).read_text("utf-8")
+    assert name in analysis.models
+    assert set(run.records()["model"]) == set(arguments["models"])
+    told = overton.report([run.path]).read_text("utf-8")
+    assert f"{name}, bound by a grammar" in told
+    assert f"{name}: a grammar held every message" in told

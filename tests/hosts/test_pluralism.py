@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 import zstandard
 from aiohttp import web
+from overton.api.threads import references_at
 
 import overton
-from overton.api.threads import references_at
 from overton.engine import Patience, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError

@@ -264,10 +264,13 @@ def test_a_folder_that_lacks_a_part_is_said_to(runs: Any, missing: str) -> None:
         runs.resume()
 
 
-def test_a_manifest_of_another_version_is_refused(runs: Any) -> None:
+@pytest.mark.parametrize("version", [1, 7])
+def test_a_manifest_of_another_version_is_refused(runs: Any, version: int) -> None:
     runs.start(limits=Limits(calls=5))
-    rewritten(runs.folder / "run" / "manifest.json", '"format": 1', '"format": 7')
-    with pytest.raises(RunError, match="format 7"):
+    manifest = runs.folder / "run" / "manifest.json"
+    rewritten(manifest, '"format": 2', f'"format": {version}')
+    rewritten(manifest, '"name": ', '"called": ')  # what another version holds need not be what this one reads
+    with pytest.raises(RunError, match=rf"has format {version}, of another version of Overton .*; this one reads 2"):
         runs.resume()
 
 

@@ -15,9 +15,9 @@ import msgspec
 import polars as pl
 import pytest
 from aiohttp import web
+from overton.api.topics import starter_topics
 
 import overton
-from overton.api.topics import starter_topics
 from overton.calls import Reply
 from overton.engine import Patience, entries
 from overton.engine.identity import call_seed

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from overton.api.topics import starter_topics
 
 import overton
 from overton.api import dilemmas
-from overton.api.topics import starter_topics
 from overton.engine import entries
 
 Json = Any

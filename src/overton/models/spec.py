@@ -16,6 +16,8 @@ __all__ = ["Spec", "name_and_spec", "parse_spec", "published", "without_credenti
 _FORMS = "http://host:port/v1#NAME and gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
+# An embedder of sentence-transformers is a name on a hub, or a folder.
+_LOCAL = re.compile(r"(gguf:|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -68,10 +70,9 @@ def name_and_spec(text: str) -> tuple[str, str]:
 
 
 def published(spec: str) -> str:
-    """The spec as others may read it: of a local file only its name, 'gguf:model.gguf'."""
-    if not spec.startswith(GGUF):
-        return spec
-    return GGUF + re.split(r"[/\\]", spec.removeprefix(GGUF).rstrip("/\\"))[-1]
+    """The spec as others may read it: of a local file or folder only its name, 'gguf:model.gguf'."""
+    local = _LOCAL.match(spec)
+    return local[1] + re.split(r"[/\\]", spec[local.end(1) :].rstrip("/\\"))[-1] if local else spec
 
 
 def parse_spec(text: str) -> Spec:

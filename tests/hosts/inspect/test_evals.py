@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
+from overton.api.issues import starter_issues
 
 from overton.api.inspect_scores import figures_of_records
-from overton.api.issues import starter_issues
 from overton.hosts.inspect.layout import CALLS, KEY, CallData, SampleData
 
 ISSUES = [issue.id for issue in starter_issues()[:2]]
@@ -343,4 +343,5 @@ def test_a_model_of_ours_is_named_as_anywhere_and_held_to_the_form(evaluate: Any
     entry = log.eval.metadata[KEY]["models"]["subject"][0]
     assert (entry["spec"], entry["holds_form"]) == ("embedded/smollm2-135m", True)
     assert entry["identity"].startswith("sha256:")
-    assert "pro_baseline_held" in log.results.scores[0].metrics
+    assert "pro_baseline" in log.results.scores[0].metrics
+    assert log.eval.metrics[0].options["held"] is True

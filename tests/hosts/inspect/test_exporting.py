@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
 
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries, recompute_metrics
+from overton.api.issues import starter_issues
 
 import overton
 from overton import tasks
-from overton.api.issues import starter_issues
 from overton.engine import entries
 from overton.errors import InputError, RunError, RunMismatch
 from overton.hosts.inspect import writing

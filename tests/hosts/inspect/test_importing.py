@@ -14,9 +14,9 @@ pytest.importorskip("inspect_ai", reason="Inspect AI is not installed")
 
 from inspect_ai.log import EvalError, EvalLog, EvalSample, ProvenanceData, read_eval_log, write_eval_log
 from inspect_ai.scorer import Score
+from overton.api.studies import binding_of
 
 import overton
-from overton.api.studies import binding_of
 from overton.engine import entries
 from overton.errors import InputError, RunExists, RunMismatch
 from overton.hosts.inspect import reading
@@ -290,7 +290,9 @@ def test_logs_of_other_samples_or_items_are_not_one_run(log: Path, edited: Calla
         overton.import_logs([log, edited(fewer)], out=tmp_path / "back")
 
     def reworded(held: EvalLog) -> None:
-        task_of(held)["models"]["subject"][0].update(identity="simulated/other", spec="simulated/other")
+        task_of(held)["models"]["subject"][0].update(
+            identity="simulated/other", spec="simulated/other", name="simulated/other"
+        )
         for sample in held.samples or ():
             sample.metadata[KEY]["item"]["question"] += "!"
 
@@ -362,7 +364,7 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held)["options"].update(trials="many"), "its items or options cannot be asked"),
         (lambda held: task_of(held)["models"].update(subject=[]), "subject: is damaged: it names no model"),
         (lambda held: task_of(held).pop("seed"), "overton: its metadata is damaged"),
-        (lambda held: task_of(held).update(format=2, overton="9.9"), "has format 2 of Overton '9.9'"),
+        (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
         (lambda held: task_of(held).update(study="rephrase"), "no such study"),
         (lambda held: held.eval.metadata.clear(), "none of Overton's"),
     ],

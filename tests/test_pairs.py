@@ -1,0 +1,74 @@
+"""KEY=VALUE, wherever it is given."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overton.errors import InputError
+from overton.pairs import by_key, checked_base_url, number, pair_of, pairs_of, values_of, whole
+
+KEYS = st.text(min_size=1).filter(lambda text: "=" not in text)
+
+
+@given(KEYS, st.text())
+def test_a_pair_is_taken_apart_at_its_first_equals_sign(key: str, value: str) -> None:
+    assert pair_of(f"{key}={value}", "--x") == (key, value)
+
+
+@given(st.dictionaries(KEYS, st.lists(st.text(), min_size=1)))
+def test_values_by_key_and_pairs_are_the_same(given_: dict[str, list[str]]) -> None:
+    pairs = pairs_of(given_)
+    assert by_key([f"{key}={value}" for key, value in pairs], "--x") == given_
+
+
+@pytest.mark.parametrize("word", ["", "allow", "=1"])
+def test_what_is_no_pair_is_refused_where_it_stands(word: str) -> None:
+    with pytest.raises(InputError, match=r"--x-arg.*must be KEY=VALUE, as in top=3"):
+        by_key([word], "--x-arg", "KEY=VALUE, as in top=3")
+
+
+def test_numbers_and_words_become_pairs() -> None:
+    assert pairs_of({"top": 3, "allow": ["a", "b"]}) == [("top", "3"), ("allow", "a"), ("allow", "b")]  # type: ignore[dict-item]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    known = {"top": whole(1, 100), "delay": number(0, 60, of="seconds"), "allow": str}
+    pairs = [
+        ("top", "0"),
+        ("delay", "61"),
+        ("allow", "a"),
+        ("allow", "b"),
+        ("tpo", "1"),
+        ("delay", "1"),
+        ("delay", "2"),
+    ]
+    values, problems = values_of(pairs, known, "here", repeatable=["allow"], whose="web pages")
+    assert values == {"allow": ["a", "b"], "delay": 1.0}
+    assert [(problem.place, problem.key, problem.reason) for problem in problems] == [
+        ("here", "top", "'0' is not a whole number from 1 to 100"),
+        ("here", "delay", "'61' is not a number of seconds from 0 to 60"),
+        ("here", "tpo", "unknown for web pages; did you mean 'top'? (known: top, delay, allow)"),
+        ("here", "delay", "given twice"),
+    ]
+
+
+def test_fields_have_readers_of_their_own() -> None:
+    values, problems = values_of([("extra.a", "1"), ("other.a", "1")], {}, "here", fields={"extra": lambda name: int})
+    assert values == {"extra.a": 1}
+    assert problems[0].reason == "unknown (known: extra.FIELD)"
+
+
+@given(st.text())
+def test_any_text_is_a_base_url_or_a_value_error(text: str) -> None:
+    with suppress(ValueError):
+        assert checked_base_url(text) == text.rstrip("/")
+
+
+def test_credentials_are_not_repeated() -> None:
+    with pytest.raises(ValueError, match="credentials") as caught:
+        checked_base_url("http://me:hunter2@host")
+    assert "hunter2" not in str(caught.value)
