@@ -1,12 +1,13 @@
 # On a fresh clone, with Python 3.11 or newer, make and a package index:
 #
 #     make demo     a first report, with a model that runs on this machine
-#     make test     everything that has to hold
+#     make test     what has to hold at every change, in minutes
+#     make test-all the same and what takes longer: environments, many kills, small benchmarks with their budgets
 #
 # All that is installed goes into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: demo test lint clean help
+.PHONY: demo test test-all lint clean help
 .DELETE_ON_ERROR:
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -21,9 +22,19 @@ INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt P
 demo: .venv/installed-demo ## install, run open-mindedness with the embedded model, say where the report is
 	@$(BIN)/overton demo
 
-test: lint ## install what the tests need and run them all
+test: lint ## install what the tests need and run all but the long ones
 	@echo 'Running the tests'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not long'
+
+test-all: lint ## every test, then the benchmarks in small, with their budgets
+	@echo 'Running every test'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@echo 'Running the benchmarks in small'
+	@$(BIN)/python benchmarks/engine.py --quick --check
+	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
+	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
+	@$(BIN)/python benchmarks/recovery.py --datasets 20 --dilemmas 60 --taste-datasets 0 --sparse-datasets 0 --no-times
+	@$(BIN)/python benchmarks/coverage.py --simulations 20 --trials 3
 
 lint: .venv/installed-test ## ruff and mypy only
 	@$(BIN)/ruff check .
