@@ -92,7 +92,7 @@ def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[
 def _marked(model: Measured) -> str:
     """A model by the name that it has in tables, and what stands beside it."""
     called = model.name if model.name.startswith(model.spec) else f"{model.name} = {model.spec}"
-    return f"{called}, {BOUND}" if model.holds_form else called
+    return ", ".join([called, *model.settings, *([BOUND] if model.holds_form else [])])
 
 
 def _warnings(runs: Sequence[Run]) -> Iterator[str]:

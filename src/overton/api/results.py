@@ -65,7 +65,9 @@ def _facts(run: Run, label: str) -> RunFacts:
 
 
 def _measured(entry: ModelEntry) -> Measured:
-    return Measured(entry.name, published(entry.spec), entry.family, entry.holds_form)
+    # What holds a slash may be a path or an address, and neither is published.
+    settings = tuple(f"{key}={value}" for key, value in entry.arguments if "/" not in value)
+    return Measured(entry.name, published(entry.spec), entry.family, entry.holds_form, settings=settings)
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

@@ -36,8 +36,8 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class Measured:
     """A model that answered: the name that it has in records, and what stands beside that name.
 
-    `spec` is what was asked, as 'provider/name'; `family` groups models of one kind; with `holds_form` a grammar held
-    its answers to their form; `run` is the name of its run's folder.
+    `spec` is what was asked, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one kind;
+    with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Measured:
     family: str = ""
     holds_form: bool = False
     run: str = ""
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
