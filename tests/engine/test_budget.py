@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overton.calls import Price, Request, Settings, system, user
 from overton.engine import Budget, Limits
-from overton.engine.budget import worst_case
+from overton.engine.limits import worst_case
 from overton.errors import LimitReached
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from overton.calls import Settings, user
-from overton.engine.identity import call_seed
-from overton.engine.placing import Placing
+from overton.engine.identity import Placing, call_seed
 
 
 @dataclass

@@ -6,7 +6,7 @@ from math import nan
 
 import pytest
 
-from overton.reporting.cells import shown
+from overton.reporting.text import shown
 from overton.statistics import Estimate, not_computed
 from overton.studies.exhibits import Column, Missing, Table
 

@@ -1,6 +1,6 @@
 import pytest
 
-from overton.statistics.multiplicity import holm
+from overton.statistics.significance import holm
 
 
 def test_holms_correction_by_hand():

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.separation import separated_rows
+from overton.statistics.logit import separated_rows
 
 
 def separated(outcomes: list[int], values: list[float]) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from overton.statistics.signed_rank import signed_rank
+from overton.statistics.significance import signed_rank
 
 
 def test_the_signed_rank_test_is_scipys_without_ties_and_exact_with_them():

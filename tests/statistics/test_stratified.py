@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from overton.statistics.stratified import mantel_haenszel
+from overton.statistics.proportions import mantel_haenszel
 
 
 def test_one_stratum_gives_the_plain_difference() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overton.calls import Reply, Usage
-from overton.studies.usage import total_usage
+from overton.studies.readable import total_usage
 
 
 def test_tokens_are_summed_where_any_reply_says_how_many() -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from overton.errors import InputError, Problem, quoted
-from overton.studies.noting import Finding, Notes, found
-from overton.studies.taking import kind_of, note_id, note_repeated, note_unknown
+from overton.studies.noting import Finding, Notes, found, kind_of, note_id, note_repeated, note_unknown
 
 if TYPE_CHECKING:
     import polars as pl

@@ -210,7 +210,7 @@ class Table:
             InputError: columns that are missing or stand twice, and by row (in a CSV by line): what is no value of its
                 column, and what breaks a rule.
         """
-        from overton.studies.table_reading import read
+        from overton.studies.table_frames import read
 
         return read(self, raw)
 
@@ -222,7 +222,7 @@ class Table:
         Raises:
             InputError: every problem found, under the table's name.
         """
-        from overton.studies.table_checking import check
+        from overton.studies.table_frames import check
 
         return check(self, frame, needed)
 

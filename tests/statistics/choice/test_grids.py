@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from overton.statistics.choice.grids import Grid, around_means, around_modes
-from overton.statistics.choice.quadrature import coarse, gauss_hermite
+from overton.statistics.choice.quadrature import Grid, around_means, around_modes, coarse, gauss_hermite
 
 Array = NDArray[np.float64]
 
