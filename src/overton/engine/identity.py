@@ -11,9 +11,9 @@ import msgspec
 
 from overton.calls import Form, Message, Request, Settings
 
-__all__ = ["PARTS", "Identity", "Place", "Placing", "Seat", "call_seed", "differing_parts", "digest", "identify"]
+__all__ = ["Identity", "Place", "Placing", "call_seed", "differing_parts", "digest", "identify"]
 
-PARTS = ("messages", "settings", "form")
+_PARTS = ("messages", "settings", "form")
 """What a call's content is made of, in the order of its digests."""
 
 _WIDTH = 8
@@ -73,8 +73,8 @@ def digest(value: object) -> str:
 
 def differing_parts(one: bytes, other: bytes) -> list[str]:
     """Names of the parts in which the contents of two identities differ."""
-    cut = [(index * _WIDTH, (index + 1) * _WIDTH) for index in range(len(PARTS))]
-    return [part for part, (start, end) in zip(PARTS, cut, strict=True) if one[start:end] != other[start:end]]
+    cut = [(index * _WIDTH, (index + 1) * _WIDTH) for index in range(len(_PARTS))]
+    return [part for part, (start, end) in zip(_PARTS, cut, strict=True) if one[start:end] != other[start:end]]
 
 
 # Keys are sorted, since the order of a dictionary (a schema, extra fields) has no meaning to an endpoint.

@@ -22,7 +22,7 @@ from overton.calls import Failure, Reply
 from overton.engine.identity import Identity, Place, differing_parts
 from overton.errors import JournalError, RunLocked, RunMismatch
 
-__all__ = ["Entry", "Journal", "connect", "decode", "entries", "index", "insert", "is_one_of"]
+__all__ = ["Entry", "Journal", "connect", "entries"]
 
 FORMAT = 1
 _COLUMNS = ("slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome")
@@ -66,11 +66,11 @@ def entries(path: Path) -> Iterator[Entry]:
         for slot, content, *place, failed, outcome in connection.execute(
             f"SELECT {', '.join(_COLUMNS)} FROM calls ORDER BY row"
         ):
-            yield Entry(Identity(slot, content), Place(*place), decode(failed, outcome))
+            yield Entry(Identity(slot, content), Place(*place), _decode(failed, outcome))
     except (sqlite3.Error, msgspec.DecodeError) as error:
         left = (
             " (a killed session left it: 'overton resume' puts it in order)"
-            if is_one_of(error, sqlite3.SQLITE_READONLY)
+            if _is_one_of(error, sqlite3.SQLITE_READONLY)
             else ""
         )
         raise JournalError(f"{path} cannot be read as a journal: {error}{left}") from error
@@ -78,12 +78,12 @@ def entries(path: Path) -> Iterator[Entry]:
         connection.close()
 
 
-def is_one_of(error: Exception, *codes: int) -> bool:
+def _is_one_of(error: Exception, *codes: int) -> bool:
     """Whether SQLite gave one of these primary result codes."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
-def decode(failed: object, outcome: str) -> Reply | Failure:
+def _decode(failed: object, outcome: str) -> Reply | Failure:
     """The outcome that a row holds.
 
     Raises:
@@ -121,7 +121,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def index(connection: sqlite3.Connection, retry_failed: bool) -> tuple[dict[bytes, int], set[bytes]]:
+def _index(connection: sqlite3.Connection, retry_failed: bool) -> tuple[dict[bytes, int], set[bytes]]:
     """The row of each slot's outcome, the later one where there are two; and the slots whose last one is a failure."""
     rows: dict[bytes, int] = {}
     failures: set[bytes] = set()
@@ -132,7 +132,7 @@ def index(connection: sqlite3.Connection, retry_failed: bool) -> tuple[dict[byte
     return rows, failures
 
 
-def insert(connection: sqlite3.Connection, batch: list[Entry]) -> int:
+def _insert(connection: sqlite3.Connection, batch: list[Entry]) -> int:
     """Append outcomes; gives the row of the first."""
     # One statement for many rows: each statement hands the interpreter lock to and fro, and the other side is busy.
     done = connection.execute(_insertion(len(batch)), [value for entry in batch for value in _values(entry)])
@@ -184,7 +184,7 @@ class Journal:
         self._error: Exception | None = None
         try:
             self._reader = connect(path)
-            self._rows, self._failures = index(self._reader, retry_failed)
+            self._rows, self._failures = _index(self._reader, retry_failed)
         except sqlite3.Error as error:
             self._lock.release()
             raise JournalError(f"{path} cannot be read as a journal: {error}") from error
@@ -226,7 +226,7 @@ class Journal:
             content, trial, speaker, number, failed, outcome = self._reader.execute(
                 "SELECT content, trial, speaker, number, failed, outcome FROM calls WHERE row = ?", (row,)
             ).fetchone()
-            known = decode(failed, outcome)
+            known = _decode(failed, outcome)
         except (sqlite3.Error, msgspec.DecodeError) as error:
             raise JournalError(f"{self.path} is damaged at row {row}: {error}") from error
         if content != identity.content:
@@ -278,7 +278,7 @@ class Journal:
                 connection.execute("PRAGMA journal_mode=DELETE")
             except sqlite3.Error as error:
                 # Where someone reads it just now it stays in WAL mode, which loses nothing; the next close tries again.
-                if not is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                if not _is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     self._error = error
 
     def _failed(self) -> JournalError:
@@ -295,7 +295,7 @@ class Journal:
                     connection.execute("BEGIN")
                     for start in range(0, len(batch), _BATCH):
                         some = batch[start : start + _BATCH]
-                        first = insert(connection, some)
+                        first = _insert(connection, some)
                         shared += [
                             (one.identity.slot, row) for row, one in enumerate(some, first) if not one.place.trial
                         ]

@@ -1,4 +1,4 @@
-"""Charts drawn ahead of time, as SVG that can do nothing but be looked at; their colours follow the page into the dark."""
+"""Charts drawn ahead of time as SVG that can only be looked at; its colours follow the page into the dark."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from markupsafe import Markup
 from overton.reporting.text import visible, visible_throughout
 from overton.studies.exhibits import COLOURS, SERIES, Chart
 
-__all__ = ["CONFIG", "VARIABLES", "cleaned", "drawn", "inline", "specification", "style_sheet"]
+__all__ = ["cleaned", "drawn", "inline", "specification", "style_sheet"]
 
 _FONT = "Helvetica, Arial, sans-serif"
 _INK, _MUTED, _LINE = COLOURS["ink"], COLOURS["muted"], COLOURS["line"]
 
-CONFIG: dict[str, Any] = {
+_CONFIG: dict[str, Any] = {
     "font": _FONT,
     "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4},
     "view": {"stroke": None},
@@ -73,7 +73,7 @@ _DARK_BY_NAME = {
     **{f"s-{i}": c for i, c in enumerate(_DARK_SERIES)},
 }
 
-VARIABLES = {colour: f"var(--{name})" for name, colour in _LIGHT_BY_NAME.items()}
+_VARIABLES = {colour: f"var(--{name})" for name, colour in _LIGHT_BY_NAME.items()}
 """The style sheet's variable for each colour that a chart may use."""
 
 
@@ -101,7 +101,7 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 def specification(chart: Chart) -> dict[str, Any]:
     """The chart's Vega-Lite specification with the report's look and every string in it made visible."""
-    return visible_throughout({**chart.spec, "config": CONFIG})  # type: ignore[no-any-return]
+    return visible_throughout({**chart.spec, "config": _CONFIG})  # type: ignore[no-any-return]
 
 
 def drawn(chart: Chart, background: str = "white") -> str:
@@ -149,8 +149,8 @@ def _clean(element: ElementTree.Element, name: str) -> None:
 def _attribute(key: str, value: str, name: str) -> str:
     if key == "id":
         return f"{name}-{value}"
-    if key in {"fill", "stroke", "stop-color"} and value in VARIABLES:
-        return VARIABLES[value]
+    if key in {"fill", "stroke", "stop-color"} and value in _VARIABLES:
+        return _VARIABLES[value]
     if "url" in value.lower():
         local = _REFERENCE.fullmatch(value)
         return f"url(#{name}-{local[1]})" if local else "none"

@@ -15,16 +15,7 @@ from overton.statistics import Estimate
 from overton.studies.exhibits import Cell, Column, Missing, Table
 from overton.studies.numbers import Kind, interval, number, reason
 
-__all__ = [
-    "ShownCell",
-    "ShownTable",
-    "encoded",
-    "inside_script",
-    "shown",
-    "visible",
-    "visible_throughout",
-    "without_surrogates",
-]
+__all__ = ["ShownCell", "ShownTable", "encoded", "inside_script", "shown", "visible", "visible_throughout"]
 
 # Control characters except tab and newline, the characters that turn the direction of writing, and characters that
 # no XML may hold. Escaping keeps markup from acting; these would act without markup.
@@ -47,7 +38,7 @@ def visible_throughout(value: Any) -> Any:
     return _throughout(value, visible)
 
 
-def without_surrogates(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     """`value`, a JSON-like structure, with lone surrogates replaced, so that it can be encoded."""
     return _throughout(value, lambda text: _SURROGATES.sub("\ufffd", text))
 
@@ -67,7 +58,7 @@ def encoded(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(without_surrogates(msgspec.to_builtins(value)))
+        return msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value)))
 
 
 def inside_script(json: bytes) -> Markup:

@@ -1,4 +1,4 @@
-"""A number with its uncertainty, the only form in which Overton shows one; and what stands in place of one that is not."""
+"""A number with its uncertainty: the only form in which Overton shows one, and what stands where there is none."""
 
 from __future__ import annotations
 

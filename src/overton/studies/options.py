@@ -14,7 +14,6 @@ import msgspec
 from overton.errors import InputError, Problem
 
 __all__ = [
-    "OPTION",
     "Field",
     "NoOptions",
     "Option",
@@ -28,7 +27,7 @@ __all__ = [
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-OPTION = "option "
+_OPTION = "option "
 """How a problem's place begins that names an option; a surface puts its own word for the option there."""
 
 
@@ -120,7 +119,7 @@ class Field:
 
 def option_place(name: str) -> str:
     """The place of a problem with the option `name`; surfaces put their own words for it."""
-    return OPTION + name
+    return _OPTION + name
 
 
 def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:

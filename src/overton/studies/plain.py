@@ -13,7 +13,7 @@ import msgspec
 
 from overton.statistics import NOT_COMPUTED, Estimate, not_computed
 
-__all__ = ["SCHEMA", "Shape", "document", "fields_of", "keys", "plain", "schema", "shape_of", "shaped"]
+__all__ = ["SCHEMA", "Shape", "document", "plain", "schema", "shaped"]
 
 SCHEMA = 1
 """The version of documents that are no analysis: plans, agreements, comparisons."""
@@ -55,13 +55,13 @@ def shaped(*, flat: tuple[str, ...]) -> Callable[[type[Tuple]], type[Tuple]]:
     return declared
 
 
-def shape_of(kind: type) -> Shape:
+def _shape_of(kind: type) -> Shape:
     """The shape that a type declares, or the one that is as its fields."""
     declared = getattr(kind, "SHAPE", None)
     return declared if isinstance(declared, Shape) else Shape()
 
 
-def fields_of(kind: type) -> tuple[str, ...] | None:
+def _fields_of(kind: type) -> tuple[str, ...] | None:
     """The names of a struct's or a named tuple's fields; None for any other type."""
     if issubclass(kind, msgspec.Struct):
         return kind.__struct_fields__
@@ -69,12 +69,12 @@ def fields_of(kind: type) -> tuple[str, ...] | None:
     return named
 
 
-def keys(kind: type) -> dict[str, str]:
+def _keys(kind: type) -> dict[str, str]:
     """The keys of a type's JSON in order, each with the field or property that it holds; variants are no keys."""
-    shape = shape_of(kind)
+    shape = _shape_of(kind)
     beside = (name for held in shape.variants.values() for name in held.values())
     elsewhere = {*shape.without, *shape.also.values(), *beside, shape.measure}
-    return {name: name for name in fields_of(kind) or () if name not in elsewhere} | dict(shape.also)
+    return {name: name for name in _fields_of(kind) or () if name not in elsewhere} | dict(shape.also)
 
 
 def plain(value: Any) -> Any:
@@ -83,7 +83,7 @@ def plain(value: Any) -> Any:
         return float(value) if isfinite(value) else None
     if isinstance(value, Estimate):
         return _measure(value, {})
-    if fields_of(type(value)) is not None:
+    if _fields_of(type(value)) is not None:
         return _object(value)
     if isinstance(value, Mapping):
         return {_key(key): plain(inner) for key, inner in value.items()}
@@ -105,8 +105,8 @@ def document(study: str, schema: int, value: Any, *, without: Iterable[str] = ()
 
 def _object(value: Any) -> dict[str, Any]:
     kind: type = type(value)
-    shape = shape_of(kind)
-    told: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in keys(kind).items()}
+    shape = _shape_of(kind)
+    told: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
     for variant, held in shape.variants.items():
         _put_beside(told, value, variant, held)
     if shape.measure:
@@ -184,7 +184,7 @@ def _levels(value: Any) -> Iterator[float]:
         if not isnan(value.low):
             yield value.level
         return
-    names = fields_of(type(value))
+    names = _fields_of(type(value))
     if names is not None:
         inner: Iterable[Any] = (getattr(value, name) for name in names)
     elif isinstance(value, Mapping):
@@ -273,26 +273,26 @@ class _Schemas:
             return {"type": "object", _REST: self.of(inner[1], variants)}
         if origin is not None and issubclass(origin, Sequence):
             return self._list(inner, of_one_kind=origin is not tuple or inner[-1] is ...)
-        if isinstance(kind, type) and fields_of(kind) is not None:
+        if isinstance(kind, type) and _fields_of(kind) is not None:
             return self._named(kind, variants)
         raise TypeError(f"{kind!r} is nothing that JSON can hold")
 
     def body(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
         """The schema of a struct or a named tuple, in full."""
-        shape = shape_of(kind)
+        shape = _shape_of(kind)
         if shape.measure:
             return self._measure(kind)
         properties: dict[str, Any] = {}
         required: list[str] = []
         rest: Any = False
-        for key, name in keys(kind).items():
+        for key, name in _keys(kind).items():
             beside = variants + tuple(one for one, held in shape.variants.items() if key in held)
             hint = _hint(kind, name)
             if key not in shape.flat:
                 own = {key: self.of(hint, beside)} | self._beside(key, hint, beside)
                 inner = {"properties": own, "required": [one for one in own if one not in shape.optional]}
             else:
-                is_struct = isinstance(hint, type) and fields_of(hint) is not None
+                is_struct = isinstance(hint, type) and _fields_of(hint) is not None
                 inner = self.body(hint, beside) if is_struct else self.of(hint, beside)
             properties |= inner.get("properties", {})
             required += inner.get("required", [])
@@ -307,7 +307,7 @@ class _Schemas:
         return {f"{key}_{one}": {"anyOf": [self.of(hint), {"type": "null"}]} for one in variants}
 
     def _measure(self, kind: type) -> dict[str, Any]:
-        own = {key: self.of(_hint(kind, name)) for key, name in keys(kind).items()}
+        own = {key: self.of(_hint(kind, name)) for key, name in _keys(kind).items()}
         number = {"allOf": [{"$ref": "#/$defs/variant"}], "properties": own, "required": list(own)}
         return {"allOf": [{"$ref": "#/$defs/measure"}], "properties": {"plain": number}, "description": getdoc(kind)}
 
@@ -330,7 +330,7 @@ def _holds_numbers(hint: Any) -> bool:
     if get_origin(hint) in (Union, types.UnionType):
         return any(_holds_numbers(one) for one in get_args(hint))
     origin = get_origin(hint) or hint
-    return isinstance(origin, type) and (issubclass(origin, Mapping) or fields_of(origin) is not None)
+    return isinstance(origin, type) and (issubclass(origin, Mapping) or _fields_of(origin) is not None)
 
 
 def _hint(kind: type, name: str) -> Any:

@@ -17,7 +17,7 @@ from overton.errors import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Documented", "Kind", "Once", "RawTable", "Rule", "Table", "columns_of_record", "told"]
+__all__ = ["Column", "Kind", "Once", "RawTable", "Rule", "Table", "columns_of_record", "told"]
 
 Kind = Literal["name", "text", "whole", "number", "flag", "names"]
 

@@ -13,9 +13,9 @@ from overton.errors import InputError, Problem, quoted
 if TYPE_CHECKING:
     from overton.studies.table import Column, Kind, Once, RawTable, Rule, Table
 
-__all__ = ["TYPES", "check", "completed", "read", "readable"]
+__all__ = ["check", "read"]
 
-TYPES: dict[Kind, pl.DataType] = {
+_TYPES: dict[Kind, pl.DataType] = {
     "name": pl.String(),
     "text": pl.String(),
     "whole": pl.Int64(),
@@ -35,18 +35,16 @@ def read(table: Table, raw: RawTable) -> pl.DataFrame:
     there = [column for column in table.columns if column.name in found.columns]
     with ThreadPoolExecutor() as pool:
         typed = found.with_columns(list(pool.map(_typed, there, (found[column.name] for column in there))))
-    problems = list(
-        _by_column(table, there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw)
-    )
+    problems = list(_by_column(there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw))
     if not problems and table.once is not None:
         problems = list(_repeated(table.once, typed, raw))
     if problems:
         raise InputError(problems)
     typed = typed.drop(_ROW)
-    return completed(table, typed) if table.completed else typed
+    return _completed(table, typed) if table.completed else typed
 
 
-def completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
+def _completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
     """The table with the columns that are added where they are missing, and what is usual in empty cells."""
     made = []
     for column in table.columns:
@@ -54,11 +52,11 @@ def completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
         if column.name in typed.columns:
             made.append(pl.col(column.name) if usual is None else pl.col(column.name).fill_null(usual))
         elif column.added:
-            made.append(pl.lit(usual, TYPES[column.kind]).alias(column.name))
+            made.append(pl.lit(usual, _TYPES[column.kind]).alias(column.name))
     return typed.select(made)
 
 
-def readable(column: Column, dtype: pl.DataType) -> bool:
+def _readable(column: Column, dtype: pl.DataType) -> bool:
     """Whether a column of this type can hold what it should: lists are no texts, say."""
     if isinstance(dtype, pl.Null):
         return True
@@ -84,8 +82,8 @@ def _found(table: Table, raw: RawTable) -> pl.DataFrame:
 
 def _typed(column: Column, raw: pl.Series) -> pl.Series:
     """The column in its own type; what does not fit becomes null, which `_wrong` tells from what was empty."""
-    own = TYPES[column.kind]
-    if not readable(column, raw.dtype):
+    own = _TYPES[column.kind]
+    if not _readable(column, raw.dtype):
         return pl.Series(raw.name, [None], own).new_from_index(0, len(raw))
     if column.kind == "names":
         return _lists(column, raw)
@@ -161,7 +159,7 @@ def _wrong(column: Column, raw: pl.Series, typed: pl.Series) -> pl.Series | None
 
 def _blank(column: Column, raw: pl.Series) -> pl.Series:
     """Which cells are empty, or say that nothing is known."""
-    if not readable(column, raw.dtype) or raw.dtype.is_nested():
+    if not _readable(column, raw.dtype) or raw.dtype.is_nested():
         return raw.is_null()
     return (
         raw.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase().fill_null("").is_in(["", *column.none])
@@ -192,9 +190,7 @@ def _said(value: object, must: str) -> str:
     return f"is {'empty' if empty else quoted(value)}; it {must}"
 
 
-def _by_column(
-    table: Table, there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable
-) -> Iterator[Problem]:
+def _by_column(there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
     """The first wrong value of each column, with the rows of all."""
     for column in there:
         bad = _wrong(column, found[column.name], typed[column.name])
@@ -253,7 +249,7 @@ def check(table: Table, frame: pl.DataFrame, needed: Sequence[str]) -> pl.DataFr
     _refuse(problems)
     _refuse([*_wrong_columns(table, made), *_broken(table, made)])
     _refuse([problem for find in table.checks for problem in find(made)])
-    return completed(table, made)
+    return _completed(table, made)
 
 
 def _refuse(problems: Sequence[Problem]) -> None:
@@ -266,7 +262,7 @@ def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, l
     try:
         if _other(column, values):
             raise pl.exceptions.InvalidOperationError(str(values.dtype))
-        made = values.cast(TYPES[column.kind])
+        made = values.cast(_TYPES[column.kind])
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
         reason = f"holds other values than {_PLURALS.get(column.kind, 'texts')}, of another kind: {said}"
@@ -278,7 +274,7 @@ def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, l
 
 def _other(column: Column, values: pl.Series) -> bool:
     """What a cast would take for what it is not: lists of texts, fractions for whole numbers, texts for lists."""
-    if not readable(column, values.dtype):
+    if not _readable(column, values.dtype):
         return True
     if column.kind == "names":
         return not isinstance(values.dtype, pl.List | pl.Array | pl.Null)

@@ -21,7 +21,7 @@ from overton.errors import Problem, RunError, RunExists
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "read_manifest", "spent_so_far", "write_manifest"]
+__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "spent_so_far", "write_manifest"]
 
 FORMAT = 2
 FILE = "manifest.json"
@@ -85,7 +85,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     left_out: str = ""
 
 
-def read_manifest(run: Path) -> Manifest:
+def _read_manifest(run: Path) -> Manifest:
     """The manifest of a run folder.
 
     Raises:
@@ -167,14 +167,9 @@ class RunFolder:
         """The outcome table's file."""
         return self.path / "records.parquet"
 
-    @property
-    def report_file(self) -> Path:
-        """The report's file."""
-        return self.path / "report.html"
-
     def manifest(self) -> Manifest:
-        """What the run is; see `read_manifest` for its errors."""
-        return read_manifest(self.path)
+        """What the run is; see `_read_manifest` for its errors."""
+        return _read_manifest(self.path)
 
     def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
         """What the run asks about.

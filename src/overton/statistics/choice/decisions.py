@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 
-__all__ = ["NONE", "SYNCHRONOUS", "Decisions", "decisions_from_columns"]
+__all__ = ["NONE", "Decisions", "decisions_from_columns"]
 
 Counts = NDArray[np.int64]
 
@@ -89,7 +89,7 @@ def _out_of_range(made: Decisions) -> list[Problem]:
 
 Indices = NDArray[np.int64]
 
-SYNCHRONOUS = "synchronous"
+_SYNCHRONOUS = "synchronous"
 """The format in which nobody hears a verdict of the round before giving their own, whatever `position` says."""
 
 
@@ -131,7 +131,7 @@ def decisions_from_columns(
     spoken = _verdict_codes(verdict, names)
     dilemmas, models, formats = _codes(dilemma)[0], _codes(model), np.asarray(format, object)
     talks = _pair(_codes(deliberation)[0], dilemmas)
-    rounds, seats = _rounds(round), _seats(position, formats == SYNCHRONOUS)
+    rounds, seats = _rounds(round), _seats(position, formats == _SYNCHRONOUS)
     agents = _pair(talks, _codes(speaker)[0])
     _one_verdict_a_round(agents, rounds, deliberation, speaker)
     counts = _one_hot(spoken, len(names))
@@ -192,7 +192,7 @@ def _rounds(column: Sequence[int]) -> Indices:
 def _seats(column: Sequence[float | None], together: NDArray[np.bool_]) -> NDArray[np.float64]:
     seats = np.array([np.nan if value is None else value for value in column], np.float64)
     if missing := int((np.isnan(seats) & ~together).sum()):
-        reason = f"is empty in {missing} rows whose format is not {SYNCHRONOUS!r}: who spoke first is not known"
+        reason = f"is empty in {missing} rows whose format is not {_SYNCHRONOUS!r}: who spoke first is not known"
         raise InputError([Problem("decisions", "position", reason)])
     return np.where(together, np.nan, seats)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overton.statistics.choice.decisions import Decisions
 
-__all__ = ["Block", "Column", "Conformity", "Design", "Situations", "blocks", "contrasts", "count_situations", "design"]
+__all__ = ["Block", "Column", "Conformity", "Design", "Situations", "blocks", "count_situations", "design"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -131,7 +131,7 @@ class Design:
         return self.features[:, :, places]
 
 
-def contrasts(used: NDArray[np.bool_]) -> Array:
+def _contrasts(used: NDArray[np.bool_]) -> Array:
     """An orthonormal basis [K, used - 1] of the vectors that sum to zero over the used verdicts and are zero elsewhere.
 
     Orthonormal, so that a penalty or a variance means the same for every verdict (Helmert's contrasts, scaled).
@@ -148,7 +148,7 @@ def contrasts(used: NDArray[np.bool_]) -> Array:
 def design(situations: Situations, used: NDArray[np.bool_], conformity: Conformity) -> Design:
     """The design for `used` [M, K], the verdicts whose preference each of the M models has."""
     models = len(used)
-    bases = tuple(contrasts(row) for row in used)
+    bases = tuple(_contrasts(row) for row in used)
     parts: list[tuple[Column, Array]] = []
     for model, basis in enumerate(bases):
         of_model = (situations.model == model)[:, None]
@@ -166,7 +166,7 @@ def design(situations: Situations, used: NDArray[np.bool_], conformity: Conformi
         features=np.stack([part for _, part in parts], axis=2),
         columns=tuple(column for column, _ in parts),
         bases=bases,
-        basis=contrasts(np.asarray(used.any(axis=0))),
+        basis=_contrasts(np.asarray(used.any(axis=0))),
     )
 
 

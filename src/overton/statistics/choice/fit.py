@@ -19,7 +19,7 @@ from overton.statistics.choice.estimators import Fitted, fit_alike, fit_paper, f
 from overton.statistics.choice.identification import Told, what_is_told, why_not
 from overton.statistics.choice.likelihood import one_thread_each
 
-__all__ = ["ALL_MODELS", "ChoiceFit", "Estimator", "Parameter", "Size", "fit", "parameter", "size", "untold"]
+__all__ = ["ALL_MODELS", "ChoiceFit", "Estimator", "Parameter", "Size", "fit"]
 
 ALL_MODELS = "all models"
 """The key under which a conformity that all models share stands."""
@@ -92,7 +92,7 @@ class ChoiceFit(msgspec.Struct, frozen=True):
         i, j = self.names.index(first), self.names.index(second)
         table = self.covariance
         variance = table[i][i] + table[j][j] - 2 * table[i][j]
-        return parameter(self._estimate(first) - self._estimate(second), sqrt(max(variance, 0.0)), self.level)
+        return _parameter(self._estimate(first) - self._estimate(second), sqrt(max(variance, 0.0)), self.level)
 
     def _estimate(self, name: str) -> float:
         kind, model = name.split(".", 1)
@@ -100,19 +100,19 @@ class ChoiceFit(msgspec.Struct, frozen=True):
         return values[model].estimate
 
 
-def parameter(estimate: float, se: float, level: float) -> Parameter:
+def _parameter(estimate: float, se: float, level: float) -> Parameter:
     """With its interval at `level`."""
     half = float(ndtri((1 + level) / 2)) * se
     low, high = estimate - half, estimate + half
     return Parameter(estimate, se, (low, high), _exp(estimate), (_exp(low), _exp(high)))
 
 
-def untold(reason: str) -> Parameter:
+def _untold(reason: str) -> Parameter:
     """No number, and why."""
     return Parameter(nan, nan, (nan, nan), nan, (nan, nan), reason)
 
 
-def size(estimate: float, se: float, level: float) -> Size:
+def _size(estimate: float, se: float, level: float) -> Size:
     """With its interval at `level`, by the delta method for its logarithm."""
     if not 0 < se <= estimate:
         return Size(estimate, se, (nan, nan), "not told from no spread at all: no interval")
@@ -301,7 +301,7 @@ class _View:
         """A spread with these slopes in the parameters."""
         if self._level(slopes):
             return Size(estimate, np.nan, (np.nan, np.nan), _LEVEL)
-        return size(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.level)
+        return _size(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.level)
 
     def _level(self, slopes: Array) -> bool:
         """Whether what has these slopes in the parameters lies in directions in which the likelihood is level."""
@@ -330,24 +330,24 @@ class _View:
 
     def _one(self, column: Column) -> Parameter:
         if reason := self._reason(column):
-            return untold(reason)
+            return _untold(reason)
         at = self._place(column)
-        return parameter(float(self.fitted.coefficients[at]), _root(self.fitted.covariance[at, at]), self.level)
+        return _parameter(float(self.fitted.coefficients[at]), _root(self.fitted.covariance[at, at]), self.level)
 
     def _preference(self, model: int, verdict: int) -> Parameter:
         if not self.told.used[model, verdict]:
-            return untold(f"{self.decisions.models[model]} never gave this verdict")
+            return _untold(f"{self.decisions.models[model]} never gave this verdict")
         if self.told.used[model].sum() == 1:
-            return untold(f"{self.decisions.models[model]} gave no other verdict")
+            return _untold(f"{self.decisions.models[model]} gave no other verdict")
         if not all(self.told.known[at] for at in self.told.design.of("preference", model)):
-            return untold("the data do not tell it apart from other effects, or predict it perfectly")
+            return _untold("the data do not tell it apart from other effects, or predict it perfectly")
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
         if self._level(weights):
-            return untold(_LEVEL)
+            return _untold(_LEVEL)
         error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
-        return parameter(float(weights @ self.fitted.coefficients), error, self.level)
+        return _parameter(float(weights @ self.fitted.coefficients), error, self.level)
 
 
 def _root(variance: float) -> float:

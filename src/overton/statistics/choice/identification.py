@@ -14,7 +14,7 @@ from overton.statistics.choice.decisions import NONE, Decisions
 from overton.statistics.choice.design import Column, Conformity, Design, Situations, blocks, count_situations, design
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 
-__all__ = ["Told", "excluded_verdicts", "fit_patterns", "told_apart", "what_is_told", "why_not"]
+__all__ = ["Told", "fit_patterns", "what_is_told", "why_not"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -46,12 +46,12 @@ def what_is_told(decisions: Decisions, conformity: Conformity) -> Told:
     situations = situations.allow(used[situations.model])
     made = design(situations, used, conformity)
     while True:
-        kept, known = told_apart(made.features, situations.allowed, situations.totals)
+        kept, known = _told_apart(made.features, situations.allowed, situations.totals)
         features = made.take(kept)
         start = fit_patterns(situations, features, 0.0)
         if _settled(situations, features, start):
             break
-        excluded = excluded_verdicts(made.features, situations.allowed, situations.totals)
+        excluded = _excluded_verdicts(made.features, situations.allowed, situations.totals)
         if not excluded.any():
             break
         situations = situations.allow(situations.allowed & ~excluded)
@@ -122,7 +122,7 @@ def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
     return "the data do not tell it apart from other effects, or predict it perfectly"
 
 
-def excluded_verdicts(features: Array, allowed: Flags, totals: Array) -> Flags:
+def _excluded_verdicts(features: Array, allowed: Flags, totals: Array) -> Flags:
     """Which verdicts of which patterns [U, K] are excluded in the limit.
 
     `features` [U, K, P], `allowed` [U, K], `totals` [U, K] how often each was given. A linear programme (Konis 2007)
@@ -164,7 +164,7 @@ def _widest(behind: Array, same: Array) -> Flags:
     return np.asarray(found.x[width:] > 0.5)
 
 
-def told_apart(features: Array, allowed: Flags, totals: Array) -> tuple[list[int], Flags]:
+def _told_apart(features: Array, allowed: Flags, totals: Array) -> tuple[list[int], Flags]:
     """Columns to keep so that none is a combination of the others, and which coefficients [P] the patterns determine.
 
     Only differences between the allowed verdicts of a pattern that led to a decision tell anything.

@@ -1,4 +1,4 @@
-"""The likelihood given the dilemmas' latent effects: at several values of them, at the likeliest, and maximised with them."""
+"""The likelihood given the dilemmas' latent effects: at several values of them, and where they are likeliest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from overton.statistics.choice.design import Block
 
-__all__ = ["AtPoint", "JointFit", "Nodes", "each", "evaluate", "fit_jointly", "modes", "one_thread_each"]
+__all__ = ["JointFit", "Nodes", "each", "evaluate", "fit_jointly", "modes", "one_thread_each"]
 
 Array = NDArray[np.float64]
 

@@ -39,17 +39,7 @@ from overton.statistics.choice.quadrature import (
     principal_roots,
 )
 
-__all__ = [
-    "Spread",
-    "Spreads",
-    "Sums",
-    "added_up",
-    "any_covariance",
-    "marginal_likelihood",
-    "one_size",
-    "taste_likelihood",
-    "taste_loadings",
-]
+__all__ = ["Spread", "Spreads", "any_covariance", "marginal_likelihood", "one_size", "taste_likelihood"]
 
 Array = NDArray[np.float64]
 
@@ -122,7 +112,7 @@ def one_size(width: int) -> Spread:
     return Spread(np.eye(width)[None])
 
 
-Sums = tuple[float, Array, Array]
+_Sums = tuple[float, Array, Array]
 """Log-likelihood, slope and (minus) curvature of some dilemmas."""
 
 
@@ -136,7 +126,7 @@ def marginal_likelihood(
         beta, factors = parameters[:coefficients], parameters[coefficients:]
         loadings = spread.loading(factors)[None]
 
-        def part(block: Block, near: Array) -> tuple[Sums, Array]:
+        def part(block: Block, near: Array) -> tuple[_Sums, Array]:
             mode, hessian = modes(block, loadings, beta, near)
             covariance = np.asarray(np.linalg.inv(hessian), np.float64)
             points, heights = placed(mode, principal_roots(covariance), rough)
@@ -145,12 +135,12 @@ def marginal_likelihood(
             placement = placed(mean, principal_roots(covariance), rule)
             return _sums(block, spread, (beta, factors), *placement), mode
 
-        return added_up(parameters, each(part, blocks, latent))
+        return _added_up(parameters, each(part, blocks, latent))
 
     return at
 
 
-def added_up(parameters: Array, parts: Sequence[tuple[Sums, Array]]) -> Point:
+def _added_up(parameters: Array, parts: Sequence[tuple[_Sums, Array]]) -> Point:
     """All dilemmas' sums, from the blocks' sums and modes."""
     return Point(
         parameters=parameters,
@@ -161,7 +151,7 @@ def added_up(parameters: Array, parts: Sequence[tuple[Sums, Array]]) -> Point:
     )
 
 
-def _sums(block: Block, spread: Spread, parameters: tuple[Array, Array], latent: Array, heights: Array) -> Sums:
+def _sums(block: Block, spread: Spread, parameters: tuple[Array, Array], latent: Array, heights: Array) -> _Sums:
     beta, factors = parameters
     nodes = evaluate(block, beta, spread.loading(factors)[None], latent)
     posterior, loglik = normalised(heights + nodes.loglik)
@@ -187,7 +177,7 @@ class Spreads:
     taste: Spread
 
 
-def taste_loadings(dilemma: Array, taste: Array, models: int) -> Array:
+def _taste_loadings(dilemma: Array, taste: Array, models: int) -> Array:
     """Loadings [models, J, J + models J]: all models meet the dilemma's latent effects, and each of them its own."""
     width = len(dilemma)
     loadings = np.zeros((models, width, width * (1 + models)))
@@ -215,14 +205,14 @@ def taste_likelihood(
         beta, shared, own = np.split(parameters, ends)
         roots = spreads.dilemma.loading(shared), spreads.taste.loading(own)
 
-        def part(block: Block, near: Array) -> tuple[Sums, Array]:
-            mode, hessian = modes(block, taste_loadings(*roots, block.models), beta, near)
+        def part(block: Block, near: Array) -> tuple[_Sums, Array]:
+            mode, hessian = modes(block, _taste_loadings(*roots, block.models), beta, near)
             groups = by_model[id(block)]
             first = around_modes(mode, hessian, rough)
             grid = around_means(first, *first.masses(_logliks(_nodes(groups, beta, roots, first)))[:2], rules)
             return _nested_sums(groups, spreads, (beta, shared, own), grid), mode
 
-        return added_up(parameters, each(part, blocks, latent))
+        return _added_up(parameters, each(part, blocks, latent))
 
     return at
 
@@ -243,7 +233,9 @@ def _logliks(nodes: Sequence[Nodes]) -> Array:
     return np.stack([one.loglik for one in nodes], axis=1)
 
 
-def _nested_sums(groups: Sequence[Group], spreads: Spreads, parameters: tuple[Array, Array, Array], grid: Grid) -> Sums:
+def _nested_sums(
+    groups: Sequence[Group], spreads: Spreads, parameters: tuple[Array, Array, Array], grid: Grid
+) -> _Sums:
     beta, shared, own = parameters
     nodes = _nodes(groups, beta, (spreads.dilemma.loading(shared), spreads.taste.loading(own)), grid)
     between, within, loglik = grid.masses(_logliks(nodes))

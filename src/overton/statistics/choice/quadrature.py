@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import roots_genlaguerre
 
 __all__ = [
-    "ROUGH",
     "Grid",
     "Rule",
     "around_means",
@@ -32,7 +31,7 @@ Array = NDArray[np.float64]
 Rule = tuple[Array, Array]
 """Points [n, Q] and positive weights [Q] that sum to 1."""
 
-ROUGH = 0.02
+_ROUGH = 0.02
 """The part of a rough covariance that is added to one found from few points, so that this is never degenerate."""
 
 
@@ -148,7 +147,7 @@ def moments(latent: Array, probabilities: Array, rough: Array) -> tuple[Array, A
     """Means [B, n] and covariances [B, n, n] of points [B, n, Q], which were placed with covariances `rough`."""
     mean = (latent @ probabilities[..., None])[..., 0]
     away = latent - mean[..., None]
-    return mean, (away * probabilities[:, None]) @ away.swapaxes(1, 2) + ROUGH * rough
+    return mean, (away * probabilities[:, None]) @ away.swapaxes(1, 2) + _ROUGH * rough
 
 
 def normalised(heights: Array) -> tuple[Array, Array]:
@@ -240,4 +239,4 @@ def around_means(grid: Grid, between: Array, within: Array, rules: tuple[Rule, R
     left = (grid.inner - centre[..., None]).reshape(*own.shape, -1)
     masses = (within * between[:, None, :, None]).reshape(*own.shape[:2], 1, -1)
     spread = (left * masses) @ left.swapaxes(2, 3)
-    return Placement(mean, covariance, own, along, spread + ROUGH * rough.spread).grid(rules)
+    return Placement(mean, covariance, own, along, spread + _ROUGH * rough.spread).grid(rules)
