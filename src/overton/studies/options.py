@@ -14,6 +14,7 @@ import msgspec
 from overton.errors import InputError, Problem
 
 __all__ = [
+    "OPTION",
     "Field",
     "NoOptions",
     "Option",
@@ -27,7 +28,7 @@ __all__ = [
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_OPTION = "option "
+OPTION = "option "
 """How a problem's place begins that names an option; a surface puts its own word for the option there."""
 
 
@@ -119,7 +120,7 @@ class Field:
 
 def option_place(name: str) -> str:
     """The place of a problem with the option `name`; surfaces put their own words for it."""
-    return _OPTION + name
+    return OPTION + name
 
 
 def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:

@@ -16,9 +16,9 @@ from overton.errors import InputError, Problem
 from overton.studies.command import Command
 from overton.studies.study import INTERFACE, AnyStudy, Kind, Study
 
-__all__ = ["DEMO", "Listed", "asking_names", "listed", "own_commands", "simulated_names", "study_named"]
+__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "own_commands", "simulated_names", "study_named"]
 
-_GROUP = "overton.studies"
+GROUP = "overton.studies"
 DEMO = "open-mindedness"
 """The study that `overton demo` shows."""
 
@@ -115,7 +115,7 @@ def _ours(name: str) -> AnyStudy:
 
 def _others() -> list[EntryPoint]:
     """Entry points of other packages, in a stable order; our own names cannot be taken."""
-    found = [point for point in entry_points(group=_GROUP) if point.name.replace("_", "-") not in _OURS]
+    found = [point for point in entry_points(group=GROUP) if point.name.replace("_", "-") not in _OURS]
     return sorted(found, key=lambda point: (point.name, point.value))
 
 
