@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,47 @@ def test_importing_it_is_light(module: str) -> None:
     asked = f"import sys, {module}; print(*sorted({set(HEAVY)!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == []
+
+
+MOST_LINES = 400
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {path.relative_to(SOURCE): len(path.read_text("utf-8").splitlines()) for path in files()}
+    wrong = [f"{name} has {length} lines" for name, length in lengths.items() if length > MOST_LINES]
+    assert not wrong, "\n".join(wrong)
+
+
+class Running(ast.NodeTransformer):
+    """Leaves out what only type checkers import."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        return node.orelse if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
+
+
+def modules_imported(path: Path, modules: set[str]) -> set[str]:
+    """The modules of ours that running the file's code imports, sooner or later; not the packages that they are in."""
+    running = ast.unparse(Running().visit(ast.parse(path.read_text("utf-8"))))
+    named = {name for _, name in imported(path, running)} & modules
+    return named - {name.rpartition(".")[0] for name in named}
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """The modules on a way from one of them back to it; none where there is no such way."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    paths = {".".join(("overton", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in files()}
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    arrows = {name: modules_imported(path, paths.keys() - {name}) for name, path in paths.items()}
+    assert not circle(arrows), " <- ".join(circle(arrows))
+
+
+def test_the_finder_of_circles_finds_one() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) in (["b", "c", "b"], ["c", "b", "c"])
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []

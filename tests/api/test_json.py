@@ -22,8 +22,7 @@ from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.measuring import Measuring
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
-from overton.studies.plain import SCHEMA, plain
-from overton.studies.plain_schema import schema, schema_of_analysis
+from overton.studies.plain import SCHEMA, plain, schema, schema_of_analysis
 from overton.studies.pluralism.comparing import Comparison, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences

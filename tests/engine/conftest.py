@@ -14,7 +14,7 @@ import pytest
 
 from overton.calls import Price, Reply, Request, Settings, Trial, user
 from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits, Outcomes, Pacer, Patience
-from overton.engine.asking import TrialAsk
+from overton.engine.conducting import TrialAsk
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.calls import Form, Settings, system, user
-from overton.engine.identity import Identity, Place, call_seed, differing_parts, digest, identify
+from overton.engine.identity import Identity, Place, Placing, call_seed, differing_parts, digest, identify
 
 PLACE = Place("i/c/w1/t1/r1", "subject", 0, "openai/gpt-4o")
 MESSAGES = (user("Hello"),)
@@ -101,3 +102,52 @@ def test_identities_do_not_depend_on_the_hash_seed() -> None:
 def test_differing_parts_of_the_same_content_are_none() -> None:
     assert differing_parts(HERE.content, HERE.content) == []
     assert isinstance(HERE, Identity)
+
+
+@dataclass
+class Named:
+    identity: str
+
+
+@dataclass
+class Chair:
+    answerer: Named
+    settings: Settings = field(default_factory=lambda: Settings(seed=3))
+
+
+ASKED = (user("Well?"),)
+
+
+def placing(own: str = "") -> Placing[Chair]:
+    return Placing("t", {"subject": Chair(Named("m")), "judge": Chair(Named("j")), "agent/2": Chair(Named("n"))}, own)
+
+
+def test_a_speakers_calls_are_numbered_as_they_are_asked() -> None:
+    place = placing().call
+    found = [place("subject", ASKED, speaker, None, None, False)[2] for speaker in (None, "a", None, "a")]
+    assert [(one.speaker, one.number) for one in found] == [("subject", 0), ("a", 0), ("subject", 1), ("a", 1)]
+
+
+def test_who_is_asked_is_the_speakers_seat_or_the_roles() -> None:
+    place = placing().call
+    assert place("agent", ASKED, "agent/2", None, None, False)[2].answerer == "n"
+    assert place("subject", ASKED, "someone", None, None, False)[2].answerer == "m"
+
+
+def test_what_serves_several_lanes_is_told_apart_by_the_lanes_own_model() -> None:
+    place = placing("m").call
+    assert place("subject", ASKED, None, None, None, False)[2].trial == "t"
+    assert place("judge", ASKED, None, None, None, False)[2].trial == "t of m"
+
+
+def test_a_shared_call_stands_in_no_trial_and_takes_no_number() -> None:
+    place = placing("m").call
+    shared = place("judge", ASKED, None, None, None, True)[2]
+    assert (shared.trial, shared.number) == ("", 0)
+    assert place("judge", ASKED, None, None, None, False)[2].number == 0
+
+
+def test_a_calls_settings_hold_over_the_seats_and_its_seed_follows_from_its_identity() -> None:
+    _, identity, _, request = placing().call("subject", ASKED, None, None, Settings(temperature=0.5), False)
+    assert request.settings == Settings(temperature=0.5, seed=3)
+    assert request.seed == call_seed(identity, 3)

@@ -17,7 +17,7 @@ from overton.calls import Failure, Form, Reply, Settings, Usage, user
 from overton.engine import Journal, entries
 from overton.engine import journal as room
 from overton.engine.identity import Place, identify
-from overton.engine.journal_file import Entry
+from overton.engine.journal import Entry
 from overton.errors import JournalError, RunLocked, RunMismatch
 
 HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"

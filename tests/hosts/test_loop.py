@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
 import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -36,3 +41,81 @@ def test_an_error_reaches_a_script() -> None:
 async def test_an_error_reaches_a_notebook() -> None:
     with pytest.raises(LookupError, match="from within"):
         run_to_end(fails())
+
+
+STOPPED = 4
+CONNECTIONS = 8
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def gate(endpoint: Any) -> Iterator[threading.Event]:
+    """Until it is set the endpoint receives requests and answers none."""
+    opened = threading.Event()
+
+    async def behave(asked: Any) -> None:
+        while not opened.is_set():  # noqa: ASYNC110 (another thread sets it)
+            await asyncio.sleep(0.002)
+
+    endpoint.behave = behave
+    yield opened
+    opened.set()
+
+
+def interrupted_once(child: subprocess.Popen[str]) -> None:
+    child.send_signal(signal.SIGINT)
+    assert child.stdout
+    assert child.stdout.readline() == "stopping\n", child.communicate()
+
+
+@pytest.mark.parametrize("notebook", [False, True])
+def test_ctrl_c_waits_for_what_is_in_flight_and_says_so(
+    runs: Any, endpoint: Any, gate: threading.Event, notebook: bool
+) -> None:
+    child = runs.child(announce=True, notebook=notebook, connections=CONNECTIONS)
+    until(lambda: endpoint.under_way == CONNECTIONS)
+    interrupted_once(child)
+    assert child.poll() is None
+    gate.set()
+    _, said = child.communicate(timeout=30)
+    assert child.returncode == STOPPED, said
+    assert "stopped: interrupted" in said
+    assert len(endpoint.asked) == CONNECTIONS
+    assert set(runs.outcomes()) == set(endpoint.seeds())
+    manifest = runs.manifest()
+    assert (manifest.status, manifest.stopped) == ("stopped", "interrupted")
+    assert manifest.missing == {runs.spec(): ["night-buses", "trams"]}
+    assert manifest.spent.requests == CONNECTIONS
+    assert runs.records().height == 0
+    check_resumed(runs, endpoint, kept=CONNECTIONS)
+
+
+@pytest.mark.parametrize("notebook", [False, True])
+def test_a_second_ctrl_c_cuts_off_what_is_in_flight(
+    runs: Any, endpoint: Any, gate: threading.Event, notebook: bool
+) -> None:
+    child = runs.child(announce=True, notebook=notebook, connections=CONNECTIONS)
+    until(lambda: endpoint.under_way == CONNECTIONS)
+    interrupted_once(child)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=30)  # though the endpoint never answers
+    assert child.returncode == STOPPED, said
+    assert "interrupted twice" in said
+    assert runs.outcomes() == {}
+    assert runs.manifest().status == "stopped"
+    gate.set()
+    check_resumed(runs, endpoint, kept=0)
+
+
+def check_resumed(runs: Any, endpoint: Any, kept: int) -> None:
+    before = len(endpoint.asked)
+    assert runs.resume().status == "finished"
+    assert len(endpoint.asked) - before == 2 * 66 - kept
+    runs.start("whole")
+    assert runs.records().equals(runs.records("whole"))

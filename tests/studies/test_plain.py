@@ -9,8 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.plain import Shape, document, plain, shaped
-from overton.studies.plain_schema import schema
+from overton.studies.plain import Shape, document, plain, schema, shaped
 
 HALF = Estimate(0.5, 0.4, 0.6, 12, "Wilson")
 THIRD = Estimate(0.3, 0.2, 0.4, 12, "Wilson, corrected")

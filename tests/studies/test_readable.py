@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from overton.calls import Form, Message, Question, Reply, Settings, assistant, user
+from overton.calls import Form, Message, Question, Reply, Settings, Usage, assistant, user
 from overton.errors import AccessError, CallFailed, Stopped
 from overton.judging import Reading
 from overton.studies.readable import (
@@ -18,6 +18,7 @@ from overton.studies.readable import (
     as_it_came,
     ask_all_until_read,
     ask_until_read,
+    total_usage,
     unless_refused,
 )
 
@@ -184,3 +185,9 @@ async def test_a_stop_is_raised_once_all_have_ended_and_after_what_is_wrong_with
 
 async def test_nothing_wanted_is_nothing_asked() -> None:
     assert await ask_all_until_read(Stage(), wanted(), attempts=3, complaint=complaint) == []
+
+
+def test_tokens_are_summed_where_any_reply_says_how_many() -> None:
+    replies = [Reply("a", usage=Usage(3, None)), Reply("b"), Reply("c", usage=Usage(4, None))]
+    assert total_usage(replies) == Usage(7, None)
+    assert total_usage([]) == Usage(None, None)

@@ -81,7 +81,7 @@ def schema(study: str) -> dict[str, Any]:
     Raises:
         InputError: there is no such study, or it has nothing to measure.
     """
-    from overton.studies.plain_schema import schema as schema_of
+    from overton.studies.plain import schema as schema_of
 
     named = study_named(study)
     measuring = measuring_of(named)

@@ -60,8 +60,8 @@ def agreement(
     from overton.api.sheets import read_agreement
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show
-    from overton.studies.agreement import agreement_tables
     from overton.studies.plain import SCHEMA, document
+    from overton.studies.sheet import agreement_tables
 
     found = read_agreement(sheet, key=key, run=run, level=level)
     if json:

@@ -15,8 +15,7 @@ from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
 
-from overton.reporting.cells import ShownCell, ShownTable, shown
-from overton.reporting.text import visible
+from overton.reporting.text import ShownCell, ShownTable, shown, visible
 from overton.studies.exhibits import Callout, Method, Prose, Table
 
 if TYPE_CHECKING:

@@ -1,13 +1,11 @@
 """How asking is done: journal, scheduling, pacing, budget, replay. Knows trials and answerers, no study."""
 
-from overton.engine.budget import Budget, Limits
 from overton.engine.conducting import Lane, conduct_lanes, rehearse
 from overton.engine.desk import Bound, Desk, Tally
 from overton.engine.identity import digest
-from overton.engine.journal import Journal
-from overton.engine.journal_file import entries
+from overton.engine.journal import Journal, entries
+from overton.engine.limits import Budget, Limits, Pacer, Patience
 from overton.engine.outcomes import Outcomes
-from overton.engine.pacing import Pacer, Patience
 
 __all__ = [
     "Bound",

@@ -1,19 +1,20 @@
-"""Running trials: many at once, each lane at its own pace, stopping cleanly."""
+"""Running trials: many at once, each lane at its own pace, stopping cleanly. What a trial asks becomes calls, and their
+outcomes replies or errors."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from overton.calls import Conduct, Trial
-from overton.engine.asking import TrialAsk
+from overton.calls import Conduct, Failure, Form, Message, Question, Reply, Request, Settings, Trial
 from overton.engine.desk import Bound, Desk, NotRecalled
+from overton.engine.identity import Identity, Place, Placing
 from overton.engine.outcomes import Outcomes
-from overton.errors import OvertonError, Stopped
+from overton.errors import CallFailed, OvertonError, Stopped
 
-__all__ = ["Lane", "conduct_lanes", "rehearse"]
+__all__ = ["Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
 
 
 @dataclass
@@ -110,3 +111,51 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
         desk.stop(Stopped(f"{type(error).__name__} in a trial"))
         lane.outcomes.release()
         raise
+
+
+class TrialAsk(Placing[Bound]):
+    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+
+    __slots__ = ("_desk", "_task")
+
+    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
+        super().__init__(trial, bindings, own)
+        self._desk = desk
+        self._task = asyncio.current_task()
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        settings: Settings | None = None,
+        shared: bool = False,
+    ) -> Reply:
+        """See `Ask`."""
+        return await self._answer(self.call(role, messages, speaker, form, settings, shared))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
+        outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if errors:
+            raise min(errors, key=gravity)
+        return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+
+    async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
+        _, _, place, _ = call
+        asking = self._desk.outcome(*call) if place.trial else self._desk.shared_outcome(*call)
+        # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
+        # own, one task's failure must not cancel its siblings' requests.
+        found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
+        if isinstance(found, Failure):
+            raise CallFailed(found.kind, found.message)
+        return found
+
+
+def gravity(error: BaseException) -> int:
+    """What is raised first where siblings fail: what is wrong with the run, then its stop, then a call's failure."""
+    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0

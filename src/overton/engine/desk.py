@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from overton.calls import Answerer, Failure, Price, Reply, Request, Settings
-from overton.engine.budget import Budget, worst_case
 from overton.engine.identity import Identity, Place
-from overton.engine.journal import Journal
-from overton.engine.journal_file import Entry
-from overton.engine.pacing import Pacer, Patience
+from overton.engine.journal import Entry, Journal
+from overton.engine.limits import Budget, Pacer, Patience, worst_case
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
 __all__ = ["Bound", "Desk", "NotRecalled", "Tally"]

@@ -1,19 +1,19 @@
-"""What makes two calls the same."""
+"""What makes two calls the same, and how each ask gets its place, identity and seed, wherever the asking is done."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from overton.calls import Form, Message, Settings
+from overton.calls import Form, Message, Request, Settings
 
-__all__ = ["PARTS", "Identity", "Place", "call_seed", "differing_parts", "digest", "identify"]
+__all__ = ["Identity", "Place", "Placing", "call_seed", "differing_parts", "digest", "identify"]
 
-PARTS = ("messages", "settings", "form")
+_PARTS = ("messages", "settings", "form")
 """What a call's content is made of, in the order of its digests."""
 
 _WIDTH = 8
@@ -73,8 +73,8 @@ def digest(value: object) -> str:
 
 def differing_parts(one: bytes, other: bytes) -> list[str]:
     """Names of the parts in which the contents of two identities differ."""
-    cut = [(index * _WIDTH, (index + 1) * _WIDTH) for index in range(len(PARTS))]
-    return [part for part, (start, end) in zip(PARTS, cut, strict=True) if one[start:end] != other[start:end]]
+    cut = [(index * _WIDTH, (index + 1) * _WIDTH) for index in range(len(_PARTS))]
+    return [part for part, (start, end) in zip(_PARTS, cut, strict=True) if one[start:end] != other[start:end]]
 
 
 # Keys are sorted, since the order of a dictionary (a schema, extra fields) has no meaning to an endpoint.
@@ -84,3 +84,70 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 @lru_cache(maxsize=1024)
 def _how(settings: bytes, form: bytes) -> bytes:
     return b"".join(blake2b(part, digest_size=_WIDTH).digest() for part in (settings, form))
+
+
+class Identified(Protocol):
+    """Whoever answers, as far as a call's identity goes."""
+
+    @property
+    def identity(self) -> str:
+        """See `Answerer`."""
+        ...
+
+
+class Seat(Protocol):
+    """Who answers under a name, and how it is asked."""
+
+    @property
+    def answerer(self) -> Identified:
+        """Who answers."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """How it is asked where a call does not say."""
+        ...
+
+
+S = TypeVar("S", bound=Seat)
+
+
+class Placing(Generic[S]):
+    """Numbers the asks of one trial, each as it is made, so that side by side is as good as in turn.
+
+    `seats` are by role or speaker; `own` is the identity of the answerer that the trial's lane has for itself, '' where
+    the run has one lane only.
+    """
+
+    __slots__ = ("_numbers", "_own", "_seats", "_trial")
+
+    def __init__(self, trial: str, seats: Mapping[str, S], own: str = "") -> None:
+        self._trial = trial
+        self._seats = seats
+        self._own = own
+        self._numbers: dict[str, int] = {}
+
+    def call(  # noqa: PLR0917
+        self,
+        role: str,
+        messages: Sequence[Message],
+        speaker: str | None,
+        form: Form | None,
+        settings: Settings | None,
+        shared: bool,
+    ) -> tuple[S, Identity, Place, Request]:
+        """The call that an ask stands for, and who is to answer it."""
+        who = speaker or role
+        seat = self._seats.get(who) or self._seats[role]
+        how = seat.settings if settings is None else seat.settings.but(settings)
+        if shared:
+            place = Place("", who, 0, seat.answerer.identity)
+        else:
+            answerer = seat.answerer.identity
+            # What a judge is asked in a trial of one model is another call than in the same trial of another.
+            trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
+            place = Place(trial, who, self._numbers.get(who, 0), answerer)
+            self._numbers[who] = place.number + 1
+        identity = identify(place, messages, how, form)
+        seed = None if how.seed is None else call_seed(identity, how.seed)
+        return seat, identity, place, Request(tuple(messages), how, form, seed)

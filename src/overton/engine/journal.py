@@ -1,4 +1,7 @@
-"""The durable record of every call's outcome: append-only, written by one thread, read back by identity."""
+"""The durable record of every call's outcome: append-only, written by one thread, read back by identity.
+
+Its file is one table, whose rows are only ever added.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,144 @@ import queue
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from overton.calls import Failure, Reply
-from overton.engine.identity import Identity, differing_parts
-from overton.engine.journal_file import Entry, connect, decode, index, insert, is_one_of
+from overton.engine.identity import Identity, Place, differing_parts
 from overton.errors import JournalError, RunLocked, RunMismatch
 
-__all__ = ["Journal"]
+__all__ = ["Entry", "Journal", "connect", "entries"]
+
+FORMAT = 1
+_COLUMNS = ("slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    row      INTEGER PRIMARY KEY, -- in the order in which outcomes came; of two for one slot the later one counts
+    slot     BLOB    NOT NULL,    -- digest of trial, speaker, number, answerer
+    content  BLOB    NOT NULL,    -- digests of messages, settings, form
+    trial    TEXT    NOT NULL,
+    speaker  TEXT    NOT NULL,
+    number   INTEGER NOT NULL,
+    answerer TEXT    NOT NULL,
+    failed   INTEGER NOT NULL,    -- 1 where the call failed for good
+    outcome  TEXT    NOT NULL     -- a reply or a failure, as JSON
+)
+"""
+
+_reply = msgspec.json.Decoder(Reply)
+_failure = msgspec.json.Decoder(Failure)
+_encode = msgspec.json.Encoder().encode
+
+
+class Entry(NamedTuple):
+    """One outcome and where it belongs."""
+
+    identity: Identity
+    place: Place
+    outcome: Reply | Failure
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """All entries of a closed journal in the order written, without locking it or changing it.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    if not path.is_file():
+        raise JournalError(f"{path}: no such journal")
+    connection = _reader(path)
+    try:
+        for slot, content, *place, failed, outcome in connection.execute(
+            f"SELECT {', '.join(_COLUMNS)} FROM calls ORDER BY row"
+        ):
+            yield Entry(Identity(slot, content), Place(*place), _decode(failed, outcome))
+    except (sqlite3.Error, msgspec.DecodeError) as error:
+        left = (
+            " (a killed session left it: 'overton resume' puts it in order)"
+            if _is_one_of(error, sqlite3.SQLITE_READONLY)
+            else ""
+        )
+        raise JournalError(f"{path} cannot be read as a journal: {error}{left}") from error
+    finally:
+        connection.close()
+
+
+def _is_one_of(error: Exception, *codes: int) -> bool:
+    """Whether SQLite gave one of these primary result codes."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def _decode(failed: object, outcome: str) -> Reply | Failure:
+    """The outcome that a row holds.
+
+    Raises:
+        msgspec.DecodeError: it is damaged.
+    """
+    return _failure.decode(outcome) if failed else _reply.decode(outcome)
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} cannot be opened: {error}") from error
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a journal to write it, made if it is not there.
+
+    Raises:
+        JournalError: it is of another format.
+        sqlite3.Error: it is damaged, or no journal.
+    """
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, FORMAT):
+            raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
+        connection.execute(_SCHEMA)
+        connection.execute(f"PRAGMA user_version={FORMAT}")
+    except (sqlite3.Error, JournalError):
+        connection.close()
+        raise
+    return connection
+
+
+def _index(connection: sqlite3.Connection, retry_failed: bool) -> tuple[dict[bytes, int], set[bytes]]:
+    """The row of each slot's outcome, the later one where there are two; and the slots whose last one is a failure."""
+    rows: dict[bytes, int] = {}
+    failures: set[bytes] = set()
+    for slot, row, failed in connection.execute("SELECT slot, row, failed FROM calls ORDER BY row"):
+        (failures.add if failed else failures.discard)(slot)
+        if not (failed and retry_failed):
+            rows[slot] = row
+    return rows, failures
+
+
+def _insert(connection: sqlite3.Connection, batch: list[Entry]) -> int:
+    """Append outcomes; gives the row of the first."""
+    # One statement for many rows: each statement hands the interpreter lock to and fro, and the other side is busy.
+    done = connection.execute(_insertion(len(batch)), [value for entry in batch for value in _values(entry)])
+    return int(done.lastrowid or 0) - len(batch) + 1
+
+
+def _insertion(rows: int) -> str:
+    marks = f"({', '.join('?' * len(_COLUMNS))})"
+    return f"INSERT INTO calls ({', '.join(_COLUMNS)}) VALUES {', '.join([marks] * rows)}"
+
+
+def _values(entry: Entry) -> tuple[object, ...]:
+    failed = isinstance(entry.outcome, Failure)
+    return (entry.identity.slot, entry.identity.content, *entry.place, failed, _encode(entry.outcome).decode())
+
 
 _WINDOW = 0.02
 """Seconds that outcomes wait for others to share a commit: what a crash can lose besides the calls in flight."""
@@ -55,7 +184,7 @@ class Journal:
         self._error: Exception | None = None
         try:
             self._reader = connect(path)
-            self._rows, self._failures = index(self._reader, retry_failed)
+            self._rows, self._failures = _index(self._reader, retry_failed)
         except sqlite3.Error as error:
             self._lock.release()
             raise JournalError(f"{path} cannot be read as a journal: {error}") from error
@@ -97,7 +226,7 @@ class Journal:
             content, trial, speaker, number, failed, outcome = self._reader.execute(
                 "SELECT content, trial, speaker, number, failed, outcome FROM calls WHERE row = ?", (row,)
             ).fetchone()
-            known = decode(failed, outcome)
+            known = _decode(failed, outcome)
         except (sqlite3.Error, msgspec.DecodeError) as error:
             raise JournalError(f"{self.path} is damaged at row {row}: {error}") from error
         if content != identity.content:
@@ -149,7 +278,7 @@ class Journal:
                 connection.execute("PRAGMA journal_mode=DELETE")
             except sqlite3.Error as error:
                 # Where someone reads it just now it stays in WAL mode, which loses nothing; the next close tries again.
-                if not is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                if not _is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     self._error = error
 
     def _failed(self) -> JournalError:
@@ -166,7 +295,7 @@ class Journal:
                     connection.execute("BEGIN")
                     for start in range(0, len(batch), _BATCH):
                         some = batch[start : start + _BATCH]
-                        first = insert(connection, some)
+                        first = _insert(connection, some)
                         shared += [
                             (one.identity.slot, row) for row, one in enumerate(some, first) if not one.place.trial
                         ]

@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
-from overton.statistics.absent import not_computed
+from overton.statistics.estimate import not_computed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ import msgspec
 from overton.judging.agreement import NO_ITEMS, ONE_CATEGORY, cohen_kappa, share
 from overton.judging.sheets import Answers, Key
 from overton.statistics import Estimate
-from overton.statistics.absent import not_computed
+from overton.statistics.estimate import not_computed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,14 +1,32 @@
-"""What a report holds."""
+"""A report laid out as one HTML file that asks nothing of any network and runs no script but its own.
+
+Its charts can be written as files, too, for papers and slides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from gzip import compress
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from overton.studies.exhibits import Callout, Chart, Section, TrialTable
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
 
-__all__ = ["Report"]
+from overton.reporting.svg import drawn, inline, specification, style_sheet
+from overton.reporting.text import encoded, inside_script, shown, visible
+from overton.reporting.trials import Pack, pack
+from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
+
+__all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 
 
 @dataclass(frozen=True)
@@ -32,3 +50,145 @@ class Report:
     def charts(self) -> list[Chart]:
         """Every chart, in order of appearance."""
         return [exhibit for section in self.sections for exhibit in section.exhibits if isinstance(exhibit, Chart)]
+
+
+_SCALE = 3.0
+
+
+def write_figures(report: Report, folder: Path) -> list[Path]:
+    """Write each chart of the report as NAME.svg and NAME.png (300 dots an inch) into `folder`, made if needed.
+
+    Returns the files written. Colours are those of a light page on white.
+    """
+    import vl_convert
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chart in report.charts:
+        svg = drawn(chart)
+        vector, bitmap = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
+        vector.write_text(svg, encoding="utf-8")
+        bitmap.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+        written += [vector, bitmap]
+    return written
+
+
+MAX_BYTES = 20_000_000
+"""A report is never larger, so that it can be mailed and opened anywhere: replies are capped to fit."""
+
+_PLAIN = 1_000_000
+_SLOT = "\x00"  # nowhere else in a page: text shows it as [U+0000], JSON as an escape
+
+
+def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
+    """The report as one HTML document of `max_bytes` at most, unless its charts and tables alone are larger.
+
+    Trials get what room the rest leaves: replies are capped to fit, and the page says so.
+    """
+    return b"".join(_rendered(report, max_bytes)).decode()
+
+
+def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
+    """Render the report into `path`, whole or not at all. Returns `path`."""
+    parts = _rendered(report, max_bytes)
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.writelines(parts)
+    try:
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    finally:
+        Path(file.name).unlink(missing_ok=True)
+    return path
+
+
+def _rendered(report: Report, max_bytes: int) -> list[bytes]:
+    """The page in parts, with its charts drawn while its trials are packed.
+
+    The trials, by far the largest part, are packed anew where the rest left them less room than thought.
+    """
+    with ThreadPoolExecutor(1) as draughtsman:
+        charts = {chart.name: draughtsman.submit(inline, chart) for chart in report.charts}
+        packed = pack(report.trials, max_bytes * 3 // 4) if report.trials else None
+        parts = _parts(report, charts, packed)
+    excess = sum(map(len, parts)) - max_bytes
+    if report.trials and packed and excess > 0:
+        parts = _parts(report, charts, pack(report.trials, len(packed.data) - excess))
+    return parts
+
+
+def _parts(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> list[bytes]:
+    """The page around the packed trials, which are put in as they are: as text they would need thrice the memory."""
+    before, _, after = _page(report, charts, packed).encode().partition(_SLOT.encode())
+    return [before, packed.data if packed else b"", after]
+
+
+def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
+    specifications = {chart.name: specification(chart) for chart in report.charts}
+    script, style = _asset("report.js"), style_sheet() + _asset("report.css")
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            sections=[
+                (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
+            ],
+            pack=packed,
+            payload=Markup(_SLOT),
+            data={"measures": _embedded(report.data), "charts": _embedded(specifications)},
+            script=Markup(script),
+            style=Markup(style),
+            policy=_policy(script, style),
+        )
+    )
+
+
+def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[str, Any]:
+    match exhibit:
+        case Table():
+            return {"kind": "table", "table": shown(exhibit)}
+        case Chart():
+            values = shown(exhibit.values) if exhibit.values else None
+            return {"kind": "chart", "chart": exhibit, "svg": charts[exhibit.name].result(), "numbers": values}
+        case Callout():
+            return {"kind": "callout", "callout": exhibit}
+        case Method() | Prose():
+            kind = "method" if isinstance(exhibit, Method) else "prose"
+            return {"kind": kind, "paragraphs": exhibit.text.split("\n\n")}
+
+
+def _embedded(data: Any) -> tuple[str, Markup]:
+    """The type and the content of a script element that holds `data`: as it is while small, else compressed."""
+    json = encoded(data)
+    if len(json) <= _PLAIN:
+        return "application/json", inside_script(json)
+    return "text/plain", Markup(b64encode(compress(json, 5, mtime=0)).decode())
+
+
+def _policy(script: str, style: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("overton.reporting").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    # `finalize` makes every expression's text visible before it is escaped; our own markup passes as it is.
+    return Environment(
+        loader=DictLoader({"report.html": _asset("report.html")}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )

@@ -1,9 +1,4 @@
-"""Charts drawn ahead of time, as SVG that can do nothing but be looked at.
-
-Drawing when the report is made, rather than by a chart library in the page, needs no script that evaluates
-expressions, adds some 50 KB a chart instead of 900 KB of library, prints as it shows, and works with scripts off. The
-page adds tooltips from what each mark says about itself.
-"""
+"""Charts drawn ahead of time as SVG that can only be looked at; its colours follow the page into the dark."""
 
 from __future__ import annotations
 
@@ -14,10 +9,84 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from overton.reporting.text import visible, visible_throughout
-from overton.reporting.theme import CONFIG, VARIABLES
-from overton.studies.exhibits import Chart
+from overton.studies.exhibits import COLOURS, SERIES, Chart
 
-__all__ = ["cleaned", "drawn", "inline", "specification"]
+__all__ = ["cleaned", "drawn", "inline", "specification", "style_sheet"]
+
+_FONT = "Helvetica, Arial, sans-serif"
+_INK, _MUTED, _LINE = COLOURS["ink"], COLOURS["muted"], COLOURS["line"]
+
+_CONFIG: dict[str, Any] = {
+    "font": _FONT,
+    "padding": {"left": 4, "right": 12, "top": 4, "bottom": 4},
+    "view": {"stroke": None},
+    "range": {"category": list(SERIES)},
+    "title": {"anchor": "start", "color": _INK, "fontSize": 13, "fontWeight": 600, "offset": 12},
+    "axis": {
+        "labelColor": _MUTED,
+        "titleColor": _INK,
+        "gridColor": _LINE,
+        "domainColor": _LINE,
+        "tickColor": _LINE,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": 400,
+        "titlePadding": 8,
+        "labelLimit": 260,
+        "labelPadding": 6,
+    },
+    "axisY": {"labelColor": _INK, "ticks": False, "domain": False},
+    "header": {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "labelFontWeight": 600, "labelLimit": 240},
+    "legend": {
+        "labelColor": _INK,
+        "titleColor": _INK,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": 400,
+        "labelLimit": 380,
+        "orient": "top",
+        "symbolSize": 70,
+    },
+    "text": {"color": _INK, "fontSize": 11},
+    "rule": {"color": _MUTED},
+}
+"""Vega-Lite configuration of every chart."""
+
+_DARK = {
+    "ink": "#e8eaed",
+    "muted": "#a3abb3",
+    "line": "#3a4149",
+    "pro": "#5db2f0",
+    "con": "#f0905a",
+    "other": "#9aa1a8",
+    "balanced": "#a99bef",
+    "accent": "#4fc4b8",
+}
+_DARK_SERIES = ("#5db3f0", "#f0915a", "#4fc4b9", "#dd86b9", "#cfae3f", "#a99cef", "#c3c9cf", "#9cc8ea", "#ef7f76")
+
+_LIGHT_BY_NAME = {
+    **{f"c-{name}": value for name, value in COLOURS.items()},
+    **{f"s-{i}": c for i, c in enumerate(SERIES)},
+}
+_DARK_BY_NAME = {
+    **{f"c-{name}": value for name, value in _DARK.items()},
+    **{f"s-{i}": c for i, c in enumerate(_DARK_SERIES)},
+}
+
+_VARIABLES = {colour: f"var(--{name})" for name, colour in _LIGHT_BY_NAME.items()}
+"""The style sheet's variable for each colour that a chart may use."""
+
+
+def style_sheet() -> str:
+    """The variables' values: light, dark where the reader prefers it, and light on paper."""
+    light = _declarations(_LIGHT_BY_NAME)
+    dark = _declarations(_DARK_BY_NAME)
+    return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
+
+
+def _declarations(colours: dict[str, str]) -> str:
+    return "".join(f"--{name}:{colour};" for name, colour in colours.items())
+
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _ELEMENTS = {"svg", "g", "path", "line", "rect", "text", "tspan", "circle", "defs", "clipPath"}
@@ -32,7 +101,7 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 def specification(chart: Chart) -> dict[str, Any]:
     """The chart's Vega-Lite specification with the report's look and every string in it made visible."""
-    return visible_throughout({**chart.spec, "config": CONFIG})  # type: ignore[no-any-return]
+    return visible_throughout({**chart.spec, "config": _CONFIG})  # type: ignore[no-any-return]
 
 
 def drawn(chart: Chart, background: str = "white") -> str:
@@ -80,8 +149,8 @@ def _clean(element: ElementTree.Element, name: str) -> None:
 def _attribute(key: str, value: str, name: str) -> str:
     if key == "id":
         return f"{name}-{value}"
-    if key in {"fill", "stroke", "stop-color"} and value in VARIABLES:
-        return VARIABLES[value]
+    if key in {"fill", "stroke", "stop-color"} and value in _VARIABLES:
+        return _VARIABLES[value]
     if "url" in value.lower():
         local = _REFERENCE.fullmatch(value)
         return f"url(#{name}-{local[1]})" if local else "none"

@@ -15,9 +15,9 @@ from typing import Any
 from overton.reporting.text import encoded
 from overton.studies.exhibits import TrialTable
 
-__all__ = ["CAPS", "Pack", "pack"]
+__all__ = ["Pack", "pack"]
 
-CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
+_CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
 """Characters kept of each reply, after those that a table asks for; the first at which the pack fits is used."""
 
 _CHUNK = 2_000
@@ -53,11 +53,11 @@ def pack(table: TrialTable, limit: int) -> Pack:
 
 
 def _caps(longest: int) -> list[int]:
-    """The caps to try, from the longest worth keeping, halved down to those of `CAPS`."""
+    """The caps to try, from the longest worth keeping, halved down to those of `_CAPS`."""
     caps = [longest]
-    while caps[-1] > 2 * CAPS[0]:
+    while caps[-1] > 2 * _CAPS[0]:
         caps.append(caps[-1] // 2)
-    return [*caps, *(cap for cap in CAPS if cap < caps[-1])]
+    return [*caps, *(cap for cap in _CAPS if cap < caps[-1])]
 
 
 def _projected(table: TrialTable, cap: int) -> float:

@@ -1,6 +1,5 @@
 """Intervals, tests and models for counts. No language model in sight."""
 
-from overton.statistics.absent import NOT_COMPUTED, not_computed
-from overton.statistics.estimate import Estimate
+from overton.statistics.estimate import NOT_COMPUTED, Estimate, not_computed
 
 __all__ = ["NOT_COMPUTED", "Estimate", "not_computed"]

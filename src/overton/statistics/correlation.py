@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.absent import not_computed
-from overton.statistics.estimate import Estimate
+from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.resampling import Bootstrap
 
 __all__ = ["clustered_pearson"]

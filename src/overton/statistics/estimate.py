@@ -1,10 +1,12 @@
-"""A number with its uncertainty: the only form in which Overton shows one."""
+"""A number with its uncertainty: the only form in which Overton shows one, and what stands where there is none."""
 
 from __future__ import annotations
 
+from math import nan
+
 import msgspec
 
-__all__ = ["Estimate"]
+__all__ = ["NOT_COMPUTED", "Estimate", "not_computed"]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -21,3 +23,12 @@ class Estimate(msgspec.Struct, frozen=True):
     n: int
     method: str
     level: float = 0.95
+
+
+NOT_COMPUTED = "not computed: "
+"""How `Estimate.method` begins where `Estimate.value` is NaN; the reason follows."""
+
+
+def not_computed(reason: str, *, level: float = 0.95, n: int = 0) -> Estimate:
+    """An estimate without a value, and why; `n` counts what there was."""
+    return Estimate(nan, nan, nan, n, NOT_COMPUTED + reason, level)

@@ -7,13 +7,14 @@ work grows with the number of rows and not with the square of the number of grou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, hstack, identity
 
-from overton.statistics.separation import separated_rows
-
-__all__ = ["LogitFit", "fit_logit"]
+__all__ = ["LogitFit", "fit_logit", "separated_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -210,3 +211,46 @@ def _dispersion(problem: _Problem, chance: Array) -> float:
 
 def _logistic(predictor: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-np.clip(predictor, -40, 40))))
+
+
+def separated_rows(
+    successes: Array, trials: Array, design: Array, groups: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
+    """Which rows are separated: some direction predicts them ever better and speaks against no other row.
+
+    A linear programme (Konis 2007) finds the direction that separates the most rows: s_i x_i.b >= z_i with
+    0 <= z_i <= 1 where a row's answers all agree (s_i is their sign), x_i.b = 0 where they do not, maximising the sum
+    of z. Arguments as for `fit_logit`, every row with answers.
+    """
+    rows = len(trials)
+    features = _features(design, groups, count)
+    same = (successes == 0) | (successes == trials)
+    if not same.any():
+        return np.zeros(rows, bool)
+    signs = np.where(successes == 0, -1.0, 1.0)[same]
+    pure = features[np.flatnonzero(same)].multiply(signs[:, None])
+    size = int(same.sum())
+    above = hstack([-pure, identity(size)], format="csr")
+    mixed = features[np.flatnonzero(~same)]
+    level = hstack([mixed, coo_array((mixed.shape[0], size))], format="csr") if mixed.shape[0] else None
+    width = features.shape[1]
+    found = linprog(
+        np.concatenate([np.zeros(width), -np.ones(size)]),
+        A_ub=above,
+        b_ub=np.zeros(size),
+        A_eq=level,
+        b_eq=None if level is None else np.zeros(mixed.shape[0]),
+        bounds=[(None, None)] * width + [(0.0, 1.0)] * size,
+        method="highs",
+    )
+    if found.x is None:
+        raise ArithmeticError(f"the search for separated answers failed: {found.message}")
+    separated = np.zeros(rows, bool)
+    separated[same] = found.x[width:] > 0.5
+    return separated
+
+
+def _features(design: Array, groups: NDArray[np.int64], count: int) -> Any:
+    rows = len(groups)
+    dummies = coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
+    return hstack([dummies, coo_array(design)], format="csr")

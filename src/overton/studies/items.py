@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from overton.errors import InputError
-from overton.studies.noting import Finding
 from overton.studies.options import NoOptions
 from overton.studies.parsing import Parse, Parsed, Text, json_lines
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["Finding", "Items", "Parse", "Parsed", "Text", "usable"]
+__all__ = ["Items", "Parsed", "usable"]
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 

@@ -1,13 +1,36 @@
-"""What was found wrong or odd while something was read, and where."""
+"""What was found wrong or odd while something was read, and where.
+
+Values are taken out of what JSON holds: each is of the kind that is wanted, or a note says what is wrong with it.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from overton.errors import Problem
+import msgspec
 
-__all__ = ["Finding", "Notes", "found"]
+from overton.errors import Problem, quoted
+
+__all__ = [
+    "ID_RULE",
+    "Finding",
+    "Notes",
+    "found",
+    "is_id",
+    "kind_of",
+    "note_id",
+    "note_repeated",
+    "note_unknown",
+    "take_each",
+    "take_one_of",
+    "take_optional",
+    "take_required",
+    "take_text",
+    "unreadable",
+]
 
 Severity = Literal["error", "warning"]
 
@@ -65,3 +88,118 @@ class Notes:
 def found(problem: Problem) -> Finding:
     """A problem as the finding of an error."""
     return Finding("error", problem.place, problem.key, problem.reason)
+
+
+ID_RULE = "may hold letters a to z, digits, '-', '_' and '.' only"
+"""What is said of an id that is none."""
+
+_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
+
+_KINDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+# What no item text needs and what terminals, tables or journals stumble over.
+_UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+T = TypeVar("T")
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    return _KINDS.get(type(value), "null")
+
+
+def unreadable(text: str) -> str | None:
+    """Why `text` cannot be used as an item's text, None where it can."""
+    if (match := _UNWANTED.search(text)) is None:
+        return None
+    return f"holds the control character U+{ord(match[0]):04X} at position {match.start()}; remove it"
+
+
+def take_text(value: Any, key: str, notes: Notes) -> str | None:
+    """`value` if it is a text with something in it that can be used, surrounding space dropped; else None, noted."""
+    if not isinstance(value, str):
+        notes.error(key, f"is {kind_of(value)}, not a text")
+        return None
+    if (reason := unreadable(value)) is not None:
+        notes.error(key, reason)
+        return None
+    if not value.strip():
+        notes.error(key, "is empty")
+        return None
+    return value.strip()
+
+
+def take_required(data: dict[str, Any], key: str, notes: Notes, prefix: str = "") -> str | None:
+    """The text under `key`; None, noted, where it is missing or cannot be used. `prefix` is where `data` stands."""
+    if key in data:
+        return take_text(data[key], prefix + key, notes)
+    notes.error(prefix + key, "is missing")
+    return None
+
+
+def take_optional(data: dict[str, Any], key: str, notes: Notes) -> str | None:
+    """The text under `key`, None where there is none."""
+    return None if data.get(key) is None else take_text(data[key], key, notes)
+
+
+def take_one_of(known: tuple[T, ...], value: Any, key: str, notes: Notes) -> T | None:
+    """`value` if it is one of those `known`; else None, noted."""
+    found = next((one for one in known if one == value), None)
+    if found is None:
+        allowed = ", ".join(map(str, known))
+        notes.error(
+            key, f"is missing; it is one of {allowed}" if value is None else f"is {quoted(value)}, none of {allowed}"
+        )
+    return found
+
+
+def take_each(
+    data: dict[str, Any], key: str, notes: Notes, take: Callable[[Any, int, str], T | None], prefix: str = ""
+) -> dict[int, T] | None:
+    """What `take(member, index, place)` makes of each member of the list under `key`, by index; None without a list.
+
+    Members of which it makes None are left out.
+    """
+    members = data.get(key)
+    if not isinstance(members, list):
+        notes.error(prefix + key, "is missing" if key not in data else f"is {kind_of(members)}, not a list")
+        return None
+    taken = {index: take(member, index, f"{prefix}{key}[{index}]") for index, member in enumerate(members)}
+    return {index: value for index, value in taken.items() if value is not None}
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` can be an item's id: it names trials and stands in tables and file names."""
+    return _ID.fullmatch(text) is not None
+
+
+def note_id(name: str, notes: Notes) -> None:
+    """Note an id that is none; '' was noted as missing already."""
+    if name and not is_id(name):
+        notes.error("id", f"{quoted(name)} {ID_RULE}")
+
+
+def note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], notes: Notes, prefix: str = "") -> None:
+    """Note every key of `data` that is no field of `kind`."""
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    tag = kind.__struct_config__.tag_field
+    for key in data:
+        if key not in known and key != tag:
+            notes.error(f"{prefix}{quoted(key)}", f"is not a key of this layout ({', '.join(known)})")
+
+
+def note_repeated(named: Iterable[tuple[str, Notes]]) -> None:
+    """Note every id that stands a second time."""
+    first: dict[str, Notes] = {}
+    for name, notes in named:
+        earlier = first.setdefault(name, notes)
+        if name and earlier is not notes:
+            places = (earlier.place if earlier.place != notes.place else "", earlier.prefix)
+            notes.error("id", f"{quoted(name)} stands already in {', '.join(filter(None, places))}")

@@ -11,30 +11,17 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from overton.errors import InputError, Problem, quoted
-from overton.studies.noting import Finding, Notes, found
-from overton.studies.taking import kind_of, note_id, note_repeated, note_unknown
+from overton.studies.noting import Finding, Notes, found, kind_of, note_id, note_repeated, note_unknown
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "MOST_LINES",
-    "Check",
-    "ObjectLine",
-    "Parse",
-    "Parsed",
-    "Text",
-    "findings_of",
-    "json_lines",
-    "object_lines",
-    "read_json",
-    "read_whole",
-]
+__all__ = ["Parse", "Parsed", "Text", "findings_of", "json_lines", "object_lines", "read_json", "read_whole"]
 
 MAX_DEPTH = 32
 """JSON is nested at most this deeply."""
 
-MOST_LINES = 100_000
+_MOST_LINES = 100_000
 """Items that stand a line each are at most this many."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
@@ -154,7 +141,7 @@ def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
     return value
 
 
-def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = MOST_LINES) -> Iterator[ObjectLine]:
+def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MOST_LINES) -> Iterator[ObjectLine]:
     """Every line of the texts as a JSON object; what is none of them is noted. `noun` is what one of them is."""
     count = 0
     for text in texts:

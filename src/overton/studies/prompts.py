@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["MARK", "Prompts", "enclosing"]
+__all__ = ["Prompts", "enclosing"]
 
-MARK = "{{ name }}"
+_MARK = "{{ name }}"
 """How a place is marked where nothing else is declared."""
 
 
@@ -157,7 +157,7 @@ def _pattern(marks: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(mark).replace("name", r"(\w+)") for mark in marks))
 
 
-_DEFAULT = _pattern([MARK])
+_DEFAULT = _pattern([_MARK])
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:

@@ -23,14 +23,14 @@ Nothing here raises CallFailed: a call that failed for good ends the asking and 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from overton.calls import Ask, Form, Message, Reply, Settings, assistant, user
-from overton.errors import CallFailed, OvertonError
+from overton.calls import Ask, Form, Message, Reply, Settings, Usage, assistant, user
+from overton.errors import CallFailed, OvertonError, Stopped
 from overton.judging import How, Reading
-from overton.studies.together import side_by_side
 
 __all__ = [
     "Answered",
@@ -40,6 +40,8 @@ __all__ = [
     "as_it_came",
     "ask_all_until_read",
     "ask_until_read",
+    "side_by_side",
+    "total_usage",
     "unless_refused",
 ]
 
@@ -257,3 +259,27 @@ def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Readi
         return Reading.invalid("it is a refusal") if reply.refused else read(reply.text)
 
     return reading
+
+
+async def side_by_side(strands: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What the strands give, in their order. All end before the first error is raised, so that nothing paid is lost.
+
+    Strands that ask one role more than once need a speaker each, or their calls would be numbered as they happen.
+    """
+    outcomes = await asyncio.gather(*strands, return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        raise min(errors, key=lambda error: isinstance(error, Stopped))  # what is wrong with the run before its stop
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+
+
+def total_usage(replies: Sequence[Reply]) -> Usage:
+    """The sums over replies; None where no reply says how many, else those that do not say count as 0."""
+    return Usage(
+        _total([reply.usage.input_tokens for reply in replies]),
+        _total([reply.usage.output_tokens for reply in replies]),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    return sum(count or 0 for count in counts) if any(count is not None for count in counts) else None

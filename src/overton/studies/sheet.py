@@ -1,4 +1,4 @@
-"""What a study's judge labelled, laid out so that a person can label the same."""
+"""What a study's judge labelled, laid out so that a person can label the same; how well they agree, as tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from overton.judging.sheet_agreement import SheetAgreement, leniency
+from overton.studies.exhibits import Cell, Column, Table
+
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measuring import Results
 
-__all__ = ["JudgedRows", "Sheet"]
+__all__ = ["JudgedRows", "Sheet", "agreement_tables"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,17 @@ class Sheet:
     rows: Callable[[Results, str], JudgedRows]
     size: int
     usual: Callable[[Results], str] | None = None
+
+
+def agreement_tables(found: SheetAgreement) -> list[Table]:
+    """The agreement over all rows, then what the person confirms of each label."""
+    columns = [Column("Label"), Column("Rows", "count"), Column("Left empty", "count")]
+    columns += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    row: list[Cell] = [found.what, found.drawn - found.blank, found.blank, found.same, found.kappa]
+    if found.what == "match":
+        columns.append(Column("Where they differ, judged match", "share"))
+        row.append(leniency(found, "match"))
+    heads = [Column("Judged"), Column("Rows", "count"), Column("Confirmed", "share")]
+    rows: list[list[Cell]] = [[label, confirmed.n, confirmed] for label, confirmed in found.by_label.items()]
+    whole = Table(f"{found.judge} and a person", columns, [row])
+    return [whole, Table("What the person confirms", heads, rows)] if rows else [whole]

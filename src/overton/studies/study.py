@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from overton.studies.measuring import Measuring
     from overton.studies.sheet import Sheet
 
-__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Simulated", "Study"]
+__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Study"]
 
 INTERFACE = 1
 """The version of this shape. A study of another package says for which it was written."""

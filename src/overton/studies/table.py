@@ -17,7 +17,7 @@ from overton.errors import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Documented", "Kind", "Once", "RawTable", "Rule", "Table", "columns_of_record", "told"]
+__all__ = ["Column", "Kind", "Once", "RawTable", "Rule", "Table", "columns_of_record", "told"]
 
 Kind = Literal["name", "text", "whole", "number", "flag", "names"]
 
@@ -210,7 +210,7 @@ class Table:
             InputError: columns that are missing or stand twice, and by row (in a CSV by line): what is no value of its
                 column, and what breaks a rule.
         """
-        from overton.studies.table_reading import read
+        from overton.studies.table_frames import read
 
         return read(self, raw)
 
@@ -222,7 +222,7 @@ class Table:
         Raises:
             InputError: every problem found, under the table's name.
         """
-        from overton.studies.table_checking import check
+        from overton.studies.table_frames import check
 
         return check(self, frame, needed)
 

@@ -12,17 +12,11 @@ from scipy.integrate import dblquad, quad
 from scipy.stats import norm
 
 from overton.statistics.choice import Decisions, decisions_from_columns
-from overton.statistics.choice.blocks import Block, blocks
 from overton.statistics.choice.climbing import Point, Start
-from overton.statistics.choice.design import Design, design
-from overton.statistics.choice.joint import fit_jointly
-from overton.statistics.choice.marginal import marginal_likelihood
-from overton.statistics.choice.modes import modes
-from overton.statistics.choice.nodes import evaluate
+from overton.statistics.choice.design import Block, Design, Situations, blocks, count_situations, design
+from overton.statistics.choice.likelihood import evaluate, fit_jointly, modes
+from overton.statistics.choice.marginal import Spreads, any_covariance, marginal_likelihood, one_size, taste_likelihood
 from overton.statistics.choice.quadrature import fifth_degree, gauss_hermite
-from overton.statistics.choice.situations import Situations, count_situations
-from overton.statistics.choice.spreads import any_covariance, one_size
-from overton.statistics.choice.taste import Spreads, taste_likelihood
 
 Array = NDArray[np.float64]
 Simulated = Callable[..., Decisions]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from overton.calls import Failure, Form, Message, Question, Reply, Request, Settings
-from overton.engine.asking import gravity
-from overton.engine.identity import Identity, Place
-from overton.engine.placing import Placing
+from overton.engine.conducting import gravity
+from overton.engine.identity import Identity, Place, Placing
 from overton.errors import AccessError, CallFailed
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.seats import Seat

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from overton.calls import Trial
-from overton.engine.asking import gravity
+from overton.engine.conducting import gravity
 from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.loops import conduct_here

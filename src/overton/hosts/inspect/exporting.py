@@ -14,8 +14,7 @@ from overton.engine import digest
 from overton.errors import InputError, MissingExtra, Problem, RunError
 from overton.hosts.inspect.lane_log import LaneLog, Scoring
 from overton.hosts.inspect.layout import TaskData
-from overton.hosts.local.folder import RunFolder
-from overton.hosts.local.manifest import Manifest, ModelEntry
+from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
 from overton.hosts.local.opening import published
 from overton.hosts.local.recalling import Recall
 from overton.hosts.local.running import check_same

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Failure, Reply
 from overton.engine.identity import Identity, Place
-from overton.engine.journal_file import Entry
+from overton.engine.journal import Entry
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.reading import Log, LoggedSample

@@ -11,13 +11,12 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from overton.engine import Journal, digest
-from overton.engine.journal_file import Entry
+from overton.engine.journal import Entry
 from overton.errors import InputError, OvertonError, Problem, RunError, RunExists, RunMismatch
 from overton.hosts.inspect.gathering import Gathered
 from overton.hosts.inspect.reading import Log
-from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.manifest import Manifest
 from overton.hosts.local.recalling import recall_records
 from overton.studies.study import AnyStudy
 

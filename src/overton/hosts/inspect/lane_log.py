@@ -19,7 +19,7 @@ from overton.hosts.inspect.planning import condition_of, grouped
 from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once, inspect_name
 from overton.hosts.inspect.viewing import viewer_config
 from overton.hosts.inspect.writing import write_log
-from overton.hosts.local.manifest import Manifest
+from overton.hosts.local.folder import Manifest
 from overton.hosts.local.recalling import Heard, Recall, Recalled
 from overton.studies.study import AnyStudy
 

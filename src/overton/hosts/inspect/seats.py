@@ -9,7 +9,7 @@ from typing import Any
 from overton.calls import Settings
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.settings import pairs_of, settings_of
-from overton.hosts.local.manifest import ModelEntry
+from overton.hosts.local.folder import ModelEntry
 from overton.hosts.local.opening import published, with_defaults
 from overton.models import parse_spec, price_of
 from overton.models.naming import reasons_of, series_of

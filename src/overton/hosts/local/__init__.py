@@ -1,9 +1,8 @@
 """Runs in folders on this machine."""
 
 from overton.engine import Limits, Patience
-from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Spent
 from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.manifest import Manifest, ModelEntry, Spent
 from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_models
 from overton.hosts.local.planning import ModelPlan, Plan, plan
 from overton.hosts.local.running import extend, resume, start

@@ -1,21 +1,136 @@
-"""A run folder: `manifest.json`, `items.jsonl`, `journal.db`, `records.parquet`, `report.html`."""
+"""A run folder: `manifest.json`, `items.jsonl`, `journal.db`, `records.parquet`, `report.html`.
+
+The manifest says what a run is: everything needed to go on with it, or to repeat it, but for the keys.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from overton.errors import RunError, RunExists
-from overton.hosts.local.manifest import Manifest, read_manifest, write_manifest
+from overton.calls import Price, Reply, Settings
+from overton.engine import Limits, entries
+from overton.errors import Problem, RunError, RunExists
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RunFolder"]
+__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "spent_so_far", "write_manifest"]
+
+FORMAT = 2
+FILE = "manifest.json"
+
+
+class ModelEntry(msgspec.Struct, frozen=True):
+    """A model of a run, as it was asked for and as it was found.
+
+    `name` is the key by which records, tables and messages know it: the one that the user gave it, else its spec as it
+    is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
+    manifest only. `identity` is what makes its calls the same as other calls.
+    """
+
+    name: str
+    spec: str
+    identity: str
+    settings: Settings
+    arguments: tuple[tuple[str, str], ...] = ()
+    holds_form: bool = False
+    price: Price | None = None
+    family: str = ""
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What a run has used in all its sessions: requests sent (retries included) and dollars.
+
+    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price. `failed` is
+    how many calls have a failure as their last outcome; `outcomes` how many of the journal's rows all this counts.
+    """
+
+    requests: int = 0
+    cost: float = 0.0
+    failed: int = 0
+    outcomes: int = 0
+
+
+class Manifest(msgspec.Struct, omit_defaults=False):
+    """`manifest.json` of a run.
+
+    `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
+    `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`.
+    `missing` names, for each lane, the items that records leave out since they are not whole.
+    """
+
+    study: str
+    seed: int
+    options: dict[str, Any]
+    models: dict[str, list[ModelEntry]]
+    items: str
+    prompts: dict[str, str]
+    created: str
+    overton: str
+    format: int = FORMAT
+    limits: Limits = Limits()
+    status: Literal["running", "finished", "stopped"] = "running"
+    stopped: str = ""
+    missing: dict[str, list[str]] = {}
+    trials: int = 0
+    spent: Spent = Spent()
+    sessions: int = 0
+    left_out: str = ""
+
+
+def _read_manifest(run: Path) -> Manifest:
+    """The manifest of a run folder.
+
+    Raises:
+        RunError: there is none, or it is not one that this version reads.
+    """
+    path = run / FILE
+    try:
+        text = path.read_bytes()
+        _check_format(path, msgspec.json.decode(text, type=_Head))
+        return msgspec.json.decode(text, type=Manifest)
+    except FileNotFoundError:
+        raise RunError(f"{run} is not a run folder: it has no {FILE}") from None
+    except (msgspec.DecodeError, OSError) as error:
+        raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
+
+
+class _Head(msgspec.Struct):
+    """What every format has."""
+
+    format: int
+    overton: str = "unknown"
+
+
+def _check_format(path: Path, head: _Head) -> None:
+    if head.format != FORMAT:
+        raise RunError(
+            f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
+        )
+
+
+def write_manifest(run: Path, manifest: Manifest) -> None:
+    """Write it whole or not at all.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    fresh = run / f".{FILE}.new"
+    try:
+        with fresh.open("wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(run / FILE)
+    except OSError as error:
+        raise RunError(f"{run / FILE} cannot be written: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
@@ -52,14 +167,9 @@ class RunFolder:
         """The outcome table's file."""
         return self.path / "records.parquet"
 
-    @property
-    def report_file(self) -> Path:
-        """The report's file."""
-        return self.path / "report.html"
-
     def manifest(self) -> Manifest:
-        """What the run is; see `read_manifest` for its errors."""
-        return read_manifest(self.path)
+        """What the run is; see `_read_manifest` for its errors."""
+        return _read_manifest(self.path)
 
     def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
         """What the run asks about.
@@ -85,3 +195,22 @@ class RunFolder:
         if not self.records_file.is_file():
             raise RunError(f"{self.path} has no records yet: 'overton resume {self.path}' goes on with the run")
         return pl.read_parquet(self.records_file)
+
+
+def spent_so_far(folder: RunFolder, manifest: Manifest) -> Spent:
+    """What earlier sessions used: the manifest's word, and what a killed session left in the journal since."""
+    prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
+    known = manifest.spent
+    requests, cost, outcomes = known.requests, known.cost, known.outcomes
+    for entry in islice(entries(folder.journal), known.outcomes, None):
+        outcomes += 1
+        if isinstance(entry.outcome, Reply):
+            requests += 1
+            cost += _cost(prices.get(entry.place.answerer), entry.outcome)
+        else:
+            requests += entry.outcome.attempts
+    return Spent(requests, cost, known.failed, outcomes)
+
+
+def _cost(price: Price | None, reply: Reply) -> float:
+    return (price.cost(reply.usage) or 0.0) if price else 0.0

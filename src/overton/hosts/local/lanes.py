@@ -12,8 +12,7 @@ import msgspec
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
 from overton.errors import RejectedError
-from overton.hosts.local.folder import RunFolder
-from overton.hosts.local.manifest import Manifest, ModelEntry
+from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 

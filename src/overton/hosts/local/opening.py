@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls import Price, Settings
 from overton.errors import InputError, Problem
-from overton.hosts.local.manifest import Manifest, ModelEntry
+from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.models import Model, open_model, parse_spec
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for

@@ -12,14 +12,12 @@ import msgspec
 
 from overton.calls import Failure, Reply, Request, Trial
 from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits
-from overton.engine.asking import TrialAsk
+from overton.engine.conducting import TrialAsk
 from overton.engine.desk import NotRecalled
 from overton.engine.identity import Identity, Place
-from overton.hosts.local.accounts import spent_so_far
-from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.folder import Manifest, RunFolder, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, write_records
 from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.manifest import Manifest, write_manifest
 from overton.studies.study import AnyStudy
 
 __all__ = ["Heard", "Recall", "Recalled", "recall_records"]

@@ -9,11 +9,10 @@ from typing import Any
 
 import msgspec
 
-import overton
+from overton import __version__
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunMismatch
-from overton.hosts.local.folder import RunFolder
-from overton.hosts.local.manifest import Manifest
+from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.models import Model
@@ -54,7 +53,7 @@ def start(
         items=digest(list(items)),
         prompts={name: digest(text) for name, text in study.prompts().items()},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        overton=overton.__version__,
+        overton=__version__,
         limits=limits,
         left_out=left_out,
     )

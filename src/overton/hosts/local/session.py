@@ -21,12 +21,9 @@ from overton.engine import (
     rehearse,
 )
 from overton.errors import OvertonError, Stopped
-from overton.hosts.local.accounts import spent_so_far
-from overton.hosts.local.folder import RunFolder
-from overton.hosts.local.interrupts import until_interrupted
+from overton.hosts.local.folder import Manifest, RunFolder, Spent, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, write_records
-from overton.hosts.local.loop import few_collections, run_to_end
-from overton.hosts.local.manifest import Manifest, Spent, write_manifest
+from overton.hosts.local.loop import few_collections, run_to_end, until_interrupted
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy

@@ -1,18 +1,101 @@
-"""The regression that equation 2 is, once the effects of dilemmas are set aside: named columns for every pattern."""
+"""What the likelihood is made of: decisions counted, a design with named columns, and both laid out in blocks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.choice.situations import Situations
+from overton.statistics.choice.decisions import Decisions
 
-__all__ = ["Column", "Conformity", "Design", "contrasts", "design"]
+__all__ = ["Block", "Column", "Conformity", "Design", "Situations", "blocks", "count_situations", "design"]
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Situations:
+    """What the likelihood needs of the decisions, without repetition.
+
+    A pattern (of U) is a model, its own previous verdict and what it heard: `model`, `own` [U], `previous`, `within`
+    [U, K], and `allowed` [U, K], the verdicts that its choice set holds. A row (of N) is a pattern met in a dilemma:
+    `pattern`, `dilemma` [N], and `counts` [N, K], how often each verdict was chosen there.
+    """
+
+    model: Indices
+    own: Indices
+    previous: Indices
+    within: Indices
+    allowed: Flags
+    pattern: Indices
+    dilemma: Indices
+    counts: Array
+
+    @property
+    def dilemmas(self) -> int:
+        """One more than the largest index of a dilemma."""
+        return int(self.dilemma.max(initial=-1)) + 1
+
+    @property
+    def totals(self) -> Array:
+        """How often each pattern led to each verdict, [U, K]."""
+        columns = range(self.counts.shape[1])
+        sums = [np.bincount(self.pattern, self.counts[:, v], minlength=len(self.model)) for v in columns]
+        return np.stack(sums, axis=1)
+
+    def every(self, step: int) -> Situations:
+        """Those of every `step`-th dilemma."""
+        chosen = self.dilemma % step == 0
+        dilemma = self.dilemma[chosen] // step
+        return replace(self, pattern=self.pattern[chosen], dilemma=dilemma, counts=self.counts[chosen])
+
+    def allow(self, allowed: Flags) -> Situations:
+        """With smaller choice sets; where one verdict is left nothing was chosen, and the counts say so."""
+        chosen = np.where(allowed.sum(1)[self.pattern] > 1, 1.0, 0.0)
+        return replace(self, allowed=allowed, counts=self.counts * chosen[:, None])
+
+
+def count_situations(decisions: Decisions) -> Situations:
+    """The decisions, counted; dilemmas are numbered anew from 0 without gaps."""
+    covariates = np.column_stack([decisions.model, decisions.own_previous, decisions.n_prev, decisions.n_within])
+    pattern_of, first = _distinct(covariates)
+    _, dilemma_of = np.unique(decisions.dilemma, return_inverse=True)
+    row_of, row = _distinct(np.column_stack([dilemma_of, pattern_of]))
+    verdicts = len(decisions.verdicts)
+    cells = np.bincount(row_of * verdicts + decisions.choice, minlength=len(row) * verdicts)
+    return Situations(
+        model=decisions.model[first],
+        own=decisions.own_previous[first],
+        previous=decisions.n_prev[first],
+        within=decisions.n_within[first],
+        allowed=np.ones((len(first), verdicts), bool),
+        pattern=pattern_of[row],
+        dilemma=dilemma_of[row].astype(np.int64),
+        counts=cells.reshape(len(row), verdicts).astype(float),
+    )
+
+
+def _distinct(table: Indices) -> tuple[Indices, Indices]:
+    """The number of each row's class of equal rows, and one row of each class; classes in the order of their values."""
+    codes = np.zeros(len(table), np.int64)
+    size = 1
+    for column in table.T:
+        low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        width = high - low + 1
+        if size > np.iinfo(np.int64).max // max(width, 1):
+            codes = np.asarray(np.unique(codes, return_inverse=True)[1], np.int64)
+            size = int(codes.max(initial=0)) + 1
+        codes = codes * width + (column - low)
+        size *= width
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return np.asarray(inverse, np.int64), np.asarray(first, np.int64)
+
+
 Conformity = Literal["shared", "by model"]
 
 
@@ -48,7 +131,7 @@ class Design:
         return self.features[:, :, places]
 
 
-def contrasts(used: NDArray[np.bool_]) -> Array:
+def _contrasts(used: NDArray[np.bool_]) -> Array:
     """An orthonormal basis [K, used - 1] of the vectors that sum to zero over the used verdicts and are zero elsewhere.
 
     Orthonormal, so that a penalty or a variance means the same for every verdict (Helmert's contrasts, scaled).
@@ -65,7 +148,7 @@ def contrasts(used: NDArray[np.bool_]) -> Array:
 def design(situations: Situations, used: NDArray[np.bool_], conformity: Conformity) -> Design:
     """The design for `used` [M, K], the verdicts whose preference each of the M models has."""
     models = len(used)
-    bases = tuple(contrasts(row) for row in used)
+    bases = tuple(_contrasts(row) for row in used)
     parts: list[tuple[Column, Array]] = []
     for model, basis in enumerate(bases):
         of_model = (situations.model == model)[:, None]
@@ -83,5 +166,84 @@ def design(situations: Situations, used: NDArray[np.bool_], conformity: Conformi
         features=np.stack([part for _, part in parts], axis=2),
         columns=tuple(column for column, _ in parts),
         bases=bases,
-        basis=contrasts(np.asarray(used.any(axis=0))),
+        basis=_contrasts(np.asarray(used.any(axis=0))),
     )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some dilemmas (B) with about as many rows, padded to R each with rows without decisions.
+
+    `features` [B, R, K, P], `allowed` [B, R, K], `counts` [B, R, K], `trials` [B, R] their sums, `basis` [K, J] of the
+    dilemmas' effects. The rows fall into `models` groups of R / `models`, one after the other.
+    """
+
+    features: Array
+    allowed: NDArray[np.bool_]
+    counts: Array
+    trials: Array
+    basis: Array
+    models: int
+
+    @property
+    def size(self) -> int:
+        """How many dilemmas there are."""
+        return len(self.counts)
+
+    def groups(self) -> list[tuple[Block, Indices]]:
+        """Each group's rows by themselves, with only the columns of the design that count in them, and which these are.
+
+        A column counts where it is not zero in all of them.
+        """
+        rows = len(self.counts[0]) // self.models
+        return [self._group(slice(group * rows, (group + 1) * rows)) for group in range(self.models)]
+
+    def _group(self, mine: slice) -> tuple[Block, Indices]:
+        features, trials = self.features[:, mine], self.trials[:, mine]
+        columns = np.flatnonzero(features[trials > 0].any(axis=(0, 1)))
+        alone = replace(
+            self,
+            features=features[..., columns],
+            allowed=self.allowed[:, mine],
+            counts=self.counts[:, mine],
+            trials=trials,
+            models=1,
+        )
+        return alone, columns
+
+
+def blocks(situations: Situations, features: Array, basis: Array, size: int, *, models: int = 1) -> list[Block]:
+    """Lay out all rows with a decision in blocks of about `size` rows (or one dilemma, where it has more).
+
+    `features` [U, K, P] by pattern. With `models`, rows are grouped by model.
+    """
+    group = situations.model[situations.pattern] if models > 1 else np.zeros_like(situations.pattern)
+    used = np.flatnonzero(situations.counts.sum(1) > 0)
+    cell = situations.dilemma[used] * models + group[used]
+    order = used[np.argsort(cell, kind="stable")]
+    sizes = np.bincount(cell, minlength=situations.dilemmas * models)
+    starts = (np.cumsum(sizes) - sizes).reshape(-1, models)
+    sizes = sizes.reshape(-1, models)
+    largest = sizes.max(1)
+    by_size = np.argsort(largest, kind="stable")
+    made = []
+    for members in _runs(by_size[largest[by_size] > 0], largest * models, size):
+        place = np.arange(int(largest[members].max()))
+        real = (place < sizes[members][..., None]).reshape(len(members), -1)
+        rows = np.where(real, (starts[members][..., None] + place).reshape(real.shape), 0)
+        pattern = situations.pattern[order[rows]]
+        counts = situations.counts[order[rows]] * real[:, :, None]
+        allowed = situations.allowed[pattern]
+        made.append(Block(features[pattern], allowed, counts, counts.sum(2), basis, models))
+    return made
+
+
+def _runs(members: Indices, rows: Indices, most: int) -> Iterator[Indices]:
+    """Consecutive members, sorted by their number of rows, in runs that hold at most `most` rows once padded."""
+    start = 0
+    while start < len(members):
+        stop = start + 1
+        while stop < len(members) and (stop + 1 - start) * rows[members[stop]] <= most:
+            stop += 1
+        yield members[start:stop]
+        start = stop

@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.choice.blocks import Block, blocks
 from overton.statistics.choice.climbing import Peak, Start, Until, climb
-from overton.statistics.choice.design import Conformity, Design, design
+from overton.statistics.choice.design import Block, Conformity, Design, Situations, blocks, design
 from overton.statistics.choice.identification import Told, fit_patterns
-from overton.statistics.choice.joint import JointFit, fit_jointly
-from overton.statistics.choice.marginal import marginal_likelihood
+from overton.statistics.choice.likelihood import JointFit, fit_jointly
+from overton.statistics.choice.marginal import (
+    Spread,
+    Spreads,
+    any_covariance,
+    marginal_likelihood,
+    one_size,
+    taste_likelihood,
+)
 from overton.statistics.choice.quadrature import coarse, fine, finest
-from overton.statistics.choice.situations import Situations
-from overton.statistics.choice.spreads import Spread, any_covariance, one_size
-from overton.statistics.choice.taste import Spreads, taste_likelihood
 
 __all__ = ["Fitted", "fit_alike", "fit_paper", "fit_random", "fit_taste"]
 

@@ -4,22 +4,125 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, log, nan, sqrt
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from overton.errors import InputError
-from overton.statistics.choice.cores import one_thread_each
 from overton.statistics.choice.decisions import NONE, Decisions
-from overton.statistics.choice.design import Column, Conformity, Design
+from overton.statistics.choice.design import Column, Conformity, Design, Situations, count_situations
 from overton.statistics.choice.estimators import Fitted, fit_alike, fit_paper, fit_random, fit_taste
 from overton.statistics.choice.identification import Told, what_is_told, why_not
-from overton.statistics.choice.result import ALL_MODELS, ChoiceFit, Parameter, Size, parameter, size, untold
-from overton.statistics.choice.situations import Situations, count_situations
+from overton.statistics.choice.likelihood import one_thread_each
 
-__all__ = ["Estimator", "fit"]
+__all__ = ["ALL_MODELS", "ChoiceFit", "Estimator", "Parameter", "Size", "fit"]
+
+ALL_MODELS = "all models"
+"""The key under which a conformity that all models share stands."""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A coefficient in logits with its Wald interval; the odds ratios are their exponentials.
+
+    All numbers are NaN where the data cannot tell, and `reason` says why not; it is None otherwise.
+    """
+
+    estimate: float
+    se: float
+    interval: tuple[float, float]
+    odds_ratio: float
+    odds_ratio_interval: tuple[float, float]
+    reason: str | None = None
+
+
+class Size(msgspec.Struct, frozen=True):
+    """A standard deviation in logits, 0 or more, with an interval that is symmetric for its logarithm.
+
+    NaN with a `reason` as in `Parameter`; a spread that is not told from none has an estimate but no interval.
+    """
+
+    estimate: float
+    se: float
+    interval: tuple[float, float]
+    reason: str | None = None
+
+
+class ChoiceFit(msgspec.Struct, frozen=True):
+    """Equation 2, fitted.
+
+    `inertia` by model; `previous` and `within`, the conformity to earlier rounds and within the round, by model or
+    under `ALL_MODELS`; `preference` by model and verdict, in logits above the mean of the verdicts that the model
+    uses. `dilemma_spread` is the standard deviation of the dilemmas' effects on a verdict, over all verdicts, and
+    `verdict_spreads` that on each verdict, both about the mean of the verdicts; None where effects are not random.
+    `taste_spread` is that of each model's own effects. `names` and `covariance` belong together: the estimates of
+    inertia and conformity that there are, as `inertia.MODEL`, `previous.MODEL` and `within.MODEL`.
+
+    `loglik` is marginal where effects are random, and excludes the penalty of `paper`; by `taste`, which can afford
+    fewer points for the dilemmas' effects, it is off by some hundredths a dilemma. `converged` is False where the
+    maximum was not reached: `warnings` then says so, and the numbers are not to be trusted.
+    """
+
+    estimator: str
+    conformity: str
+    level: float
+    inertia: dict[str, Parameter]
+    previous: dict[str, Parameter]
+    within: dict[str, Parameter]
+    preference: dict[str, dict[str, Parameter]]
+    dilemma_spread: Size | None
+    verdict_spreads: dict[str, Size]
+    taste_spread: Size | None
+    names: list[str]
+    covariance: list[list[float]]
+    loglik: float
+    converged: bool
+    n: int
+    dilemmas: int
+    warnings: list[str]
+
+    def difference(self, first: str, second: str) -> Parameter:
+        """The first coefficient less the second, both as in `names`, with what they have in common in the interval.
+
+        Raises `ValueError` for a name without an estimate.
+        """
+        i, j = self.names.index(first), self.names.index(second)
+        table = self.covariance
+        variance = table[i][i] + table[j][j] - 2 * table[i][j]
+        return _parameter(self._estimate(first) - self._estimate(second), sqrt(max(variance, 0.0)), self.level)
+
+    def _estimate(self, name: str) -> float:
+        kind, model = name.split(".", 1)
+        values: dict[str, Parameter] = getattr(self, kind)
+        return values[model].estimate
+
+
+def _parameter(estimate: float, se: float, level: float) -> Parameter:
+    """With its interval at `level`."""
+    half = float(ndtri((1 + level) / 2)) * se
+    low, high = estimate - half, estimate + half
+    return Parameter(estimate, se, (low, high), _exp(estimate), (_exp(low), _exp(high)))
+
+
+def _untold(reason: str) -> Parameter:
+    """No number, and why."""
+    return Parameter(nan, nan, (nan, nan), nan, (nan, nan), reason)
+
+
+def _size(estimate: float, se: float, level: float) -> Size:
+    """With its interval at `level`, by the delta method for its logarithm."""
+    if not 0 < se <= estimate:
+        return Size(estimate, se, (nan, nan), "not told from no spread at all: no interval")
+    half = float(ndtri((1 + level) / 2)) * se / estimate
+    return Size(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))
+
+
+def _exp(value: float) -> float:
+    return exp(value) if value < 700 else float("inf")
+
 
 Array = NDArray[np.float64]
 Estimator = Literal["random", "paper", "taste"]
@@ -198,7 +301,7 @@ class _View:
         """A spread with these slopes in the parameters."""
         if self._level(slopes):
             return Size(estimate, np.nan, (np.nan, np.nan), _LEVEL)
-        return size(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.level)
+        return _size(estimate, _root(float(slopes @ self.fitted.covariance @ slopes)), self.level)
 
     def _level(self, slopes: Array) -> bool:
         """Whether what has these slopes in the parameters lies in directions in which the likelihood is level."""
@@ -227,24 +330,24 @@ class _View:
 
     def _one(self, column: Column) -> Parameter:
         if reason := self._reason(column):
-            return untold(reason)
+            return _untold(reason)
         at = self._place(column)
-        return parameter(float(self.fitted.coefficients[at]), _root(self.fitted.covariance[at, at]), self.level)
+        return _parameter(float(self.fitted.coefficients[at]), _root(self.fitted.covariance[at, at]), self.level)
 
     def _preference(self, model: int, verdict: int) -> Parameter:
         if not self.told.used[model, verdict]:
-            return untold(f"{self.decisions.models[model]} never gave this verdict")
+            return _untold(f"{self.decisions.models[model]} never gave this verdict")
         if self.told.used[model].sum() == 1:
-            return untold(f"{self.decisions.models[model]} gave no other verdict")
+            return _untold(f"{self.decisions.models[model]} gave no other verdict")
         if not all(self.told.known[at] for at in self.told.design.of("preference", model)):
-            return untold("the data do not tell it apart from other effects, or predict it perfectly")
+            return _untold("the data do not tell it apart from other effects, or predict it perfectly")
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
         if self._level(weights):
-            return untold(_LEVEL)
+            return _untold(_LEVEL)
         error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
-        return parameter(float(weights @ self.fitted.coefficients), error, self.level)
+        return _parameter(float(weights @ self.fitted.coefficients), error, self.level)
 
 
 def _root(variance: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from overton.statistics.resampling.bootstrap import Bootstrap, Resampling
-from overton.statistics.resampling.counts import Counts, Numbers, Sums
-from overton.statistics.resampling.rule import Draws, limits, tail
+from overton.statistics.resampling.draws import Counts, Draws, Numbers, Sums, limits, tail
 
 __all__ = ["Bootstrap", "Counts", "Draws", "Numbers", "Resampling", "Sums", "limits", "tail"]

@@ -14,12 +14,20 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.absent import not_computed
-from overton.statistics.estimate import Estimate
+from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.proportions import difference_limits, wilson_limits
-from overton.statistics.resampling.counts import Counts, Numbers, Sums, side_by_side
-from overton.statistics.resampling.rule import FEWEST, Draws, limits
-from overton.statistics.resampling.weights import MOST, grouped, weights_of
+from overton.statistics.resampling.draws import (
+    FEWEST,
+    MOST,
+    Counts,
+    Draws,
+    Numbers,
+    Sums,
+    grouped,
+    limits,
+    side_by_side,
+    weights_of,
+)
 
 __all__ = ["Bootstrap", "Resampling"]
 

@@ -13,9 +13,7 @@ from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Record
 from overton.studies.deliberation.valuing import NOT_VALUED, Valued, valued
 from overton.studies.deliberation.verdicts import read_verdict
-from overton.studies.readable import as_it_came, ask_until_read
-from overton.studies.together import side_by_side
-from overton.studies.usage import total_usage
+from overton.studies.readable import as_it_came, ask_until_read, side_by_side, total_usage
 
 __all__ = ["DilemmaTrial", "conduct", "speaker", "trials"]
 

@@ -12,8 +12,7 @@ from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.pluralism.clustering import Opinion, plain_text
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.readable import ask_until_read
-from overton.studies.together import side_by_side
+from overton.studies.readable import ask_until_read, side_by_side
 
 __all__ = ["ATTEMPTS", "LONGEST", "MOST", "Decomposed", "Status", "decompose", "opinions_of"]
 

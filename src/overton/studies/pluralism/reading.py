@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 
 from overton.errors import quoted
 from overton.studies.items import Items
-from overton.studies.noting import Notes
-from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
-from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
-from overton.studies.taking import (
+from overton.studies.noting import (
+    Notes,
     kind_of,
     note_id,
     note_repeated,
@@ -25,6 +23,8 @@ from overton.studies.taking import (
     take_text,
     unreadable,
 )
+from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
+from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 
 __all__ = ["REFERENCES", "THREADS", "starter_threads"]
 

@@ -13,9 +13,8 @@ import msgspec
 
 from overton.errors import Problem, quoted
 from overton.studies.items import Items
-from overton.studies.noting import Notes
+from overton.studies.noting import Notes, unreadable
 from overton.studies.parsing import Parsed, Text, findings_of
-from overton.studies.taking import unreadable
 
 __all__ = ["DOMAINS", "PUBLISHED", "Domain", "PublishedDomain", "slug"]
 

@@ -10,13 +10,13 @@ import msgspec
 from overton.calls import Ask, Trial
 from overton.errors import CallFailed
 from overton.studies.options import Option
+from overton.studies.readable import side_by_side
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.domains import DOMAINS, Domain, slug
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.proposing import Proposal, Proposed, propose
 from overton.studies.stance_stability.writing import write_questions
 from overton.studies.study import Dataset, Role, Study
-from overton.studies.together import side_by_side
 
 __all__ = ["STUDY", "DomainTrial", "MadeTopic", "Making", "TopicsOptions", "counted", "topics_of"]
 

@@ -8,8 +8,8 @@ import msgspec
 
 from overton.calls import Ask, Hit, Page, hits_of, page_of, user
 from overton.errors import CallFailed
+from overton.studies.readable import side_by_side
 from overton.studies.stance_stability.cutting import allotted, shortened
-from overton.studies.together import side_by_side
 
 __all__ = ["NOTHING_FOUND", "Found", "Source", "read", "search"]
 

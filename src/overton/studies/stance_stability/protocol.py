@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
+from overton.studies.readable import total_usage
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.citations import cited_numbers
 from overton.studies.stance_stability.history import Turn, bounded
@@ -16,7 +17,6 @@ from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.pages import NOTHING_FOUND, Found, read, search
 from overton.studies.stance_stability.queries import clean_query
 from overton.studies.stance_stability.record import Ordering, Record
-from overton.studies.usage import total_usage
 
 __all__ = ["TopicTrial", "conduct", "question_order", "trials"]
 

@@ -11,12 +11,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 
 from overton.studies.items import Items
-from overton.studies.noting import Notes
-from overton.studies.options import Option
-from overton.studies.parsing import Parsed, Text, findings_of, object_lines
-from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
-from overton.studies.stance_stability.questions import problems_of
-from overton.studies.taking import (
+from overton.studies.noting import (
+    Notes,
     kind_of,
     note_id,
     note_repeated,
@@ -25,6 +21,10 @@ from overton.studies.taking import (
     take_one_of,
     take_required,
 )
+from overton.studies.options import Option
+from overton.studies.parsing import Parsed, Text, findings_of, object_lines
+from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
+from overton.studies.stance_stability.questions import problems_of
 
 __all__ = ["TOPICS", "Reading"]
 

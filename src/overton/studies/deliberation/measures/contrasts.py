@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
 from scipy.stats import mannwhitneyu
 
-from overton.statistics.multiplicity import holm
 from overton.statistics.resampling import Counts, Resampling
-from overton.statistics.signed_rank import signed_rank
+from overton.statistics.significance import holm, signed_rank
 from overton.studies.deliberation.measures.analysis import Contrast, Significance
 
 __all__ = [

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.proportions import DifferenceParts, mantel_haenszel
 from overton.statistics.resampling import Bootstrap
-from overton.statistics.stratified import DifferenceParts, mantel_haenszel
 from overton.studies.open_mindedness.measures.analysis import Pulls
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
 from overton.studies.open_mindedness.measures.correction import FIRST, LETTER, LETTER_AND_FIRST, contrasts

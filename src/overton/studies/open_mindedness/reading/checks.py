@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from overton.errors import quoted
-from overton.studies.noting import Notes
+from overton.studies.noting import ID_RULE, Notes, is_id
 from overton.studies.open_mindedness.items import Argument, Paraphrase
 from overton.studies.open_mindedness.reading.draft import Draft
 from overton.studies.open_mindedness.reading.procon import MARK
 from overton.studies.open_mindedness.templates import Recognised, recognise_all
-from overton.studies.taking import ID_RULE, is_id
 
 __all__ = ["check"]
 

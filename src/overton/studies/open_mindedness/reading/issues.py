@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from overton.studies.noting import Notes
+from overton.studies.noting import Notes, note_repeated
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.reading.checks import check
 from overton.studies.open_mindedness.reading.draft import Draft
@@ -17,7 +17,6 @@ from overton.studies.open_mindedness.reading.positions import Position, add_posi
 from overton.studies.open_mindedness.reading.procon import draft_from_procon
 from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines, read_json, read_whole
-from overton.studies.taking import note_repeated
 
 __all__ = ["MAX_ISSUES", "Reading", "parse", "parse_unphrased"]
 

@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 
 from overton.errors import quoted
-from overton.studies.noting import Notes
+from overton.studies.noting import Notes, kind_of, note_unknown, take_each, take_optional, take_required, take_text
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
 from overton.studies.open_mindedness.reading.draft import Draft, take_side
-from overton.studies.taking import kind_of, note_unknown, take_each, take_optional, take_required, take_text
 
 __all__ = ["draft_from_own"]
 

@@ -7,10 +7,9 @@ from io import StringIO
 from typing import NamedTuple
 
 from overton.errors import quoted
-from overton.studies.noting import Notes
+from overton.studies.noting import Notes, unreadable
 from overton.studies.open_mindedness.reading.draft import Draft
 from overton.studies.parsing import Text, read_whole
-from overton.studies.taking import unreadable
 
 __all__ = ["Position", "add_positions", "read_table"]
 

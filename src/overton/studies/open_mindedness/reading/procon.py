@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 from overton.errors import quoted
-from overton.studies.noting import Notes
+from overton.studies.noting import Notes, kind_of, take_each, take_required, take_text, unreadable
 from overton.studies.open_mindedness.items import Argument, Paraphrase, Side
 from overton.studies.open_mindedness.reading.draft import Draft, take_side
-from overton.studies.taking import kind_of, take_each, take_required, take_text, unreadable
 
 __all__ = ["MARK", "draft_from_procon"]
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.multiplicity import holm
 from overton.statistics.resampling import Resampling
-from overton.statistics.signed_rank import signed_rank
+from overton.statistics.significance import holm, signed_rank
 from overton.studies.pluralism.measures.analysis import Contrast
 from overton.studies.pluralism.measures.comparing import Comparison, Differences, compared
 from overton.studies.pluralism.measures.scopes import Cells, Scope

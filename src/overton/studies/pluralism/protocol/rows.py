@@ -14,8 +14,7 @@ from overton.studies.pluralism.items import Viewpoint
 from overton.studies.pluralism.judging import failure_of
 from overton.studies.pluralism.protocol.trials import ThreadTrial
 from overton.studies.pluralism.record import Record
-from overton.studies.readable import Answered
-from overton.studies.usage import total_usage
+from overton.studies.readable import Answered, total_usage
 
 __all__ = ["Unheld", "begun", "belief_of", "changed", "counted", "subject", "told"]
 

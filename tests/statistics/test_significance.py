@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from overton.statistics.signed_rank import signed_rank
+from overton.statistics.significance import holm, signed_rank
 
 
 def test_the_signed_rank_test_is_scipys_without_ties_and_exact_with_them():
@@ -16,3 +16,7 @@ def test_the_signed_rank_test_is_scipys_without_ties_and_exact_with_them():
 def test_it_says_nothing_of_nothing_and_1_of_no_difference():
     assert np.isnan(signed_rank(np.array([np.nan])))
     assert signed_rank(np.zeros(5)) == 1
+
+
+def test_holms_correction_by_hand():
+    assert holm([0.01, 0.04, 0.03, float("nan")]) == pytest.approx([0.03, 0.06, 0.06, float("nan")], nan_ok=True)

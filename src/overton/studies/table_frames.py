@@ -1,18 +1,21 @@
-"""From a table as it was opened to one with typed columns, every wrong cell with its place."""
+"""From a table as it was opened, or a frame from Python, to one with typed columns, every wrong cell with its place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from overton.errors import InputError, Problem, quoted
-from overton.studies.table import Column, Kind, Once, RawTable, Table
 
-__all__ = ["TYPES", "completed", "read", "readable"]
+if TYPE_CHECKING:
+    from overton.studies.table import Column, Kind, Once, RawTable, Rule, Table
 
-TYPES: dict[Kind, pl.DataType] = {
+__all__ = ["check", "read"]
+
+_TYPES: dict[Kind, pl.DataType] = {
     "name": pl.String(),
     "text": pl.String(),
     "whole": pl.Int64(),
@@ -32,18 +35,16 @@ def read(table: Table, raw: RawTable) -> pl.DataFrame:
     there = [column for column in table.columns if column.name in found.columns]
     with ThreadPoolExecutor() as pool:
         typed = found.with_columns(list(pool.map(_typed, there, (found[column.name] for column in there))))
-    problems = list(
-        _by_column(table, there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw)
-    )
+    problems = list(_by_column(there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw))
     if not problems and table.once is not None:
         problems = list(_repeated(table.once, typed, raw))
     if problems:
         raise InputError(problems)
     typed = typed.drop(_ROW)
-    return completed(table, typed) if table.completed else typed
+    return _completed(table, typed) if table.completed else typed
 
 
-def completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
+def _completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
     """The table with the columns that are added where they are missing, and what is usual in empty cells."""
     made = []
     for column in table.columns:
@@ -51,11 +52,11 @@ def completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
         if column.name in typed.columns:
             made.append(pl.col(column.name) if usual is None else pl.col(column.name).fill_null(usual))
         elif column.added:
-            made.append(pl.lit(usual, TYPES[column.kind]).alias(column.name))
+            made.append(pl.lit(usual, _TYPES[column.kind]).alias(column.name))
     return typed.select(made)
 
 
-def readable(column: Column, dtype: pl.DataType) -> bool:
+def _readable(column: Column, dtype: pl.DataType) -> bool:
     """Whether a column of this type can hold what it should: lists are no texts, say."""
     if isinstance(dtype, pl.Null):
         return True
@@ -81,8 +82,8 @@ def _found(table: Table, raw: RawTable) -> pl.DataFrame:
 
 def _typed(column: Column, raw: pl.Series) -> pl.Series:
     """The column in its own type; what does not fit becomes null, which `_wrong` tells from what was empty."""
-    own = TYPES[column.kind]
-    if not readable(column, raw.dtype):
+    own = _TYPES[column.kind]
+    if not _readable(column, raw.dtype):
         return pl.Series(raw.name, [None], own).new_from_index(0, len(raw))
     if column.kind == "names":
         return _lists(column, raw)
@@ -158,7 +159,7 @@ def _wrong(column: Column, raw: pl.Series, typed: pl.Series) -> pl.Series | None
 
 def _blank(column: Column, raw: pl.Series) -> pl.Series:
     """Which cells are empty, or say that nothing is known."""
-    if not readable(column, raw.dtype) or raw.dtype.is_nested():
+    if not _readable(column, raw.dtype) or raw.dtype.is_nested():
         return raw.is_null()
     return (
         raw.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase().fill_null("").is_in(["", *column.none])
@@ -189,9 +190,7 @@ def _said(value: object, must: str) -> str:
     return f"is {'empty' if empty else quoted(value)}; it {must}"
 
 
-def _by_column(
-    table: Table, there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable
-) -> Iterator[Problem]:
+def _by_column(there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
     """The first wrong value of each column, with the rows of all."""
     for column in there:
         bad = _wrong(column, found[column.name], typed[column.name])
@@ -226,3 +225,104 @@ def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Proble
     rows = again.group_by(again.columns[1:], maintain_order=True).agg(_ROW)[_ROW]
     for first, second in rows.head(_SHOWN).list.head(2).to_list():
         yield Problem(raw.name, raw.place(second), once.again.format(first=raw.place(first)))
+
+
+_PLURALS = {"whole": "whole numbers", "number": "numbers", "flag": "true and false", "names": "lists"}
+
+
+def check(table: Table, frame: pl.DataFrame, needed: Sequence[str]) -> pl.DataFrame:
+    """See `Table.check`."""
+    wanted = dict.fromkeys((*table.needed, *needed))
+    if missing := [name for name in wanted if name not in frame.columns]:
+        raise InputError([Problem(table.name, name, "this column is missing") for name in missing])
+    if frame.is_empty():
+        raise InputError([Problem(table.name, "", "has no rows")])
+    problems: list[Problem] = []
+    typed = []
+    for column in table.columns:
+        if column.name in frame.columns:
+            values, wrong = _cast(table, column, frame[column.name])
+            problems += wrong
+            if column.name in wanted or values.null_count() < len(values):
+                typed.append(values)
+    made = pl.DataFrame(typed)
+    _refuse(problems)
+    _refuse([*_wrong_columns(table, made), *_broken(table, made)])
+    _refuse([problem for find in table.checks for problem in find(made)])
+    return _completed(table, made)
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise InputError(problems)
+
+
+def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, list[Problem]]:
+    """The column in its own type, or why it cannot be."""
+    try:
+        if _other(column, values):
+            raise pl.exceptions.InvalidOperationError(str(values.dtype))
+        made = values.cast(_TYPES[column.kind])
+    except pl.exceptions.PolarsError as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        reason = f"holds other values than {_PLURALS.get(column.kind, 'texts')}, of another kind: {said}"
+        return values, [Problem(table.name, column.name, reason)]
+    if column.kind == "name" and (made == "").any():
+        made = made.replace("", None)
+    return made, []
+
+
+def _other(column: Column, values: pl.Series) -> bool:
+    """What a cast would take for what it is not: lists of texts, fractions for whole numbers, texts for lists."""
+    if not _readable(column, values.dtype):
+        return True
+    if column.kind == "names":
+        return not isinstance(values.dtype, pl.List | pl.Array | pl.Null)
+    if column.kind == "whole" and values.dtype.is_float():
+        return bool((values.floor() != values).any())
+    return False
+
+
+def _wrong_columns(table: Table, made: pl.DataFrame) -> Iterator[Problem]:
+    for column in table.columns:
+        if column.name in made.columns:
+            yield from (Problem(table.name, column.name, reason) for reason in _wrong_values(column, made[column.name]))
+
+
+def _wrong_values(column: Column, values: pl.Series) -> Iterator[str]:
+    if (column.filled or column.together) and values.null_count():
+        yield "is empty in some row"
+    if column.known:
+        strange = values.unique().drop_nulls()
+        strange = strange.filter(~strange.is_in(column.known)).sort().head(_SHOWN)
+        yield from (f"{value!r} is none of {', '.join(column.known)}" for value in strange)
+    low, high = column.least, column.most
+    outside = (low is not None and (values < low).any()) or (high is not None and (values > high).any())
+    if outside or (column.kind == "number" and not values.is_finite().all()):
+        yield f"must be {column.values() or 'finite'}"
+
+
+def _broken(table: Table, made: pl.DataFrame) -> Iterator[Problem]:
+    for rule in table.rules:
+        yield from _by_rule(table, rule, made)
+    if table.once is not None and table.once.in_frame:
+        yield from _repeated_keys(table, table.once, made)
+
+
+def _by_rule(table: Table, rule: Rule, made: pl.DataFrame) -> Iterator[Problem]:
+    rows = rule.breaking(made)
+    if rows is None:
+        return
+    if not rule.of:
+        yield Problem(table.name, rule.column, rule.in_frame)
+        return
+    for value in made.filter(rows)[rule.of].unique().sort().head(_SHOWN):
+        yield Problem(table.name, f"{rule.of} {value}", rule.in_frame)
+
+
+def _repeated_keys(table: Table, once: Once, made: pl.DataFrame) -> Iterator[Problem]:
+    keys = made.select(name for name in once.columns if isinstance(name, str) and name in made.columns)
+    if keys.n_unique() == keys.height:
+        return
+    for row in keys.filter(keys.is_duplicated()).unique().sort(keys.columns).head(_SHOWN).iter_rows(named=True):
+        yield Problem(table.name, ", ".join(f"{name} {value}" for name, value in row.items()), once.in_frame)
