@@ -124,7 +124,7 @@ def _several(given: Any) -> list[str]:
 
 def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
     if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
-        return _named(study.items.named, study.items.noun, _several(asked.items))
+        return _named(study.items.named, study.items.plural, _several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:
@@ -133,12 +133,14 @@ def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
     return items
 
 
-def _named(item_of: Callable[[str], Any], noun: str, given: Sequence[Any]) -> list[Any]:
+def _named(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
     """Items that are words."""
+    if not given:
+        raise InputError([Problem(option_place(plural), "", "name at least one")])
     items = [item_of(one) if isinstance(one, str) else one for one in given]
     ids = [item.id for item in items]
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
-        raise InputError([Problem(option_place(noun), name, "is named twice") for name in twice])
+        raise InputError([Problem(option_place(plural), name, "is named twice") for name in twice])
     return items
 
 
