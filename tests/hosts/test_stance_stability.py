@@ -243,15 +243,15 @@ def test_queries_are_shared_where_a_model_is_named_for_them(endpoint: Any, given
 @pytest.mark.parametrize(
     ("change", "said_of_it"),
     [
-        ({"queries": "shared"}, "shared queries need a model"),
-        ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "would write none"),
+        ({"queries": "shared"}, "shared: a model is written provider/name"),
+        ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "role queries: is given twice"),
         ({"others": {"search": ["starter", "google"]}}, "name one only"),
         ({"others": {"search": []}}, "--search: name one as search"),
         ({"others": {"search": ["stater"]}}, "did you mean 'starter'"),
         ({"source_args": {"search": {"tops": "3"}}}, "did you mean 'top'"),
         ({"source_args": {"judge": {"top": "3"}}}, "there is search, pages"),
-        ({"temperatures": [3.0]}, "--temperature: 3.0"),
-        ({"only": ["nothing"]}, "--only: nothing"),
+        ({"temperatures": [3.0]}, "option temperatures: 3.0"),
+        ({"only": ["nothing"]}, "option only: nothing"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_asked(

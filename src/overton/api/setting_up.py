@@ -45,13 +45,15 @@ def sorted_out(
     """What was given by name, in the order of `Asked`; a role goes by its word, items by what the study calls them.
 
     Raises:
-        InputError: models under a role that there is not, or items given twice.
+        InputError: models under a role that there is not; models of a role, or items, given twice.
     """
     rest = {name: value for name, value in given.items() if value is not None}
     strangers = [role for role in others if role not in study.role_names]
     if strangers:
         known = ", ".join(study.role_names[1:]) or "none besides its models"
         raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in strangers])
+    if twice := [role for role in study.roles if role.name in others and role.word in rest]:
+        raise InputError([Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice])
     named: dict[str, Sequence[str]] = {study.first: models or _several(rest.pop(study.roles[0].word, None)), **others}
     for role in study.roles[1:]:
         if role.word in rest:

@@ -7,7 +7,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.studies.options import options_of
-from overton.studies.stance_stability import Options
+from overton.studies.stance_stability import STUDY, Options
 
 
 def test_the_defaults_are_the_published_temperatures_and_twenty_pages() -> None:
@@ -48,3 +48,18 @@ def test_all_problems_are_told_at_once() -> None:
 def test_options_survive_a_manifest() -> None:
     options = Options(temperatures=(0.0, None), turns=3, judge_prompts="both")
     assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(options)), Options) == options
+
+
+def test_whose_queries_follows_from_who_is_named_for_them() -> None:
+    assert STUDY.complete({}, {"queries": ["a/b"]})["queries"] == "shared"
+    assert STUDY.complete({}, {})["queries"] == "own"
+    with pytest.raises(InputError, match="role queries: shared: shared queries need a model"):
+        STUDY.complete({"queries": "shared"}, {})
+    with pytest.raises(InputError, match="role queries: own: the model named would write none"):
+        STUDY.complete({"queries": "own"}, {"queries": ["a/b"]})
+
+
+def test_fewer_pages_of_the_starter_collection_unless_a_number_is_given() -> None:
+    assert STUDY.complete({}, {"search": ["starter"]})["pages_per_turn"] == 3
+    assert STUDY.complete({"pages_per_turn": 7}, {"search": ["starter"]})["pages_per_turn"] == 7
+    assert "pages_per_turn" not in STUDY.complete({}, {"search": ["google"]})
