@@ -5,7 +5,7 @@ A *measure* is an object of named variants, and `leads` names the one that a rea
     {"leads": "plain", "plain": {"estimate": 0.4, "interval": [0.3, 0.5], "n": 12, "method": "...", "why": null}}
 
 plain             as it was observed
-letter_balanced   from answers whose pulls of letter and order are set to zero (open-mindedness)
+letter_balanced   from answers whose pulls of letter and order are set to zero
 as_published      by the paper's formula, where that is another one
 
 `why` says in words why there is no estimate, or no interval (both null then), and is null where there are both;

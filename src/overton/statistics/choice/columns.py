@@ -21,7 +21,7 @@ SYNCHRONOUS = "synchronous"
 
 def decisions_from_columns(
     *,
-    deliberation: Sequence[Any],
+    discussion: Sequence[Any],
     dilemma: Sequence[Any],
     format: Sequence[str],
     round: Sequence[int],
@@ -43,7 +43,7 @@ def decisions_from_columns(
     """
     speaker = model if agent is None else agent
     given: dict[str, Sequence[Any]] = {
-        "deliberation": deliberation,
+        "discussion": discussion,
         "dilemma": dilemma,
         "format": format,
         "round": round,
@@ -56,10 +56,10 @@ def decisions_from_columns(
     names = tuple(verdicts) if verdicts is not None else tuple(sorted({v for v in verdict if v is not None}))
     spoken = _verdict_codes(verdict, names)
     dilemmas, models, formats = _codes(dilemma)[0], _codes(model), np.asarray(format, object)
-    talks = _pair(_codes(deliberation)[0], dilemmas)
+    talks = _pair(_codes(discussion)[0], dilemmas)
     rounds, seats = _rounds(round), _seats(position, formats == SYNCHRONOUS)
     agents = _pair(talks, _codes(speaker)[0])
-    _one_verdict_a_round(agents, rounds, deliberation, speaker)
+    _one_verdict_a_round(agents, rounds, discussion, speaker)
     counts = _one_hot(spoken, len(names))
     before = _counted_before(talks, rounds, counts)
     own = _counted_before(agents, rounds, counts)
@@ -68,7 +68,7 @@ def decisions_from_columns(
     return Decisions(
         model=models[0][made],
         dilemma=dilemmas[made],
-        deliberation=talks[made],
+        discussion=talks[made],
         own_previous=_own_previous(agents, rounds, spoken)[made],
         n_prev=(before - own)[made],
         n_within=within[made],
@@ -128,7 +128,7 @@ def _one_verdict_a_round(agents: Indices, rounds: Indices, talk: Sequence[Any], 
     repeated = np.flatnonzero(np.bincount(turns, minlength=1) > 1)
     if repeated.size:
         row = int(np.flatnonzero(turns == repeated[0])[0])
-        where = f"deliberation {talk[row]}, round {rounds[row]}"
+        where = f"discussion {talk[row]}, round {rounds[row]}"
         reason = f"{speaker[row]} speaks more than once; agents that share a model need an 'agent' column"
         raise InputError([Problem("decisions", where, reason)])
 

@@ -1,4 +1,4 @@
-"""Decisions in deliberations as arrays: who decided, what they had said themselves, what they had heard."""
+"""Decisions in discussions as arrays: who decided, what they had said themselves, what they had heard."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NONE = -1
 class Decisions:
     """N decisions between K verdicts, each with what equation 2 says it depends on. Invalid verdicts are not decisions.
 
-    `model`, `dilemma` and `deliberation` [N] are indices from 0; `choice` [N] is the verdict given, 0 to K - 1;
+    `model`, `dilemma` and `discussion` [N] are indices from 0; `choice` [N] is the verdict given, 0 to K - 1;
     `own_previous` [N] the deciding agent's verdict in the round before, or `NONE` (first round, or it was invalid).
-    `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the deliberation, `n_within` [N, K]
+    `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the discussion, `n_within` [N, K]
     those already given in this round; the agent's own are in neither. `models` and `verdicts` name the indices.
 
     Raises `InputError` where the arrays do not fit together.
@@ -31,7 +31,7 @@ class Decisions:
 
     model: Counts
     dilemma: Counts
-    deliberation: Counts
+    discussion: Counts
     own_previous: Counts
     n_prev: Counts
     n_within: Counts
@@ -54,7 +54,7 @@ class Decisions:
 
 def _misshapen(made: Decisions) -> list[Problem]:
     rows, verdicts = len(made.choice), len(made.verdicts)
-    expected = dict.fromkeys(("model", "dilemma", "deliberation", "own_previous", "choice"), (rows,)) | dict.fromkeys(
+    expected = dict.fromkeys(("model", "dilemma", "discussion", "own_previous", "choice"), (rows,)) | dict.fromkeys(
         ("n_prev", "n_within"), (rows, verdicts)
     )
     return [
@@ -69,7 +69,7 @@ def _out_of_range(made: Decisions) -> list[Problem]:
     limits = {
         "model": (0, len(made.models)),
         "dilemma": (0, None),
-        "deliberation": (0, None),
+        "discussion": (0, None),
         "own_previous": (NONE, verdicts),
         "choice": (0, verdicts),
         "n_prev": (0, None),

@@ -6,7 +6,7 @@ first. Slope and curvature of the log of the integral are posterior means and co
 given the effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the maximum is the observed information,
 that of the spreads included, from which the standard errors follow.
 
-That deliberations stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
+That discussions stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
 the likelihood already, which is a product over decisions, each given everything said before. How many decisions there
 are tells nothing more about the parameters.
 """

@@ -1,6 +1,6 @@
 """The likelihood with, besides the dilemmas' effects, each model's own taste for a dilemma integrated out.
 
-A model that likes a verdict on a dilemma gives it again and again, in one deliberation after another: that looks like
+A model that likes a verdict on a dilemma gives it again and again, in one discussion after another: that looks like
 inertia, which is holding on to what one has just said. Given the dilemma's effect, the models' tastes are independent,
 so that the integral over all of them is nested: points for the dilemma's effect, and at each of them points for every
 model's taste. Slope and curvature follow as in `overton.statistics.choice.marginal`.
