@@ -53,7 +53,9 @@ def sorted_out(
         known = ", ".join(study.role_names[1:]) or "none besides its models"
         raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in strangers])
     if twice := [role for role in study.roles if role.name in others and role.word in rest]:
-        raise InputError([Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice])
+        raise InputError(
+            [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
+        )
     named: dict[str, Sequence[str]] = {study.first: models or _several(rest.pop(study.roles[0].word, None)), **others}
     for role in study.roles[1:]:
         if role.word in rest:

@@ -104,7 +104,9 @@ def test_problems_of_a_file_are_found_without_reading_it_as_items(tmp_path: Path
 
 
 def test_the_starter_threads_have_viewpoints_that_name_their_comments() -> None:
-    said = {thread.id: {comment.id for comment in thread.comments} for thread in read_items(REFERENCING, starter_threads())}
+    said = {
+        thread.id: {comment.id for comment in thread.comments} for thread in read_items(REFERENCING, starter_threads())
+    }
     found = read_items(STUDY)
     assert [thread.id for thread in found] == list(said)
     assert all(said[thread.id].issuperset(view.comments) for thread in found for view in thread.viewpoints)

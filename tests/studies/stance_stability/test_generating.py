@@ -202,7 +202,7 @@ async def test_ids_differ_where_headings_look_the_same(kit: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, 1001])
 def test_a_number_of_topics_out_of_range_is_refused(count: int) -> None:
-    with pytest.raises(InputError, match="option per_domain: .* must be between 1 and 1,000"):
+    with pytest.raises(InputError, match=r"option per_domain: .* must be between 1 and 1,000"):
         options_of(TopicsOptions, {"per_domain": count})
 
 

@@ -44,13 +44,17 @@ def test_every_turn_of_every_conversation_is_labelled_in_a_table_that_can_be_ana
 
 def test_a_run_can_be_judged_again_by_another_judge(turns: Path, tmp_path: Path) -> None:
     run = overton.judge.stance_stability(items=turns, judge="simulated/stance-judge", out=tmp_path / "judged")
-    again = overton.judge.stance_stability(items=run.path, judge="simulated/stance-judge", out=tmp_path / "again", judge_prompts="both")
+    again = overton.judge.stance_stability(
+        items=run.path, judge="simulated/stance-judge", out=tmp_path / "again", judge_prompts="both"
+    )
     assert again.records()["premise_stance"].to_list() == run.records()["stance"].to_list()
 
 
 def test_wrong_options_are_refused_before_anything_is_made(turns: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="option judge_prompts: none: must be one of topic, published, both"):
-        overton.judge.stance_stability(items=turns, judge="simulated/stance-judge", out=tmp_path / "judged", judge_prompts="none")
+        overton.judge.stance_stability(
+            items=turns, judge="simulated/stance-judge", out=tmp_path / "judged", judge_prompts="none"
+        )
     assert not (tmp_path / "judged").exists()
 
 

@@ -133,7 +133,11 @@ def test_a_stopped_run_goes_on_and_a_finished_one_replays(asked: Counter[str], t
 def test_an_extra_setting_is_recorded_and_an_unknown_one_refused(asked: Any, tmp_path: Path) -> None:
     run = built(tmp_path / "run", alpha=0.5, methods="single-shot")
     assert run.manifest.options["alpha"] == 0.5
-    for options, reason in (({"beta": 1}, "beta"), ({"alpha": "much"}, "alpha"), ({"methods": "x"}, "option methods: x: must be one of")):
+    for options, reason in (
+        ({"beta": 1}, "beta"),
+        ({"alpha": "much"}, "alpha"),
+        ({"methods": "x"}, "option methods: x: must be one of"),
+    ):
         with pytest.raises(InputError, match=reason):
             built(tmp_path / "none", **options)
 
