@@ -21,6 +21,7 @@ WITH_STARTER = [
     (deliberation.STUDY, 12),
     (stance_stability.STUDY, 24),
     (pluralism.STUDY, 12),
+    (generating.STUDY, 12),
 ]
 
 
@@ -32,7 +33,7 @@ def test_starter_items_are_read_where_no_path_is_named(study: Any, count: int) -
     assert check_items(study) == []
 
 
-WITHOUT = [rephrasing.STUDY, auditing.STUDY, crowd.STUDY, generating.STUDY, REFERENCING, JUDGING]
+WITHOUT = [rephrasing.STUDY, auditing.STUDY, crowd.STUDY, REFERENCING, JUDGING]
 
 
 @pytest.mark.parametrize("study", WITHOUT, ids=lambda one: one.name)
@@ -44,7 +45,7 @@ def test_a_study_without_starter_items_asks_for_a_path(study: Any) -> None:
 
 def test_an_option_of_reading_that_there_is_not_is_refused(tmp_path: Path) -> None:
     for ask in (read_items, check_items):
-        with pytest.raises(InputError, match="no such option; known are positions, unphrased"):
+        with pytest.raises(InputError, match="no such option; known are positions"):
             ask(open_mindedness.STUDY, tmp_path, any_questions=True)
 
 

@@ -5,27 +5,32 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from overton.api.studies import binding_of
 from typer.testing import CliRunner
 
 import overton
+from overton.api.analyses import Outcome, chosen_how
+from overton.api.items import read_items
+from overton.api.results import measuring_of, results_of
 from overton.cli.main import app
+from overton.errors import InputError
 from overton.hosts.local import Plan
 from overton.judging.sheet_agreement import SheetAgreement
 from overton.statistics import Estimate
+from overton.studies import open_mindedness
 from overton.studies.deliberation.measures import Analysis as Deliberation
-from overton.studies.measuring import Measuring
+from overton.studies.measuring import How
+from overton.studies.open_mindedness import auditing
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
-from overton.studies.plain import SCHEMA, plain, schema, schema_of_analysis
+from overton.studies.plain import SCHEMA, document, plain, schema
 from overton.studies.pluralism.comparing import Comparison, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
+from overton.studies.registry import study_named
 from overton.studies.stance_stability.measures import Analysis as StanceStability
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -34,7 +39,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "models": ["simulated/chameleon"],
         "others": {"judge": ["simulated/stance-judge"], "search": ["starter"]},
         "turns": 3,
-        "pages": 2,
+        "pages_per_turn": 2,
     },
     "pluralism": {"models": ["simulated/pluralist"], "others": {"judge": ["simulated/pluralist-judge"]}},
     "deliberation": {
@@ -58,7 +63,7 @@ NUMBER = {"estimate", "interval", "n", "method", "why"}
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A small run of each study by simulated respondents."""
     study: str = request.param
-    only = [item.id for item in binding_of(study).starter()[:FEW_ITEMS]]
+    only = [item.id for item in read_items(study_named(study))[:FEW_ITEMS]]
     return overton.run(study, **RUNS[study], only=only, out=tmp_path_factory.mktemp(study) / "run")
 
 
@@ -138,19 +143,24 @@ def test_a_plan_is_a_document_too() -> None:
 
 @pytest.mark.parametrize("run", ["stance-stability"], indirect=True)
 def test_a_report_of_many_conversations_leaves_them_out(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = binding_of("stance-stability").exhibits([run], resamples=100).data
+    def embedded() -> dict[str, Any]:
+        measuring, results = measuring_of(run.study), results_of([run])
+        how = chosen_how(run.study, {"resamples": 100})
+        analysis = measuring.records(results, how)
+        return document(run.study.name, SCHEMA, analysis, without=measuring.exhibits(results, analysis, how).without)
+
+    listed = embedded()
     assert len(listed["conversations"]) == listed["overall"]["conversations"]
-    monkeypatch.setattr("overton.api.stance_stability._MOST_LISTED", 1)
-    left = binding_of("stance-stability").exhibits([run], resamples=100).data
+    monkeypatch.setattr("overton.studies.stance_stability.measuring._MOST_LISTED", 1)
+    left = embedded()
     assert listed.keys() - left.keys() == {"conversations"}
     Draft202012Validator(schema(StanceStability, "stance-stability", SCHEMA)).validate(left)
 
 
 def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = SimpleNamespace(manifest=SimpleNamespace(study="audit")), Agreement([], [], HALF, [], [])
-    monkeypatch.setattr("overton.api.issues.audit", lambda *_, **__: made)
-    monkeypatch.setattr("overton.cli.ending.conclude_making", lambda run: 0)
-    done = CliRunner().invoke(app, ["items", "audit", "issues", "--judge", "openai/gpt-4o", "--json"])
+    made = Outcome(auditing.STUDY, Agreement([], [], HALF, [], []), How(), None)
+    monkeypatch.setattr("overton.api.analyses.measured", lambda *_, **__: made)
+    done = CliRunner().invoke(app, ["analyze", "audit", "audited", "--json"])
     told = json.loads(done.stdout)
     assert (told["study"], told["schema"], told["level"]) == ("audit", SCHEMA, 0.9)
     assert told["fleiss"] == plain(HALF)
@@ -158,7 +168,8 @@ def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_comparison_of_references_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found = ReferenceComparison("a", "b", 2, 0, HALF, HALF, HALF, HALF)
-    monkeypatch.setattr("overton.api.clusterings.compare_references", lambda *_: found)
+    monkeypatch.setattr("overton.studies.pluralism.commands.read_items", lambda *_: [])
+    monkeypatch.setattr("overton.studies.pluralism.comparing.compare_references", lambda *_: found)
     done = CliRunner().invoke(app, ["items", "compare-references", "a", "b", "--json"])
     told = json.loads(done.stdout)
     assert (told["study"], told["schema"], told["level"]) == ("references", SCHEMA, 0.9)
@@ -171,17 +182,21 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
     Draft202012Validator.check_schema(schema(kind, "any", SCHEMA))
 
 
-def _analysed(results: Any, how: Any) -> OpenMindedness:
-    raise NotImplementedError
+@pytest.mark.parametrize("study", ANALYSES)
+def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
+    assert overton.schema(study) == schema(ANALYSES[study], study, SCHEMA)
+    done = CliRunner().invoke(app, ["analyze", study, "--schema"])
+    assert json.loads(done.stdout) == overton.schema(study)
 
 
-def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns() -> None:
-    study = binding_of("open-mindedness").study
-    nothing: Any = None
-    measuring = Measuring(_analysed, nothing, "", nothing, nothing, schema=7)
-    derived = schema_of_analysis(replace(study, measuring=measuring))
-    assert derived == schema(OpenMindedness, "open-mindedness", 7)
-    untyped = replace(measuring, records=lambda results, how: nothing)
-    for lacking in (replace(study, measuring=None), replace(study, measuring=untyped)):
-        with pytest.raises(TypeError, match="open-mindedness"):
-            schema_of_analysis(lacking)
+def test_a_schema_has_the_version_that_the_measuring_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = open_mindedness.STUDY
+    assert study.measuring is not None
+    newer = replace(study, measuring=replace(study.measuring, schema=7))
+    monkeypatch.setattr(open_mindedness, "STUDY", newer)
+    assert overton.schema("open-mindedness") == schema(OpenMindedness, "open-mindedness", 7)
+
+
+def test_a_study_that_makes_items_has_no_schema() -> None:
+    with pytest.raises(InputError, match="study: rephrase: makes items: there is nothing to measure"):
+        overton.schema("rephrase")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from overton.api.pluralism import BINDING
 
+import overton
+from overton.api.analyses import Outcome, chosen_how
+from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder
 from overton.judging.sheet_agreement import SheetAgreement
-from overton.reporting import Report, render
 from overton.statistics import Estimate
-from overton.studies.pluralism import Record, ReferenceThread, Viewpoint
+from overton.studies.exhibits import Exhibits
+from overton.studies.pluralism import STUDY, Record, ReferenceThread, Viewpoint
 from overton.studies.pluralism.record import Response
 
 VIEWS, STANCES = ("v1", "v2", "v3", "v4", "v5"), ("reference", "supporting", "supporting", "against", "against")
@@ -52,14 +55,25 @@ def run_of(path: Path, *models: str, judge: str = "openai/judge", matching: str 
     return open_run(path)
 
 
+def analysis_of(*runs: Run, **how: Any) -> Any:
+    """The measures of runs."""
+    return measuring_of(STUDY).records(results_of(runs), chosen_how(STUDY, how))
+
+
+def shown_of(*runs: Run, **how: Any) -> Exhibits:
+    """What a report of runs shows."""
+    measuring, results = measuring_of(STUDY), results_of(runs)
+    return measuring.exhibits(results, analysis_of(*runs, **how), chosen_how(STUDY, how))
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     return run_of(tmp_path / "run", "a/x", "b/y")
 
 
 def test_a_run_its_records_and_its_tables_as_files_give_the_same_measures(run, tmp_path):
-    by_run = BINDING.analyze_runs([run], resamples=50).to_json()
-    assert BINDING.analyze_file(run.path / "records.parquet", resamples=50).to_json() == by_run
+    by_run = analysis_of(run, resamples=100).to_json()
+    assert overton.analyze("pluralism", run.path / "records.parquet", resamples=100).to_json() == by_run
     assert by_run["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["plain"]["estimate"] == 0.5
     assert set(by_run["models"]) == {"a/x", "b/y"}
     rows = "thread,condition,response,stance,matched,model\n"
@@ -67,32 +81,33 @@ def test_a_run_its_records_and_its_tables_as_files_give_the_same_measures(run, t
     (tmp_path / "matches.csv").write_text(rows)
     views = "".join(f"t,{view},{stance},5\n" for view, stance in zip(VIEWS, STANCES, strict=True))
     (tmp_path / "summaries.csv").write_text("thread,summary,stance,votes\n" + views)
-    how = {"summaries": tmp_path / "summaries.csv", "resamples": 50}
-    assert BINDING.analyze_file(tmp_path / "matches.csv", **how).to_json()["sycophancy"] == by_run["sycophancy"]
+    how = {"summaries": tmp_path / "summaries.csv", "resamples": 100}
+    assert overton.analyze("pluralism", tmp_path / "matches.csv", **how).to_json()["sycophancy"] == by_run["sycophancy"]
 
 
 def test_options_of_the_measures_are_passed_on(run):
-    assert BINDING.analyze_runs([run], resamples=10, denominator="labelled").denominator == "labelled"
+    assert analysis_of(run, resamples=100, denominator="labelled").denominator == "labelled"
 
 
-def test_a_run_takes_no_summaries_but_its_own(run):
-    assert BINDING.analyze_runs([run], summaries=None, resamples=10)
-    with pytest.raises(InputError, match="a run has its own"):
-        BINDING.analyze_runs([run], summaries="s.csv")
+def test_a_run_takes_no_summaries_but_its_own(run, tmp_path):
+    assert analysis_of(run, summaries=None, resamples=100)
+    (tmp_path / "s.csv").write_text("thread,summary,stance,votes\n")
+    with pytest.raises(InputError, match=r"option summaries: .*a run has its own"):
+        overton.analyze("pluralism", run.path, summaries=tmp_path / "s.csv")
 
 
 def test_a_model_that_two_runs_ask_stands_with_each_runs_name(run, tmp_path):
     other = run_of(tmp_path / "other", "a/x")
-    assert BINDING.analyze_runs([run, other], resamples=10).models == ("a/x (other)", "a/x (run)", "b/y")
+    assert analysis_of(run, other, resamples=100).models == ("a/x [other]", "a/x [run]", "b/y")
 
 
 def test_a_report_shows_what_was_left_out_and_that_agreement_with_people_is_not_known(run):
-    shown = BINDING.exhibits([run], resamples=10)
+    shown = shown_of(run, resamples=100)
     told = " ".join(shown.warnings)
     assert "1 of 2 threads have no viewpoint that at least two others support and two oppose" in told
     assert "4 of 4 trials have another number of responses than was asked for" in told
     assert "has not been measured" in shown.sections[0].exhibits[-1].text
-    page = render(Report(shown.title, shown.summary, [], shown.sections, trials=shown.trials, data=shown.data))
+    page = overton.report([run.path], resamples=100).read_text("utf-8")
     assert "What a stated belief suppresses" in page
 
 
@@ -105,7 +120,7 @@ def test_a_report_shows_what_was_left_out_and_that_agreement_with_people_is_not_
     ],
 )
 def test_a_judge_or_matcher_for_trying_out_is_told_at_the_head(tmp_path, judge, matching, said):
-    shown = BINDING.exhibits([run_of(tmp_path / "run", "a/x", judge=judge, matching=matching)], resamples=10)
+    shown = shown_of(run_of(tmp_path / "run", "a/x", judge=judge, matching=matching), resamples=100)
     assert any(said in warning for warning in shown.warnings)
 
 
@@ -113,8 +128,8 @@ def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_re
     same = Estimate(0.8, 0.7, 0.88, 100, "stratified")
     confusion = {"match": {"match": 33, "no match": 17}, "no match": {"match": 3, "no match": 47}}
     found = SheetAgreement("s", "pluralism", "match", "j", True, 100, 0, same, same, {}, confusion)
-    monkeypatch.setattr("overton.api.pluralism.agreements_of", lambda run: [found])
-    shown = BINDING.exhibits([run], resamples=10)
+    monkeypatch.setattr("overton.api.results.agreements_of", lambda run: [found])
+    shown = shown_of(run, resamples=100)
     said = shown.sections[0].exhibits[-1].text
     assert "80.0% [70.0, 88.0], n = 100" in said
     assert "Of the rows on which they differ the matcher is the lenient one in 85.0% [64.0, 94.8], n = 20." in said
@@ -123,11 +138,11 @@ def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_re
 def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):
     from rich.console import Console
 
-    from overton.api.analyses import summarise
     from overton.cli.tables import show_sections
 
     console = Console(width=200, file=StringIO())
-    show_sections(summarise("pluralism", BINDING.analyze_runs([run], resamples=10)), console)
+    results, how = results_of([run]), chosen_how(STUDY, {"resamples": 100})
+    show_sections(Outcome(STUDY, measuring_of(STUDY).records(results, how), how, results).summary(), console)
     text = console.file.getvalue()
     for expected in ("Viewpoints that are voiced", "Popularity ranked", "Suppression", "a/x", "biased toward"):
         assert expected in text

@@ -42,7 +42,7 @@ def filled(sheet: Path, say: Any) -> None:
 
 
 def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run, tmp_path: Path) -> None:
-    sheet, key = overton.draw_sheet(run.path, tmp_path / "pairs.csv", stratified=True)
+    sheet, key = overton.judge.sample(run.path, tmp_path / "pairs.csv", stratified=True)
     known = msgspec.json.decode(key.read_bytes(), type=Key)
     labels = [row.label for row in known.rows]
     assert (labels.count("match"), labels.count("no match")) == (50, 50)
@@ -56,9 +56,9 @@ def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run
 
 
 def test_agreement_and_leniency_stand_in_the_report(run: overton.Run, tmp_path: Path) -> None:
-    sheet, _ = overton.draw_sheet(run.path, tmp_path / "pairs.csv", size=40, stratified=True)
+    sheet, _ = overton.judge.sample(run.path, tmp_path / "pairs.csv", size=40, stratified=True)
     filled(sheet, lambda number, label: "no match" if number % 4 == 0 else label)
-    found = overton.read_agreement(sheet, run=run.path)
+    found = overton.judge.agreement(sheet, run=run.path)
     assert found.what == "match"
     assert found.by_label["no match"].value == 1.0
     assert found.by_label["match"].value < 1.0
@@ -68,12 +68,12 @@ def test_agreement_and_leniency_stand_in_the_report(run: overton.Run, tmp_path: 
 
 
 def test_stances_are_checked_on_a_sheet_of_their_own(run: overton.Run, tmp_path: Path) -> None:
-    sheet, _ = overton.draw_sheet(run.path, tmp_path / "stances.csv", size=10, what="stance")
+    sheet, _ = overton.judge.sample(run.path, tmp_path / "stances.csv", size=10, what="stance")
     filled(sheet, lambda number, label: label)
-    found = overton.read_agreement(sheet)
+    found = overton.judge.agreement(sheet)
     assert (found.what, found.same.value, found.drawn) == ("stance", 1.0, 10)
     with pytest.raises(InputError, match="must be match or stance"):
-        overton.draw_sheet(run.path, tmp_path / "other.csv", what="premise_stance")
+        overton.judge.sample(run.path, tmp_path / "other.csv", what="premise_stance")
 
 
 def test_a_matcher_that_is_no_judge_is_named_as_it_is(tmp_path: Path) -> None:
@@ -87,5 +87,5 @@ def test_a_matcher_that_is_no_judge_is_named_as_it_is(tmp_path: Path) -> None:
         arms=["neutral"],
         matching="lexical",
     )
-    _, key = overton.draw_sheet(run.path, tmp_path / "pairs.csv", size=5)
+    _, key = overton.judge.sample(run.path, tmp_path / "pairs.csv", size=5)
     assert msgspec.json.decode(key.read_bytes(), type=Key).judge == "words in common"

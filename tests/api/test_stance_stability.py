@@ -9,16 +9,17 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from overton.api.stance_stability import BINDING
 
+import overton
+from overton.api.analyses import chosen_how
+from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.api.sheets import AGREEMENT, agreements_of, draw_sheet, read_agreement
 from overton.calls import Settings
 from overton.errors import InputError, RunError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder
-from overton.reporting import Report, render
-from overton.studies.exhibits import Method
-from overton.studies.stance_stability import ProbingQuestion, Record, Topic
+from overton.studies.exhibits import Exhibits, Method
+from overton.studies.stance_stability import STUDY, ProbingQuestion, Record, Topic
 
 TOPIC = Topic(
     "buses", "Transport", "Buses", "Buses should be free.", "critical", "weak", (ProbingQuestion("Why?", "support"),)
@@ -80,6 +81,17 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
     return open_run(path)
 
 
+def analysis_of(*runs: Run, **how: Any) -> Any:
+    """The measures of runs."""
+    return measuring_of(STUDY).records(results_of(runs), chosen_how(STUDY, how))
+
+
+def shown_of(*runs: Run, **how: Any) -> Exhibits:
+    """What a report of runs shows."""
+    measuring, results = measuring_of(STUDY), results_of(runs)
+    return measuring.exhibits(results, analysis_of(*runs, **how), chosen_how(STUDY, how))
+
+
 def filled(sheet: Path, known: dict[str, Any], wrong: int = 0) -> None:
     """The sheet as a person who agrees with the judge, but for some rows, sends it back."""
     with sheet.open(encoding="utf-8-sig", newline="") as file:
@@ -96,40 +108,41 @@ def key_beside(sheet: Path) -> dict[str, Any]:
 
 
 def test_a_run_and_its_records_as_a_file_give_the_same_measures(run: Run) -> None:
-    by_run = BINDING.analyze_runs([run], resamples=50)
-    by_file = BINDING.analyze_file(run.path, resamples=50)
+    by_run = analysis_of(run, resamples=100)
+    by_file = overton.analyze("stance-stability", run.path / "records.parquet", resamples=100)
     assert by_run.to_json() == by_file.to_json()
     assert set(by_run.models) == {"a/x", "b/y"}
 
 
 def test_options_of_the_measures_are_passed_on(run: Run) -> None:
-    assert BINDING.analyze_runs([run], resamples=10, no_change="mean").reading["no_change"] == "mean"
+    assert analysis_of(run, resamples=100, no_change="mean").reading["no_change"] == "mean"
 
 
 def test_conversations_of_several_runs_are_told_apart_by_the_runs_names(run: Run, tmp_path: Path) -> None:
     other = made(tmp_path / "other", "openai/judge")
-    conversations = BINDING.analyze_runs([run, other], resamples=10).conversations
+    conversations = analysis_of(run, other, resamples=100).conversations
     assert conversations.height == 12
     assert {name.split("/")[0] for name in conversations["conversation"]} == {"run", "other"}
 
 
 def test_a_report_says_that_agreement_with_people_is_not_known(run: Run) -> None:
-    shown = BINDING.exhibits([run], resamples=10)
+    shown = shown_of(run, resamples=100)
     assert all("has not been measured" in section.exhibits[-1].text for section in shown.sections)
-    assert shown.models == ["a/x", "b/y"]
-    assert shown.data["conversations"]
-    page = render(Report(shown.title, shown.summary, [], shown.sections, trials=shown.trials, data=shown.data))
+    assert [model.name for model in results_of([run]).models] == ["a/x", "b/y"]
+    assert shown.without == ()
+    assert analysis_of(run, resamples=100).to_json()["conversations"]
+    page = overton.report([run.path], resamples=100).read_text("utf-8")
     assert "Chameleon score" in page
 
 
 def test_answers_that_were_refused_are_counted_at_the_head(run: Run) -> None:
-    assert BINDING.exhibits([run], resamples=10).warnings == [
+    assert shown_of(run, resamples=100).warnings == [
         "Answers that the endpoint flagged as refusals, kept as they came: b/y 3 of 12."
     ]
 
 
 def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
-    warning, _ = BINDING.exhibits([made(tmp_path / "run", "embedded/smollm2-135m")], resamples=10).warnings
+    warning, _ = shown_of(made(tmp_path / "run", "embedded/smollm2-135m"), resamples=100).warnings
     assert "trying the tool" in warning
 
 
@@ -146,9 +159,9 @@ def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run:
     assert (found.same.value, found.same.n) == (pytest.approx(0.9), 20)
     (kept,) = agreements_of(run)
     assert kept == found
-    (said,) = {section.exhibits[-1].text for section in BINDING.exhibits([run], resamples=10).sections}
+    (said,) = {section.exhibits[-1].text for section in shown_of(run, resamples=100).sections}
     assert said.startswith("Judge: openai/judge. A person gives the same stance as the judge to 90.0% [")
-    assert all(isinstance(section.exhibits[-1], Method) for section in BINDING.exhibits([run], resamples=10).sections)
+    assert all(isinstance(section.exhibits[-1], Method) for section in shown_of(run, resamples=100).sections)
 
 
 def test_an_agreement_without_an_interval_is_kept_as_it_is(run: Run, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from overton.api.measured import models_of
 
 import overton
+from overton.api.results import results_of
 from overton.calls import Reply, Request
 from overton.engine import Limits, Patience, entries
 from overton.errors import InputError
@@ -74,7 +74,7 @@ def test_equal_settings_under_two_names_are_distinct_calls(given: Any, endpoint:
     assert run.manifest.missing == {"careful": [], "bold": []}
     assert [(entry.name, entry.spec) for entry in run.entries] == [(name, runs.spec()) for name in NAMES]
     assert {one.place.answerer for one in entries(run.path / "journal.db")} == {"careful=http/m", "bold=http/m"}
-    assert [(model.name, model.spec, model.run) for model in models_of(run)] == [
+    assert [(model.name, model.spec, model.run) for model in results_of([run]).models] == [
         (name, runs.spec(), "run") for name in NAMES
     ]
     analysis = overton.analyze("open-mindedness", run.path)

@@ -18,12 +18,13 @@ import polars as pl
 import pytest
 import zstandard
 from aiohttp import web
-from overton.api.threads import references_at
 
 import overton
+from overton.api.items import read_items
 from overton.engine import Patience, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError
+from overton.studies.pluralism import STUDY
 
 SEED = 5
 CONNECTIONS = 4
@@ -234,20 +235,20 @@ def test_viewpoints_are_made_from_a_dump_and_asked_about_by_the_command_line(
     assert "1. posts of the year: 3." in sampled.stderr
     assert "5. threads drawn: 2." in sampled.stderr
     assert "comments: 27 read of 27 lines" in sampled.stderr
-    command("items", "check", "threads.jsonl", "--threads")
+    command("items", "check", "references", "threads.jsonl")
 
     writer, judge, subject = (f"{served.url}#{name}" for name in ("writer", "judge", "m"))
-    planned = command("items", "references", "threads.jsonl", "--model", writer, "--plan")
+    planned = command("plan", "references", "threads.jsonl", "--model", writer)
     assert "references: 2 items" in planned.stdout
     assert not served.asked
     made = command("items", "references", "threads.jsonl", "--model", writer, "--out", "made")
     assert "algorithm-1: 2 threads built, 18 comments, 36 opinions, 12 viewpoints" in made.stderr
-    references = references_at(tmp_path / "made")
+    references = read_items(STUDY, tmp_path / "made")
     assert {view.summary for view in references[0].viewpoints} == {f"They say #{word}." for word in "abcdef"}
     by_summary = {view.summary: view for view in references[0].viewpoints}
     assert by_summary["They say #f."].votes == 45
     assert by_summary["They say #c."].votes == 15 + 45 + 75
-    command("items", "check", "made", "--references")
+    command("items", "check", "pluralism", "made")
 
     models = ["--model", subject, "--judge", judge]
     command("run", "pluralism", *models, "--threads", "made", "--responses", "3", "--ranked", "5", "--out", "asked")
@@ -267,9 +268,11 @@ def test_two_clusterings_are_compared_and_preferred_by_the_command_line(
 
     submissions, replies = dumped(tmp_path)
     command("items", "threads", "--submissions", str(submissions), "--comments", str(replies), "--min-comments", "5")
-    two = ["items", "compare-clusterings", "threads.jsonl", "--method", "single-shot", "--method", "algorithm-1"]
-    writer = ["--model", f"{served.url}#writer"]
-    done = command(*two, *writer, "--out", "two", "--sheet", "sheet.csv")
+    two = ["items", "references", "threads.jsonl", "--method", "single-shot", "--method", "algorithm-1"]
+    made = command(*two, "--model", f"{served.url}#writer", "--out", "two")
+    assert made.returncode == 0, made.stderr
+    assert "single-shot: 3 threads built" in made.stderr
+    done = command("items", "compare-clusterings", "two", "--sheet", "sheet.csv")
     assert done.returncode == 0, done.stderr
     assert "Adjusted Rand index" in done.stdout
     assert "single-shot: 3 threads built" in done.stderr
@@ -279,13 +282,17 @@ def test_two_clusterings_are_compared_and_preferred_by_the_command_line(
     assert told["adjusted_rand"]["plain"]["estimate"] == 1.0
     lines = (tmp_path / "sheet.csv").read_text("utf-8-sig").replace("\r\n", "\n")
     (tmp_path / "filled.csv").write_text(re.sub(r",,(?=\w+\n)", ",left,", lines), "utf-8-sig")
-    preferred = command("items", "compare-clusterings", "--filled", "filled.csv", "--key", "sheet.key.json", "--json")
+    preferred = command("items", "preferences", "filled.csv", "--key", "sheet.key.json", "--json")
     assert json.loads(preferred.stdout)["left"]["plain"]["estimate"] == 1.0
+    one = command("items", "references", "threads.jsonl", "--model", f"{served.url}#writer", "--out", "one")
+    assert one.returncode == 0, one.stderr
     for words, reason in (
-        ([], "name threads, a run, or filled sheets"),
-        (["threads.jsonl", *writer], "name two clusterings"),
-        (["threads.jsonl", "--method", "goalex"], "name the model that clusters"),
+        (["compare-clusterings"], "Missing argument 'RUN'"),
+        (["compare-clusterings", "one"], "is not a run of two clusterings"),
+        (["compare-clusterings", "threads.jsonl"], "threads.jsonl/manifest.json: cannot be read"),
+        (["references", "threads.jsonl", "--method", "goalex"], "Missing option '--model'"),
+        (["preferences"], "Missing argument 'SHEETS"),
     ):
-        refused = command("items", "compare-clusterings", *words)
+        refused = command("items", *words)
         assert refused.returncode in (1, 2)
         assert reason in refused.stderr

@@ -15,15 +15,16 @@ import msgspec
 import polars as pl
 import pytest
 from aiohttp import web
-from overton.api.topics import starter_topics
 
 import overton
+from overton.api.items import read_items
 from overton.calls import Reply
 from overton.engine import Patience, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
 from overton.hosts.local import Progress
 from overton.retrieval.archived import contents_of
+from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.reading import TOPICS
 
 SEED = 5
@@ -100,7 +101,7 @@ def read_texts(journal: Path) -> dict[str, str]:
 
 
 def test_what_searches_and_reads_stands_in_the_manifest_as_models_do(given: Any) -> None:
-    run = overton.run("stance-stability", **given("run"), pages=2, source_args={"pages": {"connections": "3"}})
+    run = overton.run("stance-stability", **given("run"), pages_per_turn=2, source_args={"pages": {"connections": "3"}})
     assert run.finished
     search, pages = (run.manifest.models[role][0] for role in ("search", "pages"))
     assert (search.spec, pages.spec) == ("starter", "starter")
@@ -112,7 +113,7 @@ def test_what_searches_and_reads_stands_in_the_manifest_as_models_do(given: Any)
 
 def test_three_pages_a_turn_of_the_starter_collection(given: Any) -> None:
     run = overton.run("stance-stability", **given("run"))
-    assert run.manifest.options["pages"] == 3
+    assert run.manifest.options["pages_per_turn"] == 3
     assert set(run.records()["retrieved"].list.len()) == {3}
 
 
@@ -242,15 +243,15 @@ def test_queries_are_shared_where_a_model_is_named_for_them(endpoint: Any, given
 @pytest.mark.parametrize(
     ("change", "said_of_it"),
     [
-        ({"queries": "shared"}, "shared queries need a model"),
-        ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "would write none"),
+        ({"queries": "shared"}, "shared: a model is written provider/name"),
+        ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "role queries: is given twice"),
         ({"others": {"search": ["starter", "google"]}}, "name one only"),
         ({"others": {"search": []}}, "--search: name one as search"),
         ({"others": {"search": ["stater"]}}, "did you mean 'starter'"),
         ({"source_args": {"search": {"tops": "3"}}}, "did you mean 'top'"),
         ({"source_args": {"judge": {"top": "3"}}}, "there is search, pages"),
-        ({"temperatures": [3.0]}, "--temperature: 3.0"),
-        ({"only": ["nothing"]}, "--only: nothing"),
+        ({"temperatures": [3.0]}, "option temperatures: 3.0"),
+        ({"only": ["nothing"]}, "option only: nothing"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_asked(
@@ -269,7 +270,7 @@ def test_a_plan_needs_no_key_and_no_network(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delenv(name, raising=False)
     others = {"judge": ["openai/gpt-4o-mini"], "search": ["google"]}
     plan = overton.plan("stance-stability", models=["openai/gpt-4o"], others=others, only=ONLY, temperatures=[0.0])
-    turns = len(ONLY) * len(starter_topics()[0].questions)
+    turns = len(ONLY) * len(read_items(STUDY)[0].questions)
     rows = {row.role: row for row in plan.models}
     assert (rows["search"].calls, rows["pages"].calls) == (turns, 20 * turns)
     assert (rows["pages"].model, rows["pages"].cost, rows["pages"].retrieves) == ("web", None, True)
@@ -295,4 +296,4 @@ def test_more_turns_and_temperatures_are_added_to_a_run(endpoint: Any, given: An
 def test_the_starter_topics_are_where_the_study_takes_them_from() -> None:
     assert TOPICS.starter
     assert TOPICS.starter().is_dir()
-    assert {one.id for one in starter_topics()} >= set(ONLY)
+    assert {one.id for one in read_items(STUDY)} >= set(ONLY)

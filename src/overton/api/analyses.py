@@ -41,10 +41,8 @@ class Outcome:
 def analyze(study: str, source: str | Path, **how: Any) -> Any:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
-    For open-mindedness: records (.parquet, .csv, .jsonl) or a table of counts; for stance stability a table of turns,
-    or a run that labelled transcripts; for deliberation a table of decisions; for pluralism one of matches
-    (with `summaries=`), of rankings or of pairs. Each gives its own `measures.Analysis`.
-    `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and what else it has.
+    Which tables that are is said by the study's `measuring.tables`, and by `overton analyze STUDY --help`. Each study
+    gives its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and what else it has.
 
     Example: `overton.analyze("STUDY", "runs/first").to_json()`.
 

@@ -58,7 +58,7 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
     """Make a run of logs of one of our tasks, each of another model; it is reported, resumed and extended as any run.
 
-    Example: `overton.import_logs(["logs/2026-11-22_open-mindedness.eval"], out="runs/from-inspect")`.
+    Example: `overton.import_logs(["logs/2026-11-22_STUDY.eval"], out="runs/from-inspect")`.
 
     `logs` are files or folders of them. The records are made anew from the calls that the logs hold. Where samples are
     missing or erred the run is stopped, and `resume` asks for the rest. `out` defaults to a folder below `runs/` named

@@ -45,13 +45,17 @@ def sorted_out(
     """What was given by name, in the order of `Asked`; a role goes by its word, items by what the study calls them.
 
     Raises:
-        InputError: models under a role that there is not, or items given twice.
+        InputError: models under a role that there is not; models of a role, or items, given twice.
     """
     rest = {name: value for name, value in given.items() if value is not None}
     strangers = [role for role in others if role not in study.role_names]
     if strangers:
         known = ", ".join(study.role_names[1:]) or "none besides its models"
         raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in strangers])
+    if twice := [role for role in study.roles if role.name in others and role.word in rest]:
+        raise InputError(
+            [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
+        )
     named: dict[str, Sequence[str]] = {study.first: models or _several(rest.pop(study.roles[0].word, None)), **others}
     for role in study.roles[1:]:
         if role.word in rest:
@@ -124,7 +128,7 @@ def _several(given: Any) -> list[str]:
 
 def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
     if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
-        return _named(study.items.named, study.items.noun, _several(asked.items))
+        return _named(study.items.named, study.items.plural, _several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:
@@ -133,12 +137,14 @@ def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
     return items
 
 
-def _named(item_of: Callable[[str], Any], noun: str, given: Sequence[Any]) -> list[Any]:
+def _named(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
     """Items that are words."""
+    if not given:
+        raise InputError([Problem(option_place(plural), "", "name at least one")])
     items = [item_of(one) if isinstance(one, str) else one for one in given]
     ids = [item.id for item in items]
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
-        raise InputError([Problem(option_place(noun), name, "is named twice") for name in twice])
+        raise InputError([Problem(option_place(plural), name, "is named twice") for name in twice])
     return items
 
 

@@ -28,6 +28,8 @@ __all__ = [
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+_LARGEST = 2**63
+"""Whole numbers are smaller than this, so that whatever is written of them can be read everywhere."""
 OPTION = "option "
 """How a problem's place begins that names an option; a surface puts its own word for the option there."""
 
@@ -95,17 +97,17 @@ class Field:
         if self.needed or self.default is None or self.default in ((), False):
             return ""
         values = self.default if self.several else (self.default,)
-        return ", ".join(self.word(value) for value in values)
+        return ", ".join(f"{value:,}" if _is_long(value) else self.word(value) for value in values)
 
     def word(self, value: Any) -> str:
-        """One value as a person writes it."""
+        """One value as a person writes it, and as it is read back."""
         if value is None:
             return self.option.none or "none"
         if isinstance(value, list | tuple):
             return "-".join(map(str, value))
         if isinstance(value, float):
-            return f"{value:g}"
-        return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
+            return short if float(short := f"{value:g}") == value else repr(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     def told(self) -> str:
         """What is told of it in one line: help, the values it takes, its default."""
@@ -116,6 +118,10 @@ class Field:
         default = self.shown_default()
         several = "; repeat" if self.several else ""
         return f"{help_}{several}; {default} by default." if default else f"{help_}{several}."
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, int) and value >= 10_000
 
 
 def option_place(name: str) -> str:
@@ -206,8 +212,8 @@ def changed(options: S, given: Mapping[str, Any]) -> S:
     if fixed:
         grow = ", ".join(name for name, field in known.items() if field.option.extends) or "none"
         raise InputError([Problem(option_place(name), "", f"stays as it is; {grow} can be extended") for name in fixed])
-    new = options_of(type(options), given)
-    grown = {name: _grown(getattr(options, name), getattr(new, name)) for name in given}
+    new = values_of((replace(field, default=getattr(options, name)) for name, field in known.items()), given)
+    grown = {name: _grown(getattr(options, name), value) for name, value in new.items()}
     return msgspec.structs.replace(options, **grown)
 
 
@@ -264,9 +270,10 @@ def _read(field: Field, given: Any) -> tuple[Any, list[Problem]]:
     problems: list[Problem] = []
     for word in words:
         value, wrong = _one(field, word)
-        values.append(value)
-        problems += wrong
-    if not field.option.repeats and not problems:
+        found = list(wrong)
+        problems += found
+        values += [] if found else [value]
+    if not field.option.repeats:
         problems += [
             Problem(option_place(field.name), field.word(value), "is given twice")
             for value in dict.fromkeys(values)
@@ -306,14 +313,23 @@ def _number(field: Field, given: Any) -> int | float:
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         raise ValueError(f"must be {what}{or_none}")
     try:
-        value = float(given)
+        value = _whole(given) if field.kind is int else float(given)
     except (ValueError, OverflowError):
         raise ValueError(f"must be {what}{or_none}") from None
-    if not isfinite(value) or (field.kind is int and value != int(value)):
+    if not isfinite(value):
         raise ValueError(f"must be {what}{or_none}")
-    return (
-        int(given) if field.kind is int and not isinstance(given, float) and str(given).isdigit() else field.kind(value)
-    )
+    return value
+
+
+def _whole(given: float | str) -> int:
+    """Raises ValueError or OverflowError where it is no whole number, or none that a manifest can hold."""
+    try:
+        value = int(given) if isinstance(given, int | str) else given
+    except ValueError:
+        value = float(given)  # '3.0' and '1e3' are whole, too
+    if value != int(value) or abs(value) >= _LARGEST:
+        raise ValueError
+    return int(value)
 
 
 def _flag(given: Any) -> bool:
@@ -327,7 +343,7 @@ def _flag(given: Any) -> bool:
 
 def _numbers(given: Any) -> tuple[int, ...]:
     parts = given.split("-") if isinstance(given, str) else given
-    if not isinstance(parts, Sequence) or not parts or not all(str(part).isdigit() for part in parts):
+    if not isinstance(parts, Sequence) or not parts or not all(str(part).isdecimal() for part in parts):
         raise ValueError("must be numbers joined by '-', as 2-1-3")
     return tuple(int(part) for part in parts)
 

@@ -1,4 +1,21 @@
-"""What JSON holds of a study's results, the one form of a number in it, and the JSON Schema of both."""
+"""What JSON holds of a study's results, the one form of a number in it, and the JSON Schema of both.
+
+A *measure* is an object of named variants, and `leads` names the one that a reader should take:
+
+    {"leads": "plain", "plain": {"estimate": 0.4, "interval": [0.3, 0.5], "n": 12, "method": "...", "why": null}}
+
+plain             as it was observed
+letter_balanced   from answers whose pulls of letter and order are set to zero
+as_published      by the paper's formula, where that is another one
+
+`why` says in words why there is no estimate, or no interval (both null then), and is null where there are both;
+`method` says how they were made, and is empty where there is nothing to say. What belongs to one number only (a
+standard error, a test) stands in its variant. The intervals' `level`, the `resamples` and the `seed` stand once, at the
+head of a document.
+
+Everything else follows from the results' own types: an object for each struct, a key for each field. A struct that JSON
+shows otherwise says so in an attribute `SHAPE`, from which the JSON Schema is derived too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliberations whose parameters are known, one call at a time rather than as the benchmark simulates them."""
+"""Discussions whose parameters are known, one call at a time rather than as the benchmark simulates them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PREFERENCE = {"A": (0.0, 1.6, 0.1, 0.0, -1.2), "B": (0.3, 1.1, 0.4, 0.0, -1.2), 
 Columns = dict[str, list[Any]]
 
 
-def deliberations(
+def discussions(
     seed: int,
     dilemmas: int,
     *,
@@ -69,18 +69,18 @@ def deliberations(
                     )
                 if len(set(now)) == 1:
                     break
-    names = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
+    names = ("discussion", "dilemma", "format", "round", "position", "model", "verdict")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 @pytest.fixture(scope="session")
 def simulated() -> Callable[..., Decisions]:
     def make(seed: int, dilemmas: int, **settings: Any) -> Decisions:
-        return decisions_from_columns(**deliberations(seed, dilemmas, **settings))
+        return decisions_from_columns(**discussions(seed, dilemmas, **settings))
 
     return make
 
 
 @pytest.fixture(scope="session")
 def table() -> Callable[..., Columns]:
-    return deliberations
+    return discussions

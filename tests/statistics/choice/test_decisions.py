@@ -10,7 +10,7 @@ from overton.errors import InputError
 from overton.statistics.choice import NONE, Decisions, decisions_from_columns
 
 VERDICTS = ("YTA", "NTA", "ESH")
-NAMES = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict", "agent")
+NAMES = ("discussion", "dilemma", "format", "round", "position", "model", "verdict", "agent")
 Row = tuple[Any, ...]
 
 
@@ -21,7 +21,7 @@ def made(rows: list[Row]) -> Decisions:
 
 
 def talk(format_: str, *rounds: dict[str, str | None]) -> list[Row]:
-    """One deliberation; agents are named by their model and, where they share one, a digit."""
+    """One discussion; agents are named by their model and, where they share one, a digit."""
     return [
         ("t", "d", format_, number, seat if format_ == "round-robin" else None, agent[0], verdict, agent)
         for number, said in enumerate(rounds, 1)
@@ -97,7 +97,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert sorted(seen(made(mixed))) == sorted(seen(made(rows)))
 
 
-def test_deliberations_of_the_same_name_on_two_dilemmas_are_two() -> None:
+def test_discussions_of_the_same_name_on_two_dilemmas_are_two() -> None:
     rows = talk("synchronous", {"A": "YTA", "B": "NTA"}, {"A": "YTA", "B": "NTA"})
     decisions = made(rows + [(row[0], "other", *row[2:]) for row in rows])
     assert decisions.dilemmas == 2

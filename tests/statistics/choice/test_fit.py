@@ -49,7 +49,7 @@ def test_the_order_of_verdicts_and_models_does_not_matter(decisions: Decisions, 
     other = Decisions(
         model=seat[decisions.model],
         dilemma=decisions.dilemma,
-        deliberation=decisions.deliberation,
+        discussion=decisions.discussion,
         own_previous=np.where(decisions.own_previous >= 0, place[decisions.own_previous], -1),
         n_prev=decisions.n_prev[:, verdicts],
         n_within=decisions.n_within[:, verdicts],

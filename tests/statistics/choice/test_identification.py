@@ -41,7 +41,7 @@ def untold(one: Parameter) -> str:
 @pytest.mark.parametrize("estimator", ["random", "paper", "taste"])
 def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, estimator: Any) -> None:
     found = fit(simulated(1, 40, rounds=1), estimator=estimator)
-    assert {untold(one) for one in found.inertia.values()} == {"every deliberation ends in its first round"}
+    assert {untold(one) for one in found.inertia.values()} == {"every discussion ends in its first round"}
     assert "earlier rounds" in untold(found.previous[ALL_MODELS])
     assert found.within[ALL_MODELS].estimate > 0
     assert found.converged

@@ -41,7 +41,7 @@ def two_verdicts() -> Decisions:
     rows += [(0, 2, 0, "A", "N"), (0, 2, 1, "B", "N")]
     dilemma, round_, position, model, verdict = (list(column) for column in zip(*rows, strict=True))
     return decisions_from_columns(
-        deliberation=dilemma,
+        discussion=dilemma,
         dilemma=dilemma,
         format=["round-robin"] * len(rows),
         round=round_,
@@ -198,7 +198,7 @@ def test_equal_situations_are_counted_together(simulated: Simulated) -> None:
 def test_two_dimensions_by_brute_force() -> None:
     """One dilemma, one decision between three verdicts: the integral over a plane."""
     decisions = decisions_from_columns(
-        deliberation=["t"],
+        discussion=["t"],
         dilemma=["d"],
         format=["synchronous"],
         round=[1],

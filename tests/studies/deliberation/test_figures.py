@@ -134,7 +134,7 @@ def test_what_is_missing_is_replaced_by_its_reason(least):
     for word in ("let a judge name them", "no deliberation is round-robin", "more than one goal", "crowd"):
         assert word in notes
     inertia = table(sections(least), "Parameters of the choice model").rows[0]
-    assert "every deliberation ends in its first round" in inertia[1].method
+    assert "every discussion ends in its first round" in inertia[1].method
 
 
 def test_notes_stand_at_the_head(analysis):

@@ -9,7 +9,7 @@ from overton.calls import Reply, Usage
 from overton.errors import CallFailed, InputError
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED
-from overton.studies.open_mindedness.options import check_options
+from overton.studies.options import options_of
 
 ORIENTATIONS = ("pro", "pro", "pro", "pro", "con", "con")
 
@@ -151,12 +151,31 @@ async def test_a_failed_call_is_a_record_with_its_reason_and_no_stance() -> None
 
 
 def test_options_that_make_no_sense_are_all_named() -> None:
-    bad = Options(trials=0, conditions=("baseline", "sideways", "baseline"), templates=(7,), wordings=(), draws=0)
+    bad = {
+        "trials": 0,
+        "conditions": ("baseline", "sideways", "baseline"),
+        "templates": (7,),
+        "wordings": (),
+        "draws": 0,
+    }
     with pytest.raises(InputError) as caught:
-        check_options(bad)
+        options_of(Options, bad)
     said = str(caught.value)
-    for part in ("--trials: 0", "sideways", "given twice", "--template: 7", "--wording", "--draws: 0"):
+    for part in (
+        "option trials: 0",
+        "sideways",
+        "baseline: is given twice",
+        "option templates: 7",
+        "option wordings",
+        "option draws: 0",
+    ):
         assert part in said
+
+
+def test_more_argument_sets_than_trials_are_refused() -> None:
+    assert list(STUDY.check(Options(trials=3, draws=3))) == []
+    (problem,) = STUDY.check(Options(trials=3, draws=4))
+    assert str(problem) == "option draws: 4: more argument sets than the 3 trials that share them"
 
 
 def test_every_text_that_a_model_reads_is_named_for_comparison() -> None:

@@ -15,6 +15,8 @@ from overton.errors import InputError, quoted
 from overton.studies.noting import Finding
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.rephrasing import STUDY as REPHRASING
+from overton.studies.study import AnyStudy
 
 Folder = Callable[[dict[str, Any]], Path]
 
@@ -23,8 +25,8 @@ def found(findings: list[Finding], severity: str) -> list[tuple[str, str, str]]:
     return [(Path(one.place).name, one.key, one.reason) for one in findings if one.severity == severity]
 
 
-def errors(path: Path, **options: Any) -> list[tuple[str, str, str]]:
-    return found(check_items(STUDY, path, **options), "error")
+def errors(path: Path, *, study: AnyStudy = STUDY, **options: Any) -> list[tuple[str, str, str]]:
+    return found(check_items(study, path, **options), "error")
 
 
 def warnings(path: Path, **options: Any) -> list[tuple[str, str, str]]:
@@ -37,7 +39,7 @@ def one_error(path: Path, **options: Any) -> tuple[str, str]:
 
 
 def test_the_sample_issues_are_read_with_ids_arguments_and_paraphrases(procon: Path) -> None:
-    week, buses = read_items(STUDY, procon, unphrased=True)
+    week, buses = read_items(REPHRASING, procon)
     assert (week.id, buses.id) == ("four-day-school-week", "night-buses")
     assert [argument.id for argument in (*buses.pros, *buses.cons)] == [
         *("pro-1", "pro-2", "pro-3", "pro-4"),
@@ -48,7 +50,7 @@ def test_the_sample_issues_are_read_with_ids_arguments_and_paraphrases(procon: P
 
 
 def test_an_argument_carries_the_sources_of_its_marks_in_order_of_first_mark(procon: Path) -> None:
-    week, buses = read_items(STUDY, procon, unphrased=True)
+    week, buses = read_items(REPHRASING, procon)
     assert buses.pros[1].sources == (
         '[1] City Transit Office, "Night Line Pilot: First-Year Count," March 2024',
         "[3] City Budget Review, table 14, 2024",
@@ -67,7 +69,7 @@ def test_the_sample_findings_name_file_key_and_reason(procon: Path) -> None:
     assert errors(procon) == [
         ("four-day-school-week.json", "paraphrases", "are missing; make them with 'overton items rephrase'")
     ]
-    assert errors(procon, unphrased=True) == []
+    assert errors(procon, study=REPHRASING) == []
     assert ("four-day-school-week.json", "pros[1]", "cites [9], which has no source") in warnings(procon)
     assert any(file == "four-day-school-week.json" and key == "pros" for file, key, _ in warnings(procon))
 
@@ -236,7 +238,7 @@ def test_an_id_of_other_characters_is_an_error(folder: Folder, night_buses: dict
         Issue(name, "Q?", *(read_side(night_buses, side) for side in ("pro", "con")), topic="T", pro="P", con="C")
     )
     (path / "issues.jsonl").write_bytes(line)
-    key, reason = one_error(path, unphrased=True)
+    key, reason = one_error(path, study=REPHRASING)
     assert (key, reason) in (
         ("line 1", f"the id {quoted(name)} may hold letters a to z, digits, '-', '_' and '.' only"),
         ("line 1, id", "holds the control character U+001B at position 1; remove it"),
@@ -279,16 +281,16 @@ def test_hidden_files_and_other_files_are_not_issues(folder: Folder, night_buses
 
 class TestOwnLayout:
     def test_what_is_written_is_read_back(self, procon: Path, tmp_path: Path) -> None:
-        issues = read_items(STUDY, procon, unphrased=True)
+        issues = read_items(REPHRASING, procon)
         file = write_items(STUDY, issues, tmp_path / "set.jsonl")
-        assert read_items(STUDY, file, unphrased=True) == issues
+        assert read_items(REPHRASING, file) == issues
         assert sorted(path.name for path in tmp_path.iterdir()) == ["set.jsonl"]
 
     def test_a_folder_with_a_dataset_is_read_as_the_dataset(self, procon: Path, tmp_path: Path) -> None:
-        issues = read_items(STUDY, procon, unphrased=True)
+        issues = read_items(REPHRASING, procon)
         assert write_items(STUDY, issues, tmp_path / "run") == tmp_path / "run" / "issues.jsonl"
         (tmp_path / "run" / "manifest.json").write_text("{}")
-        assert read_items(STUDY, tmp_path / "run", unphrased=True) == issues
+        assert read_items(REPHRASING, tmp_path / "run") == issues
 
     def test_a_run_folder_without_a_dataset_is_refused(self, folder: Folder) -> None:
         path = folder({"manifest.json": "{}", "journal.db": ""})

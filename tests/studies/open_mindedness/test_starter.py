@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from overton.studies.open_mindedness.reading import DEMO
+from overton.studies.open_mindedness.demo import DEMO
 from overton.studies.open_mindedness.reading import ISSUES as SOURCE
 
 assert SOURCE.starter
@@ -170,11 +170,11 @@ def test_positions_are_two_parallel_sentences(issue: str):
 
 
 def test_the_demo_has_four_issues_on_four_topics():
-    assert len(set(DEMO)) == 4
-    assert len({POSITIONS[issue]["topic"] for issue in DEMO}) == 4
+    assert len(set(DEMO.items)) == 4
+    assert len({POSITIONS[issue]["topic"] for issue in DEMO.items}) == 4
 
 
-@pytest.mark.parametrize("issue", DEMO)
+@pytest.mark.parametrize("issue", DEMO.items)
 def test_a_demo_issue_is_quick_to_read(issue: str):
     data = ISSUES[issue]
     assert all(words(argument) <= 70 for side in SIDES for argument in data[side])

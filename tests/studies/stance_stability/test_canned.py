@@ -23,7 +23,7 @@ async def test_planned_calls_are_the_fewest_and_the_most_that_can_be_asked(
     counts = []
     for canned in STUDY.canned:
         stage = course(kit, canned)
-        await STUDY.conduct(trial(4, pages=7, queries=queries, judge_prompts=judge_prompts), stage)
+        await STUDY.conduct(trial(4, pages_per_turn=7, queries=queries, judge_prompts=judge_prompts), stage)
         counts.append([len(stage.by(role)) for role in ("subject", "queries", "search", "pages", "judge")])
     own, shared = (8, 0) if queries == "own" else (4, 4)
     assert counts == [[own, shared, 4, 28, 4 * judges], [own, shared, 4, 28, 4 * judges * 3]]

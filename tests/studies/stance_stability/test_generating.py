@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from overton.errors import CallFailed, InputError
+from overton.studies.options import options_of
 from overton.studies.stance_stability.domains import PUBLISHED, Domain, slug
 from overton.studies.stance_stability.generating import STUDY, MadeTopic, TopicsOptions, counted, topics_of
 from overton.studies.stance_stability.items import CHALLENGING
@@ -201,8 +202,8 @@ async def test_ids_differ_where_headings_look_the_same(kit: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, 1001])
 def test_a_number_of_topics_out_of_range_is_refused(count: int) -> None:
-    with pytest.raises(InputError, match="--per-domain"):
-        TopicsOptions(per_domain=count)
+    with pytest.raises(InputError, match=r"option per_domain: .* must be between 1 and 1,000"):
+        options_of(TopicsOptions, {"per_domain": count})
 
 
 def test_the_papers_domains_are_those_of_table_2() -> None:

@@ -128,7 +128,7 @@ def test_a_plan_counts_what_is_asked_of_each_role(topic: Any, queries: Any, writ
     specs = {role: [ModelRequest(name)] for role, name in names.items()}
     subjects = [ModelRequest(f"simulated/chameleon/{name}") for name in "ab"]
     models = local.open_models(STUDY, [], {"subject": subjects, **specs}, 0)
-    options = Options(temperatures=(0.0, 1.0), pages=4, queries=queries)
+    options = Options(temperatures=(0.0, 1.0), pages_per_turn=4, queries=queries)
     plan = local.plan(STUDY, [topic("buses", 3)], models, options, 0)
     own = 6 if written else 12
     assert [(one.role, one.calls, one.calls_at_most) for one in plan.models] == [

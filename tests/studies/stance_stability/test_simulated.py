@@ -43,7 +43,7 @@ async def held(
 ) -> list[list[Record]]:
     """Conversations of fifteen turns; the pages of each are its own."""
     conversations = []
-    options = Options(temperatures=(None,), pages=100, page_characters=200)
+    options = Options(temperatures=(None,), pages_per_turn=100, page_characters=200)
     for number, trial in enumerate(trials([topic(f"t{n}", 15) for n in range(topics)], options, 3)):
         search = growing_search()
         stage = kit.simulated(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from overton.errors import CallFailed, InputError
+from overton.studies.options import options_of
 from overton.studies.stance_stability.transcripts import (
     JUDGING,
     JudgedTurn,
@@ -89,5 +90,5 @@ async def test_both_prompts_give_both_labels(kit: Any) -> None:
 
 
 def test_a_budget_that_holds_no_sentence_is_refused() -> None:
-    with pytest.raises(InputError, match="--judged-characters"):
-        JudgingOptions(judged_characters=5)
+    with pytest.raises(InputError, match="option judged_characters: 5: must be 200 or more"):
+        options_of(JudgingOptions, {"judged_characters": 5})

@@ -73,9 +73,7 @@ def _evaluated() -> Any:
     try:
         return get_model()
     except ValueError:
-        reason = (
-            "the model is not known yet: name the task, as in eval('overton/open_mindedness', model=..., task_args=...)"
-        )
+        reason = "the model is not known yet: name the task, as in eval('overton/STUDY', model=..., task_args=...)"
         raise InputError([Problem("--model", "", reason)]) from None
 
 

@@ -186,26 +186,33 @@ def _open(  # noqa: PLR0917
     study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
 ) -> Opened:
     if role not in study.retrieval:
-        return _open_model(study, items, request, seed, need_key)
+        return _open_model(study, items, request, seed, need_key, study.role(role).max_tokens)
     if role == PAGES:
         return open_pages(request.spec, request.arguments)
     return open_search(request.spec, request.arguments, need_key=need_key)
 
 
-def _open_model(study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool) -> Model:
+def _open_model(  # noqa: PLR0917
+    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, usual: int
+) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
-    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons)
+    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons, usual=usual)
     return replace(model, settings=settings, price=request.price or model.price)
 
 
-def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool) -> Settings:
-    """Settings with what the user left open: output is bounded, and what runs here repeats itself."""
+def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool, usual: int = 0) -> Settings:
+    """Settings with what the user left open: output is bounded, and what runs here repeats itself.
+
+    `usual` is how many tokens a study leaves a model that neither reasons nor runs here; with 0 it does not say.
+    """
+    runs_here = parse_spec(spec).runs_here
     if settings.max_tokens is None:
         roomy = reasons or settings.reasoning_effort is not None
-        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else MAX_TOKENS)
-    if settings.seed is None and parse_spec(spec).runs_here:
+        plain = MAX_TOKENS if runs_here or not usual else usual
+        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else plain)
+    if settings.seed is None and runs_here:
         settings = msgspec.structs.replace(settings, seed=seed)
     return settings

@@ -1,4 +1,4 @@
-"""Decisions in deliberations as arrays: who decided, what they had said themselves, what they had heard.
+"""Decisions in discussions as arrays: who decided, what they had said themselves, what they had heard.
 
 They come from a table of verdicts, one row for each agent in each round.
 """
@@ -26,9 +26,9 @@ NONE = -1
 class Decisions:
     """N decisions between K verdicts, each with what equation 2 says it depends on. Invalid verdicts are not decisions.
 
-    `model`, `dilemma` and `deliberation` [N] are indices from 0; `choice` [N] is the verdict given, 0 to K - 1;
+    `model`, `dilemma` and `discussion` [N] are indices from 0; `choice` [N] is the verdict given, 0 to K - 1;
     `own_previous` [N] the deciding agent's verdict in the round before, or `NONE` (first round, or it was invalid).
-    `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the deliberation, `n_within` [N, K]
+    `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the discussion, `n_within` [N, K]
     those already given in this round; the agent's own are in neither. `models` and `verdicts` name the indices.
 
     Raises `InputError` where the arrays do not fit together.
@@ -36,7 +36,7 @@ class Decisions:
 
     model: Counts
     dilemma: Counts
-    deliberation: Counts
+    discussion: Counts
     own_previous: Counts
     n_prev: Counts
     n_within: Counts
@@ -59,7 +59,7 @@ class Decisions:
 
 def _misshapen(made: Decisions) -> list[Problem]:
     rows, verdicts = len(made.choice), len(made.verdicts)
-    expected = dict.fromkeys(("model", "dilemma", "deliberation", "own_previous", "choice"), (rows,)) | dict.fromkeys(
+    expected = dict.fromkeys(("model", "dilemma", "discussion", "own_previous", "choice"), (rows,)) | dict.fromkeys(
         ("n_prev", "n_within"), (rows, verdicts)
     )
     return [
@@ -74,7 +74,7 @@ def _out_of_range(made: Decisions) -> list[Problem]:
     limits = {
         "model": (0, len(made.models)),
         "dilemma": (0, None),
-        "deliberation": (0, None),
+        "discussion": (0, None),
         "own_previous": (NONE, verdicts),
         "choice": (0, verdicts),
         "n_prev": (0, None),
@@ -95,7 +95,7 @@ _SYNCHRONOUS = "synchronous"
 
 def decisions_from_columns(
     *,
-    deliberation: Sequence[Any],
+    discussion: Sequence[Any],
     dilemma: Sequence[Any],
     format: Sequence[str],
     round: Sequence[int],
@@ -117,7 +117,7 @@ def decisions_from_columns(
     """
     speaker = model if agent is None else agent
     given: dict[str, Sequence[Any]] = {
-        "deliberation": deliberation,
+        "discussion": discussion,
         "dilemma": dilemma,
         "format": format,
         "round": round,
@@ -130,10 +130,10 @@ def decisions_from_columns(
     names = tuple(verdicts) if verdicts is not None else tuple(sorted({v for v in verdict if v is not None}))
     spoken = _verdict_codes(verdict, names)
     dilemmas, models, formats = _codes(dilemma)[0], _codes(model), np.asarray(format, object)
-    talks = _pair(_codes(deliberation)[0], dilemmas)
+    talks = _pair(_codes(discussion)[0], dilemmas)
     rounds, seats = _rounds(round), _seats(position, formats == _SYNCHRONOUS)
     agents = _pair(talks, _codes(speaker)[0])
-    _one_verdict_a_round(agents, rounds, deliberation, speaker)
+    _one_verdict_a_round(agents, rounds, discussion, speaker)
     counts = _one_hot(spoken, len(names))
     before = _counted_before(talks, rounds, counts)
     own = _counted_before(agents, rounds, counts)
@@ -142,7 +142,7 @@ def decisions_from_columns(
     return Decisions(
         model=models[0][made],
         dilemma=dilemmas[made],
-        deliberation=talks[made],
+        discussion=talks[made],
         own_previous=_own_previous(agents, rounds, spoken)[made],
         n_prev=(before - own)[made],
         n_within=within[made],
@@ -202,7 +202,7 @@ def _one_verdict_a_round(agents: Indices, rounds: Indices, talk: Sequence[Any], 
     repeated = np.flatnonzero(np.bincount(turns, minlength=1) > 1)
     if repeated.size:
         row = int(np.flatnonzero(turns == repeated[0])[0])
-        where = f"deliberation {talk[row]}, round {rounds[row]}"
+        where = f"discussion {talk[row]}, round {rounds[row]}"
         reason = f"{speaker[row]} speaks more than once; agents that share a model need an 'agent' column"
         raise InputError([Problem("decisions", where, reason)])
 

@@ -1,4 +1,4 @@
-"""Equation 2 of the deliberation study, fitted to decisions: a multinomial logit with inertia and conformity."""
+"""Equation 2 of the discussion study, fitted to decisions: a multinomial logit with inertia and conformity."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def fit(
     with a reason, and the rest is estimated still. Raises `InputError` where there are no decisions.
     """
     if not len(decisions):
-        raise InputError("there are no decisions to explain: no deliberation holds a valid verdict")
+        raise InputError("there are no decisions to explain: no discussion holds a valid verdict")
     untold_taste = _no_tastes(decisions) if estimator == "taste" else None
     with one_thread_each():
         told = what_is_told(decisions, conformity)

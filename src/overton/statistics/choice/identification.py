@@ -95,7 +95,7 @@ def why_not(decisions: Decisions, column: Column) -> str:
 def _inertia(decisions: Decisions, mine: Flags, who: str) -> str:
     held = mine & (decisions.own_previous != NONE)
     if not (decisions.own_previous != NONE).any() and not decisions.n_prev.any():
-        return "every deliberation ends in its first round"
+        return "every discussion ends in its first round"
     if not held.any():
         return f"{who} never decided with a verdict of its own from the round before"
     stayed = decisions.choice[held] == decisions.own_previous[held]

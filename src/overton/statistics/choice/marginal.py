@@ -6,11 +6,11 @@ first. Slope and curvature of the log of the integral are posterior means and co
 given the effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the maximum is the observed information,
 that of the spreads included, from which the standard errors follow.
 
-That deliberations stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
+That discussions stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
 the likelihood already, which is a product over decisions, each given everything said before. How many decisions there
 are tells nothing more about the parameters.
 
-A model that likes a verdict on a dilemma gives it again and again, in one deliberation after another: that looks like
+A model that likes a verdict on a dilemma gives it again and again, in one discussion after another: that looks like
 inertia, which is holding on to what one has just said. Given the dilemma's effect, the models' tastes are independent,
 so that the integral over all of them is nested: points for the dilemma's effect, and at each of them points for every
 model's taste. Slope and curvature follow in the same way.

@@ -127,8 +127,8 @@ def compare_clusterings(
     """
     opened = open_run(run)
     made_by = opened.manifest.options.get("methods", ())
-    if opened.study is not REFERENCING or len(made_by) != 2:
-        raise InputError([Problem(str(run), opened.study.name, "is not a run of two clusterings")])
+    if opened.manifest.study != REFERENCING.name or len(made_by) != 2:
+        raise InputError([Problem(str(run), opened.manifest.study, "is not a run of two clusterings")])
     files = fresh_sheet(Path(sheet)) if sheet is not None else None
     first, second = made_by
     rows = opened.rows()

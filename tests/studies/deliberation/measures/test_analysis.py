@@ -94,9 +94,9 @@ def test_the_other_estimators_stand_beside_where_they_are_asked_for(talk):
 def test_where_all_agree_in_round_1_the_fit_says_that_inertia_cannot_be_told(talk):
     tables = [talk({"a": [v], "b": [v]}, dilemma=f"{v}{k}") for v in ("NTA", "YTA", "ESH") for k in range(4)]
     made = analyze(pl.concat(tables), resamples=20)
-    assert made.choice[0].inertia["a"].reason == "every deliberation ends in its first round"
+    assert made.choice[0].inertia["a"].reason == "every discussion ends in its first round"
     told = made.to_json()["choice_model"]["inertia"]["a"]["plain"]
-    assert (told["estimate"], told["why"]) == (None, "every deliberation ends in its first round")
+    assert (told["estimate"], told["why"]) == (None, "every discussion ends in its first round")
 
 
 def test_without_a_valid_verdict_there_is_no_fit_but_all_else(talk):

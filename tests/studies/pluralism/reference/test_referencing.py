@@ -8,6 +8,7 @@ import pytest
 
 from overton.calls import Form, Reply
 from overton.errors import CallFailed, InputError
+from overton.studies.options import options_of
 from overton.studies.pluralism.clustering import METHODS
 from overton.studies.pluralism.items import Viewpoint
 from overton.studies.pluralism.referencing import REFERENCING, ReferenceOptions, counted, references_of
@@ -93,19 +94,19 @@ async def test_the_dataset_holds_threads_with_viewpoints_of_one_clustering(kit: 
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"methods": ("kmeans",)}, "known are algorithm-1"),
+        ({"methods": ("kmeans",)}, "option methods: kmeans: must be one of algorithm-1"),
         ({"methods": ()}, "at least one"),
-        ({"methods": ("goalex", "goalex")}, "each once"),
-        ({"alpha": 0.0}, "--alpha"),
-        ({"alpha": float("nan")}, "--alpha"),
-        ({"distance": 3.0}, "--distance"),
-        ({"least": 0}, "--least"),
-        ({"temperature": -1.0}, "--temperature"),
+        ({"methods": ("goalex", "goalex")}, "option methods: goalex: is given twice"),
+        ({"alpha": 0.0}, "option alpha"),
+        ({"alpha": float("nan")}, "option alpha"),
+        ({"distance": 3.0}, "option distance"),
+        ({"least": 0}, "option least"),
+        ({"temperature": -1.0}, "option temperature"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given: Any, what: str) -> None:
     with pytest.raises(InputError, match=what):
-        ReferenceOptions(**given)
+        options_of(ReferenceOptions, given)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -20,7 +20,7 @@ TOPICS = 40
 async def held(kit: Any, topic: Any) -> pl.DataFrame:
     """Conversations of fifteen turns, each search finding the pages so far and three new ones."""
     rows: list[dict[str, Any]] = []
-    options = Options(temperatures=(None,), pages=100, page_characters=200)
+    options = Options(temperatures=(None,), pages_per_turn=100, page_characters=200)
     for number, trial in enumerate(trials([topic(f"t{n}", 15) for n in range(TOPICS)], options, 3)):
         searches = iter(range(1, 100))
 

@@ -67,7 +67,7 @@ def decisions_of(part: Part) -> Decisions:
     formats = np.array([one.format for one in talks.settings], object)
     names: list[str | None] = [*VERDICTS, None]
     return decisions_from_columns(
-        deliberation=talk.tolist(),
+        discussion=talk.tolist(),
         dilemma=talks.dilemma[talk].tolist(),
         format=formats[talks.setting[talk]].tolist(),
         round=(round_ + 1).tolist(),

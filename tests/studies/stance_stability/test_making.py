@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from overton.api.topics import check, made_topics, make, published_domains, starter_topics, topics_at, write_dataset
+import overton
+from overton.api.items import check_items, read_items
 from overton.calls import Reply, Request
 from overton.errors import InputError
-from overton.studies.stance_stability import generating
+from overton.studies.stance_stability import STUDY, generating
 
 
 class Writer:
@@ -23,7 +24,7 @@ class Writer:
 
     async def answer(self, request: Request) -> Reply:
         asked = request.messages[0].content
-        good = starter_topics()[0]
+        good = read_items(STUDY)[0]
         if "contested topics" in asked:
             names = ("Free buses", "The free buses", "Tram lines")
             return Reply(json.dumps([{"topic": name, "proposition": f"{name} should come."} for name in names]))
@@ -44,35 +45,39 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("writer")
 def test_a_run_makes_a_dataset_and_says_what_became_of_every_topic(tmp_path: Path) -> None:
-    run = make(["Public Transport", "Roads"], model="simulated/writer", out=tmp_path / "made", per_domain=2)
+    run = overton.items.topics(
+        models=["simulated/writer"], domains=["Public Transport", "Roads"], out=tmp_path / "made", per_domain=2
+    )
     assert run.finished
-    topics = topics_at(run.path)
+    topics = read_items(STUDY, run.path)
     assert [topic.id for topic in topics] == [
         "public-transport-free-buses",
         "public-transport-tram-lines",
         "roads-free-buses",
         "roads-tram-lines",
     ]
-    assert check(run.path) == []
-    assert generating.counted(made_topics(run)) == {
+    assert check_items(STUDY, run.path) == []
+    assert generating.counted(run.rows()) == {
         domain: {"written": 2, "duplicate": 1} for domain in ("Public Transport", "Roads")
     }
     (run.path / "topics.jsonl").unlink()
-    assert topics_at(write_dataset(run).path) == topics
+    assert read_items(STUDY, overton.resume(run.path).path) == topics
 
 
 @pytest.mark.parametrize(
     ("domains", "said"),
     [
-        ([], "--domain: name at least one; the paper's are AI Ethics"),
-        (["A B", "a  b"], "--domain: a-b: is named twice"),
+        ([], "option domains: name at least one"),
+        (["A B", "a  b"], "option domains: a-b: is named twice"),
     ],
 )
 def test_domains_that_cannot_be_made_topics_of_are_refused(tmp_path: Path, domains: list[str], said: Any) -> None:
     with pytest.raises(InputError, match=said):
-        make(domains, model="simulated/writer", out=tmp_path / "made")
+        overton.items.topics(models=["simulated/writer"], domains=domains, out=tmp_path / "made")
     assert not (tmp_path / "made").exists()
 
 
-def test_the_papers_domains_can_be_named() -> None:
-    assert len(published_domains()) == 12
+def test_the_papers_domains_are_taken_where_none_is_named() -> None:
+    domains = [domain.name for domain in read_items(generating.STUDY)]
+    assert len(domains) == 12
+    assert domains[0] == "AI Ethics"

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from overton.api.transcripts import judge, transcripts_at
+import overton
+from overton.api.items import read_items
 from overton.errors import InputError
+from overton.studies.stance_stability import JUDGING
 
 ANSWERS = ("My stance: supportive, clearly.", "My stance: critical, likely.", "I do not say.")
 
@@ -29,7 +31,7 @@ def turns(tmp_path: Path) -> Path:
 def test_every_turn_of_every_conversation_is_labelled_in_a_table_that_can_be_analysed(
     turns: Path, tmp_path: Path
 ) -> None:
-    run = judge(turns, judge="simulated/stance-judge", out=tmp_path / "judged")
+    run = overton.judge.stance_stability(items=turns, judge="simulated/stance-judge", out=tmp_path / "judged")
     assert run.finished
     records = run.records()
     assert records["conversation"].to_list() == ["a"] * 3 + ["b"] * 3
@@ -41,16 +43,20 @@ def test_every_turn_of_every_conversation_is_labelled_in_a_table_that_can_be_ana
 
 
 def test_a_run_can_be_judged_again_by_another_judge(turns: Path, tmp_path: Path) -> None:
-    run = judge(turns, judge="simulated/stance-judge", out=tmp_path / "judged")
-    again = judge(run.path, judge="simulated/stance-judge", out=tmp_path / "again", judge_prompts="both")
+    run = overton.judge.stance_stability(items=turns, judge="simulated/stance-judge", out=tmp_path / "judged")
+    again = overton.judge.stance_stability(
+        items=run.path, judge="simulated/stance-judge", out=tmp_path / "again", judge_prompts="both"
+    )
     assert again.records()["premise_stance"].to_list() == run.records()["stance"].to_list()
 
 
 def test_wrong_options_are_refused_before_anything_is_made(turns: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="judge_prompts"):
-        judge(turns, judge="simulated/stance-judge", out=tmp_path / "judged", judge_prompts="none")
+    with pytest.raises(InputError, match="option judge_prompts: none: must be one of topic, published, both"):
+        overton.judge.stance_stability(
+            items=turns, judge="simulated/stance-judge", out=tmp_path / "judged", judge_prompts="none"
+        )
     assert not (tmp_path / "judged").exists()
 
 
 def test_transcripts_of_a_table_are_as_they_are(turns: Path) -> None:
-    assert [one.id for one in transcripts_at(turns)] == ["a", "b"]
+    assert [one.id for one in read_items(JUDGING, turns)] == ["a", "b"]

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 import zstandard
 
-from overton.api import threads
+import overton
+from overton.api.items import check_items, read_items
 from overton.errors import InputError
+from overton.studies.pluralism import STUDY
+from overton.studies.pluralism.commands import show_threads
+from overton.studies.pluralism.reading import starter_threads
+from overton.studies.pluralism.referencing import REFERENCING
 
 POST = {
     "author": "asker_9",
@@ -58,12 +63,14 @@ def test_a_dump_is_sampled_by_table_2(tmp_path: Path, ending: str) -> None:
     said = [line for k in range(4) for line in comments(f"abc{k}", 7 + k)]
     submissions = dump(tmp_path / f"RS_2019-07.{ending}", [*posts(4), {"broken": 1}])
     replies = dump(tmp_path / f"RC_2019-07.{ending}", [*said, *comments("elsewhere", 20)])
-    found = threads.sample_threads(
+    found = overton.items.threads(
         [submissions], [replies], tmp_path / "threads.jsonl", community="AskEconomics", sample=2
     )
     assert [step.kept for step in found.steps] == [4, 4, 4, 3, 2, 2]  # table 2: 8 to 70 comments in AskEconomics
     assert found.unread[0].skipped
-    assert threads.threads_at(found.path) == found.threads
+    shown = show_threads(found)
+    assert (shown.path, shown.lines[0]) == (str(found.path), "1. posts of the year: 4. 4 read; any year")
+    assert read_items(REFERENCING, found.path) == found.threads
     (first, _) = found.threads
     assert first.text == "I ask since [user] said > no."
     assert first.comments[0].text == "Mail me at [email]"
@@ -77,27 +84,29 @@ def test_answers_of_the_api_are_read_too(tmp_path: Path) -> None:
 
     page = tmp_path / "page.json"
     page.write_text(json.dumps([listing("t3", posts(1)), listing("t1", comments("abc0", 3))]))
-    found = threads.sample_threads([page], [page], tmp_path / "threads.jsonl", min_comments=1, year=2019)
+    found = overton.items.threads([page], [page], tmp_path / "threads.jsonl", min_comments=1, year=2019)
     assert [len(thread.comments) for thread in found.threads] == [3]
 
 
 def test_nothing_is_written_over_and_nothing_but_jsonl(tmp_path: Path) -> None:
     submissions, replies = dump(tmp_path / "s", posts(1)), dump(tmp_path / "c", comments("abc0", 10))
-    threads.sample_threads([submissions], [replies], tmp_path / "t.jsonl")
+    overton.items.threads([submissions], [replies], tmp_path / "t.jsonl")
     for path, reason in ((tmp_path / "t.jsonl", "exists already"), (tmp_path / "t.csv", "must end in .jsonl")):
         with pytest.raises(InputError, match=reason):
-            threads.sample_threads([submissions], [replies], path)
+            overton.items.threads([submissions], [replies], path)
 
 
 def test_problems_of_a_file_are_found_without_reading_it_as_items(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_text('{"id": "t"}\n')
-    assert len(threads.check(file)) == 4
-    assert len(threads.check(file, references=True)) == 5
+    assert len(check_items(REFERENCING, file)) == 4
+    assert len(check_items(STUDY, file)) == 5
 
 
 def test_the_starter_threads_have_viewpoints_that_name_their_comments() -> None:
-    said = {thread.id: {comment.id for comment in thread.comments} for thread in threads.starter_threads()}
-    found = threads.starter_references()
+    said = {
+        thread.id: {comment.id for comment in thread.comments} for thread in read_items(REFERENCING, starter_threads())
+    }
+    found = read_items(STUDY)
     assert [thread.id for thread in found] == list(said)
     assert all(said[thread.id].issuperset(view.comments) for thread in found for view in thread.viewpoints)

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from overton.api.threads import references_at
 
-from overton.api import clusterings, references
+import overton
+from overton.api.items import read_items
+from overton.api.requests import requests_of
 from overton.api.runs import Run
-from overton.calls import Reply, Request
+from overton.calls import Reply, Request, Settings
 from overton.errors import InputError, MissingExtra
 from overton.hosts import local
-from overton.studies.pluralism import referencing
+from overton.hosts.local.opening import MAX_TOKENS, REASONING_MAX_TOKENS, with_defaults
+from overton.studies.pluralism import STUDY, referencing
 from overton.studies.pluralism.items import Comment, Thread
 
 WORD = re.compile(r"#\w+")
@@ -91,7 +93,12 @@ THREADS = [thread("t1"), thread("t2", 8), thread("t3", 4)]
 
 
 def built(path: Path, **options: Any) -> Run:
-    return references.build(THREADS, model="simulated/writer", out=path, **options)
+    run: Run = overton.items.references(models=["simulated/writer"], items=THREADS, out=path, **options)
+    return run
+
+
+def references_at(path: Path) -> list[Any]:
+    return read_items(STUDY, path)
 
 
 def test_a_dataset_of_viewpoints_is_built_with_its_provenance(asked: Any, tmp_path: Path) -> None:
@@ -104,7 +111,7 @@ def test_a_dataset_of_viewpoints_is_built_with_its_provenance(asked: Any, tmp_pa
     assert by_summary["They say #c."].comments == ("c2", "c5")
     assert by_summary["They say #c."].votes == 7
     assert by_summary["They say #a."].votes == 0 + 2 + 3 + 4
-    (counts,) = referencing.counted(references.built_threads(run)).values()
+    (counts,) = referencing.counted(run.rows()).values()
     assert (counts["built"], counts["opinions"], counts["viewpoints"]) == (3, 36, 9)
 
 
@@ -114,32 +121,30 @@ def test_a_stopped_run_goes_on_and_a_finished_one_replays(asked: Counter[str], t
     asked.clear()
     stopped = built(tmp_path / "run", max_calls=calls // 2)
     assert not stopped.finished
-    study = referencing.REFERENCING
-    manifest = local.resume(study, stopped.path, limits=local.Limits(None, calls))
-    run = references.write_dataset(Run(stopped.path, manifest))
+    run = overton.resume(stopped.path, max_calls=calls)
     assert run.finished
     assert asked.total() == calls  # nothing was paid twice
     assert references_at(run.path) == references_at(whole.path)
-    local.resume(study, run.path)
+    (run.path / "references.jsonl").unlink()
+    assert references_at(overton.resume(run.path).path) == references_at(whole.path)
     assert asked.total() == calls
 
 
 def test_an_extra_setting_is_recorded_and_an_unknown_one_refused(asked: Any, tmp_path: Path) -> None:
-    run = built(tmp_path / "run", alpha=0.5, method="single-shot")
+    run = built(tmp_path / "run", alpha=0.5, methods="single-shot")
     assert run.manifest.options["alpha"] == 0.5
-    for options, reason in (({"beta": 1}, "beta"), ({"alpha": "much"}, "alpha"), ({"method": "x"}, "not a clustering")):
+    for options, reason in (
+        ({"beta": 1}, "beta"),
+        ({"alpha": "much"}, "alpha"),
+        ({"methods": "x"}, "option methods: x: must be one of"),
+    ):
         with pytest.raises(InputError, match=reason):
             built(tmp_path / "none", **options)
 
 
 def test_two_clusterings_start_from_the_same_opinions_paid_once(asked: Counter[str], tmp_path: Path) -> None:
-    found = clusterings.compare_clusterings(
-        THREADS,
-        methods=("single-shot", "algorithm-1"),
-        model="simulated/writer",
-        out=tmp_path / "run",
-        sheet=tmp_path / "sheet.csv",
-    )
+    run = built(tmp_path / "run", methods=["single-shot", "algorithm-1"])
+    found = overton.items.compare_clusterings(run.path, sheet=tmp_path / "sheet.csv")
     assert found.comparison is not None
     assert (found.comparison.first, found.comparison.threads) == ("single-shot", 3)
     assert found.comparison.adjusted_rand.value == 1.0
@@ -148,24 +153,18 @@ def test_two_clusterings_start_from_the_same_opinions_paid_once(asked: Counter[s
     assert not (tmp_path / "run" / "references.jsonl").exists()
     assert found.sheet == (tmp_path / "sheet.csv", tmp_path / "sheet.key.json")
     with pytest.raises(InputError, match="exists already"):
-        clusterings.compare_clusterings(
-            THREADS,
-            methods=("single-shot", "goalex"),
-            model="simulated/writer",
-            out=tmp_path / "other",
-            sheet=tmp_path / "sheet.csv",
-        )
-    assert not (tmp_path / "other").exists()
+        overton.items.compare_clusterings(run.path, sheet=tmp_path / "sheet.csv")
+
+
+def test_a_run_of_one_clustering_or_of_another_study_is_not_compared(asked: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="references: is not a run of two clusterings"):
+        overton.items.compare_clusterings(built(tmp_path / "one").path, sheet=tmp_path / "sheet.csv")
+    assert not (tmp_path / "sheet.csv").exists()
 
 
 def test_filled_sheets_are_read_back_as_preferences(asked: Any, tmp_path: Path) -> None:
-    clusterings.compare_clusterings(
-        THREADS,
-        methods=("single-shot", "algorithm-1"),
-        model="simulated/writer",
-        out=tmp_path / "run",
-        sheet=tmp_path / "sheet.csv",
-    )
+    run = built(tmp_path / "run", methods=["single-shot", "algorithm-1"])
+    overton.items.compare_clusterings(run.path, sheet=tmp_path / "sheet.csv")
     lines = list(csv.reader(io.StringIO((tmp_path / "sheet.csv").read_text("utf-8-sig"))))
     for name, said in (("one", ("left", "left", "same")), ("two", ("left", "right", ""))):
         filled = io.StringIO()
@@ -174,24 +173,24 @@ def test_filled_sheets_are_read_back_as_preferences(asked: Any, tmp_path: Path) 
         )
         (tmp_path / f"{name}.csv").write_text(filled.getvalue(), "utf-8-sig")
     sheets = [tmp_path / "one.csv", tmp_path / "two.csv"]
-    found = clusterings.read_preferences(sheets, key=tmp_path / "sheet.key.json")
+    found = overton.items.preferences(sheets, key=tmp_path / "sheet.key.json")
     assert (found.people, found.preferred.n, found.same, found.blank) == (2, 4, 1, 1)
     assert found.left.value == 0.75
     with pytest.raises(InputError, match=r"one.key.json.*cannot be read"):
-        clusterings.read_preferences(sheets)
+        overton.items.preferences(sheets)
 
 
 def test_datasets_are_compared_by_their_comments(asked: Any, tmp_path: Path) -> None:
     built(tmp_path / "one")
-    built(tmp_path / "two", method="single-shot")
-    found = clusterings.compare_references(tmp_path / "one", tmp_path / "two")
+    built(tmp_path / "two", methods="single-shot")
+    found = overton.items.compare_references(tmp_path / "one", tmp_path / "two")
     assert (found.first, found.second, found.threads) == ("algorithm-1", "single-shot", 3)
     assert found.omega.value == 1.0
 
 
 def test_an_embedder_is_asked_by_those_that_need_one(asked: Any, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
-    run = built(tmp_path / "run", method="dbscan", embedder="simulated/embedder")
+    run = built(tmp_path / "run", methods="dbscan", embedder="simulated/embedder")
     assert [entry.spec for entry in run.manifest.models["embedder"]] == ["simulated/embedder"]
     assert [len(one.viewpoints) for one in references_at(run.path)] == [3, 3, 3]
     with pytest.raises(InputError, match="asked by instruct-lf, dbscan, hdbscan only"):
@@ -201,26 +200,29 @@ def test_an_embedder_is_asked_by_those_that_need_one(asked: Any, tmp_path: Path)
 def test_a_missing_part_is_named_before_anything_is_paid(
     asked: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(references, "find_spec", lambda name: None)
+    monkeypatch.setattr(referencing, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"overton\[clustering\]"):
-        built(tmp_path / "run", method="hdbscan", embedder="simulated/embedder")
+        built(tmp_path / "run", methods="hdbscan", embedder="simulated/embedder")
     assert not asked
 
 
 def test_a_plan_counts_calls_from_one_opinion_a_comment_to_five(asked: Counter[str], tmp_path: Path) -> None:
-    found = references.plan(THREADS, model="simulated/writer")
+    found = overton.plan("references", models=["simulated/writer"], items=THREADS)
     # 18 comments; then 18 opinions: a grouping and a summary of 2 (t1, t2) or 1, then two calls each of the rest.
     assert found.calls == 18 + 3 * 2 + 2 * (4 + 6 + 3)
     assert found.calls_at_most > found.calls
     assert not asked
 
 
-def test_a_reply_that_repeats_all_opinions_has_room(tmp_path: Path) -> None:
+def test_a_reply_that_repeats_all_opinions_has_room() -> None:
     plain, reasoning = "openai/gpt-4o-mini", "openai/o3"
-    for model, own, settings in (
-        (plain, {}, {"max_tokens": "4096"}),
-        (plain, {"max_tokens": "99"}, {"max_tokens": "99"}),
-        (reasoning, {}, {}),
-        ("embedded/smollm2-135m", {}, {}),
+    for model, own, tokens in (
+        (plain, {}, 4096),
+        (plain, {"max_tokens": "99"}, 99),
+        (reasoning, {}, REASONING_MAX_TOKENS),
     ):
-        assert references._roomy(model, {model: own} if own else {}).get(model, {}) == settings
+        wanted = requests_of(referencing.REFERENCING, {"writer": [model]}, {model: own} if own else {})
+        opened = local.open_models(referencing.REFERENCING, [], wanted, 0, need_keys=False)["writer"][0]
+        assert opened.settings.max_tokens == tokens
+    here = with_defaults(Settings(), "embedded/smollm2-135m", 0, reasons=False, usual=4096)
+    assert here.max_tokens == MAX_TOKENS
