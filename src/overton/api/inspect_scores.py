@@ -60,7 +60,7 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
     from overton.errors import InputError
 
     measuring, headline = measuring_of(study_named(study)), _headline(study)
-    if not table.height:
+    if not table.height or not headline.item:
         return {}
     results = Results(_labelled(study, table, models, held), models=[Measured(name, name) for name in models])
     try:
@@ -91,10 +91,11 @@ def standard_error(estimate: Estimate, clusters: int) -> float:
 
 
 def _headline(study: str) -> Headline[Any, Any]:
-    headline = measuring_of(study_named(study)).headline
-    if headline is None:
-        raise TypeError(f"{study} has no headline")
-    return headline
+    """The study's headline; without one there are no figures, and records are shown as they are."""
+    named = study_named(study)
+    said = "This study names no figures; its records are in the metadata."
+    bare: Headline[Any, Any] = Headline(lambda _: iter(()), "", lambda _: nan, said, named.record.__struct_fields__)
+    return measuring_of(named).headline or bare
 
 
 def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from overton.studies.measuring import Measured, Results
 from overton.studies.options import option_place
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.study import AnyStudy
 
 __all__ = ["BOUND", "report"]
 
@@ -64,11 +65,11 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     chosen = chosen_how(study, {**measuring.reported, **how})
     results = results_of(runs)
     analysis = measuring.records(results, chosen)
-    shown = measuring.exhibits(results, analysis, chosen)
+    shown = measuring.shown(results, analysis, chosen)
     return Report(
-        title=study.title,
-        summary=shown.summary,
-        facts=[*_facts(runs, results, study.items.plural)],
+        title=study.title or study.name,
+        summary=shown.summary or study.question,
+        facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
         sections=shown.sections,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
         trials=shown.trials,
@@ -87,6 +88,17 @@ def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[
     yield "Begun", ", ".join(sorted({run.manifest.created[:10] for run in runs}))
     yield "Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))
     yield "Overton", ", ".join(sorted({run.manifest.overton for run in runs}))
+
+
+def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
+    """What a report of this study lacks since the study declares nothing for it."""
+    lacking = []
+    if study.measuring is None or study.measuring.exhibits is None:
+        lacking.append("trials to browse (every one is in records.parquet)")
+    if study.sheet is None and any(not role.retrieves for role in study.roles[1:]):
+        lacking.append("labels for people to check")
+    if lacking:
+        yield "Not declared", ", ".join(lacking)
 
 
 def _marked(model: Measured) -> str:

@@ -12,7 +12,7 @@ from overton.api.sheets import agreements_of
 from overton.errors import InputError, Problem
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
-from overton.studies.measuring import Measured, Measuring, Results, RunFacts
+from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
@@ -23,11 +23,13 @@ __all__ = ["measuring_of", "results_of"]
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
-    """How a study's outcome is measured.
+    """How a study's outcome is measured; one that asks without declaring measures has empty ones, which say so.
 
     Raises:
         InputError: it makes items, and has nothing to measure.
     """
+    if study.measuring is None and study.kind == "asks":
+        return UNMEASURED
     if study.measuring is None:
         raise InputError([Problem("study", study.name, "makes items: there is nothing to measure")])
     return study.measuring

@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 def conclude(run: Run) -> Exit:
     """Report on a run that has ended or stopped, say where things are, and give the exit code."""
-    if run.study.measuring is None:
+    if run.study.kind != "asks" and run.study.measuring is None:
         _tell_made(run)
     elif run.records().height:
         _summarise(run)

@@ -273,8 +273,9 @@ class Analyzing(_StudyGroup):
 
     def make(self, study: AnyStudy) -> Any:
         """The command that measures."""
-        measuring = study.measuring
-        assert measuring is not None
+        from overton.api.results import measuring_of
+
+        measuring = measuring_of(study)
 
         def body(file: Path | None = None, json: bool = False, schema: bool = False, **how: Any) -> None:
             from overton.cli.analyzed import show, show_schema
@@ -286,7 +287,8 @@ class Analyzing(_StudyGroup):
                 raise InputError("name a run's folder or a table, or ask for the --schema")
             show(study, file, json=json, how=how)
 
-        source = typer.Argument(metavar="FILE", help=f"A run's folder, or {measuring.tables}.")
+        tables = f", or {measuring.tables}" if measuring.tables else ""
+        source = typer.Argument(metavar="FILE", help=f"A run's folder{tables}.")
         schema = typer.Option("--schema", help="Print the JSON Schema of what --json prints, and leave.")
         every = typer.Option("--json", help="Print every measure as JSON.")
         params = [
@@ -296,7 +298,10 @@ class Analyzing(_StudyGroup):
             *field_params(fields_of(measuring.how)),
         ]
         return command(
-            body, params, words_of(study, measuring.how), f"Measures of {study.title.lower()}, with intervals."
+            body,
+            params,
+            words_of(study, measuring.how),
+            f"Measures of {(study.title or study.name).lower()}, with intervals.",
         )
 
 

@@ -7,11 +7,16 @@ from overton.studies.command import Command, Done
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.items import Items
 from overton.studies.measuring import Headline, How, Measuring, Results
-from overton.studies.options import NoOptions, Option
+from overton.studies.noting import Notes
+from overton.studies.options import NoOptions, Option, option_place
+from overton.studies.parsing import Parsed, Text, json_lines
 from overton.studies.prompts import Prompts
-from overton.studies.readable import ask_until_read
+from overton.studies.readable import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.registry import Listed, listed, study_named
-from overton.studies.study import INTERFACE, Dataset, Role, Study
+from overton.studies.respondent import respondent
+from overton.studies.sheet import JudgedRows, Sheet
+from overton.studies.study import INTERFACE, Dataset, Demo, Role, Study
+from overton.studies.table import RawTable, told
 
 __all__ = [
     "INTERFACE",
@@ -20,24 +25,39 @@ __all__ = [
     "Column",
     "Command",
     "Dataset",
+    "Demo",
     "Done",
     "Exhibits",
     "Headline",
     "How",
     "Items",
+    "JudgedRows",
     "Listed",
     "Measuring",
     "Method",
     "NoOptions",
+    "Notes",
     "Option",
+    "Parsed",
     "Prompts",
     "Prose",
+    "RawTable",
     "Results",
     "Role",
     "Section",
+    "Sheet",
     "Study",
     "Table",
+    "Text",
+    "Unreadable",
+    "Wanted",
+    "ask_all_until_read",
     "ask_until_read",
+    "json_lines",
     "listed",
+    "option_place",
+    "respondent",
     "study_named",
+    "told",
+    "unless_refused",
 ]

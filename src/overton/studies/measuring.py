@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 
+from overton.errors import InputError, Problem
+from overton.studies.exhibits import Callout, Exhibits, Section
 from overton.studies.options import Option
 
 if TYPE_CHECKING:
@@ -15,10 +17,9 @@ if TYPE_CHECKING:
 
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.exhibits import Exhibits, Section
     from overton.studies.table import RawTable
 
-__all__ = ["Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
+__all__ = ["UNMEASURED", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
 Analysis = TypeVar("Analysis")
 Record = TypeVar("Record")
@@ -98,17 +99,21 @@ class Headline(Generic[Analysis, Record]):
     columns: tuple[str, ...]
 
 
+def _no_table(table: RawTable, how: Any) -> Any:
+    raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
+
+
 @dataclass(frozen=True)
 class Measuring(Generic[Analysis, Record]):
-    """How a study's outcome becomes an analysis, and an analysis what is shown.
+    """How a study's outcome becomes an analysis, and an analysis what is shown. The first three are needed.
 
     how         the choices of computing it, each field with its `Option`
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, whose JSON Schema is derived from it
+    sections    `sections(analysis)` gives what is shown of an analysis alone
     tables      in one line: which tables made elsewhere can be measured
     table       `table(table, how)` gives the analysis of one of them, opened
-    sections    `sections(analysis)` gives what is shown of an analysis alone
-    exhibits    `exhibits(results, analysis, how)` gives what a report shows
+    exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
     headline    the few figures that stand for it
     reported    choices that a report has where nobody makes them
     names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
@@ -118,10 +123,10 @@ class Measuring(Generic[Analysis, Record]):
 
     analysis: Callable[[], type[Analysis]]
     records: Callable[[Results, Any], Analysis]
-    table: Callable[[RawTable, Any], Analysis]
-    tables: str
     sections: Callable[[Analysis], Sequence[Section]]
-    exhibits: Callable[[Results, Analysis, Any], Exhibits]
+    tables: str = ""
+    table: Callable[[RawTable, Any], Analysis] = _no_table
+    exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     headline: Headline[Analysis, Record] | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
@@ -129,3 +134,24 @@ class Measuring(Generic[Analysis, Record]):
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     schema: int = field(default=1)
+
+    def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
+        """What a report shows: the exhibits, where there are none declared the sections."""
+        if self.exhibits is None:
+            return Exhibits(summary="", sections=self.sections(analysis), trials=None)
+        return self.exhibits(results, analysis, how)
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    """There are no measures."""
+
+
+def _not_declared(analysis: _Nothing) -> Sequence[Section]:
+    said = "This study declares no measures: what was answered is in records.parquet, and nothing is computed of it."
+    return [Section("measures", "Measures", [Callout(said, "warning", summary=True)])]
+
+
+UNMEASURED: Measuring[_Nothing, Any] = Measuring(
+    analysis=lambda: _Nothing, records=lambda results, how: _Nothing(), sections=_not_declared
+)
+"""Stands in for the measures of a study that asks and declares none."""

@@ -124,7 +124,7 @@ def _theirs(point: EntryPoint) -> AnyStudy:
     package = point.dist.name if point.dist else point.value
     try:
         study = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"the package {package} cannot be loaded: {type(error).__name__}: {error}"
         raise InputError([Problem(place, point.value, reason)]) from error
     if not isinstance(study, Study):

@@ -96,6 +96,10 @@ def _as_named(options: Any, named: Mapping[str, Sequence[str]]) -> Mapping[str, 
     return named
 
 
+def _alone(trial: Any) -> str:
+    return "asked"
+
+
 def _nothing_wrong(options: Any) -> Iterable[Problem]:
     return ()
 
@@ -121,7 +125,8 @@ class Study(Generic[Item, Options, Record, Analysis]):
     simulated   answerers whose truth is known, by what follows 'simulated/'; 'kind/NAME' has a name of its own there
     together    all models of the first role meet in one lane, asked as 'ROLE/1', 'ROLE/2', ... as they were given
     canned      replies to plan with: those that make every trial as short as it can be, then as long
-    condition   the condition that a trial is in, without its item and whatever else repeats it
+    condition   the condition that a trial is in, without its item and whatever else repeats it; by default a study that
+                asks has a single one
     answering   `answering(options, named)` gives who answers by role, those named and those who follow from the options
     complete    adds to the options what follows from the models' names by role
     check       what is wrong with options that each alone would be right
@@ -164,6 +169,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
     interface: int = 0
+
+    def __post_init__(self) -> None:
+        """What asks can be a task of Inspect AI, whether or not it names conditions; what makes items is none."""
+        if self.condition is None and self.kind == "asks":
+            object.__setattr__(self, "condition", _alone)
 
     @property
     def role_names(self) -> tuple[str, ...]:

@@ -1,0 +1,102 @@
+"""From answers to numbers: how much more often a model says yes than one that looks at the question alone would."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import polars as pl
+
+from acquiescence.asking import Record
+from overton.statistics import Estimate
+from overton.statistics.resampling import Bootstrap
+from overton.studies import Column, How, Method, Results, Section, Table
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One model's answers.
+
+    `acquiescence` is yes(pro) + yes(con) - 1, its mean over questions: -1 (always no) to 1 (always yes), 0 where
+    wording does not matter. `turned` is the chance that two answers to one question, worded from each side, contradict
+    each other. `unread` and `failed` count trials without an answer; they are in no measure.
+    """
+
+    acquiescence: Estimate
+    turned: Estimate
+    answers: int
+    unread: int
+    failed: int
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """Results by model, and how their intervals were made."""
+
+    models: dict[str, Result]
+    level: float
+    resamples: int
+    seed: int
+
+
+def measure(results: Results, how: How) -> Analysis:
+    """The measures of every model, with bootstrap intervals over questions."""
+    bootstrap = Bootstrap(
+        how.level, how.resamples, how.seed, unit="questions", unvaried="the same for every question: no interval"
+    )
+    models = results.records.partition_by("model", as_dict=True)
+    found = {str(model): result_of(records, bootstrap) for (model,), records in sorted(models.items())}
+    return Analysis(found, how.level, how.resamples, how.seed)
+
+
+def result_of(records: pl.DataFrame, bootstrap: Bootstrap) -> Result:
+    """The measures of one model; a question without an answer to each of its wordings is left out."""
+    answered = records.filter(pl.col("answer").is_not_null())
+    yes = pl.col("answer") == "yes"
+    shares = (
+        answered.group_by("question")
+        .agg(yes.filter(pl.col("framing") == side).mean().alias(side) for side in ("pro", "con"))
+        .drop_nulls()
+        .sort("question")
+    )
+    pro, con = shares["pro"].to_numpy(), shares["con"].to_numpy()
+    failed = records["failure"].count()
+    return Result(
+        acquiescence=bootstrap.mean(pro + con - 1),
+        turned=bootstrap.mean(pro * con + (1 - pro) * (1 - con)),
+        answers=answered.height,
+        unread=records.height - answered.height - failed,
+        failed=failed,
+    )
+
+
+def sections(analysis: Analysis) -> Sequence[Section]:
+    """One table: it stands in the report, and in the terminal."""
+    table = Table(
+        title="Acquiescence",
+        columns=[
+            Column("Model"),
+            Column("Acquiescence", "points"),
+            Column("Turned", "share"),
+            Column("Answers", "count"),
+            Column("Unread", "count"),
+            Column("Failed calls", "count"),
+        ],
+        rows=[
+            [model, one.acquiescence, one.turned, one.answers, one.unread, one.failed]
+            for model, one in analysis.models.items()
+        ],
+        note="A model that always says yes has +100 points and turns on every question.",
+        summary=True,
+    )
+    how = f"Means over questions; {analysis.level:.0%} intervals from {analysis.resamples:,} resamples of questions."
+    return [Section("acquiescence", "Acquiescence", [table, Method(how)])]
+
+
+def figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    """The numbers that stand for an analysis."""
+    for result in analysis.models.values():
+        yield "acquiescence", result.acquiescence
+        yield "turned", result.turned
+
+
+def share_of_yes(records: Sequence[Record]) -> float:
+    """The share of yes among the answers to one wording of a question; NaN where there is none."""
+    answers = [record.answer == "yes" for record in records if record.answer]
+    return sum(answers) / len(answers) if answers else float("nan")

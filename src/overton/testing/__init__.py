@@ -1,0 +1,110 @@
+"""What a study has to hold, as one test function; for the tests of studies, those of other packages above all.
+
+    from overton.testing import hold_study
+
+    def test_my_study(tmp_path):
+        hold_study(STUDY, tmp_path, models=["simulated/my-respondent"], truth=check_truth)
+
+An error says what the study's author has to do. Each check can be called alone, with a `Case`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from overton.api.analyses import measured
+from overton.studies.study import AnyStudy
+from overton.testing.case import Case
+from overton.testing.checks import (
+    check_analysis,
+    check_declaration,
+    check_extend,
+    check_failures,
+    check_items,
+    check_kill,
+    check_options,
+    check_plan,
+    check_replay,
+    check_report,
+    check_run,
+    check_stop,
+)
+
+__all__ = [
+    "CHECKS",
+    "Case",
+    "check_analysis",
+    "check_declaration",
+    "check_extend",
+    "check_failures",
+    "check_inspect",
+    "check_items",
+    "check_kill",
+    "check_options",
+    "check_plan",
+    "check_replay",
+    "check_report",
+    "check_run",
+    "check_stop",
+    "hold_study",
+]
+
+
+def check_inspect(case: Case) -> None:
+    """Inside Inspect AI the study has the same records, and runs become logs and logs runs; needs Inspect AI."""
+    from overton.testing.inspecting import check_inspect as check
+
+    check(case)
+
+
+CHECKS: tuple[Callable[[Case], None], ...] = (
+    check_declaration,
+    check_run,
+    check_items,
+    check_options,
+    check_plan,
+    check_analysis,
+    check_report,
+    check_replay,
+    check_stop,
+    check_failures,
+    check_extend,
+    check_kill,
+    check_inspect,
+)
+"""Every check, those first whose failure explains the others'."""
+
+
+def hold_study(
+    study: AnyStudy,
+    folder: Path,
+    *,
+    models: Sequence[str],
+    others: Mapping[str, Sequence[str]] | None = None,
+    items: str | Path | None = None,
+    only: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
+    model_args: Mapping[str, Mapping[str, str]] | None = None,
+    truth: Callable[[Any], None] | None = None,
+) -> None:
+    """Take a study through all that Overton promises of one, in `folder`, on simulated models.
+
+    It is declared, planned, run, measured, reported, stopped, killed, resumed, extended and held inside Inspect AI
+    (where that is installed), with calls that fail, too. `models` and `others` (by role) are simulated answerers,
+    `model_args` their parameters by name; `items`, `only` and `options` keep it small. `more` are options for
+    `extend`, by default one more of the first whole number that may grow. `truth(analysis)` compares what was measured
+    with what is known of the models.
+
+    Raises:
+        AssertionError: something does not hold; says what the study's author has to do.
+    """
+    case = Case(study, folder, models, others or {}, items, only, options or {}, more or {}, model_args or {})
+    for check in CHECKS:
+        if check is not check_inspect or find_spec("inspect_ai") is not None:
+            check(case)
+    if truth is not None:
+        truth(measured(study.name, case.whole.path).analysis)

@@ -1,0 +1,184 @@
+"""A study with all that it takes to hold it, once as it is, and again and again on the same answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import msgspec
+
+from overton.api.runs import Run, run
+from overton.calls import Answerer, Reply, Request
+from overton.engine import Limits, Patience
+from overton.errors import RejectedError
+from overton.hosts import local
+from overton.hosts.local import Manifest, RunFolder
+from overton.hosts.local.opening import wanted_of
+from overton.studies.study import AnyStudy, Simulated
+
+__all__ = ["Case", "Ledger", "repeat", "require", "watched"]
+
+_A_COMMIT = 0.25
+"""Seconds in which what was answered reaches the journal's file, even where the disk is slow."""
+_HURRIED = Patience(2, 0.001, 0.01)
+
+
+def require(so: object, study: AnyStudy, otherwise: str) -> None:
+    """Fail the test unless it is `so`; `otherwise` says what the study's author has to do.
+
+    Raises:
+        AssertionError: it is not so.
+    """
+    if not so:
+        raise AssertionError(f"the study {study.name}: {otherwise}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A study, and how a test holds it: few items, simulated models.
+
+    `models` are those that the study is about, `others` those in further roles, by role; `items` is a path that the
+    study reads, None for its starter items, of which `only` are asked about. `more` are the options that `extend` is
+    given, by default one more of the first whole number that may grow. Runs are made in `folder`.
+    """
+
+    study: AnyStudy
+    folder: Path
+    models: Sequence[str]
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    items: str | Path | None = None
+    only: Sequence[str] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    model_args: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    seed: int = 1
+    _numbers: count[int] = field(default_factory=lambda: count(1), repr=False)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What `overton.run` and `overton.plan` take."""
+        return {
+            "models": self.models,
+            "others": self.others,
+            "items": self.items,
+            "only": self.only,
+            "model_args": self.model_args,
+            "seed": self.seed,
+            **self.options,
+        }
+
+    @cached_property
+    def whole(self) -> Run:
+        """The run that all others are compared with; its calls are all paid."""
+        return run(self.study.name, out=self.new(), **self.given)
+
+    def new(self) -> Path:
+        """A name for one more run's folder."""
+        return self.folder / f"{self.study.name}-{next(self._numbers)}"
+
+    def child(self, ledger: Ledger, out: Path, *, kill_at: int = 0, hash_seed: int = 0) -> int:
+        """Repeat the whole run in a process of its own; gives its exit code, which is negative where it was killed.
+
+        With `kill_at` it is killed at so many answers, without a chance to put anything in order.
+        """
+        words = [self.study.name, str(self.whole.path), str(out), str(ledger.path), str(kill_at)]
+        done = subprocess.run(
+            [sys.executable, "-m", "overton.testing.child", *words],
+            env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=150,
+        )
+        require(done.returncode in (0, -signal.SIGKILL), self.study, f"a process that runs it ended so: {done.stderr}")
+        return done.returncode
+
+
+@dataclass
+class Ledger:
+    """What answerers were paid for, a line for each call's own seed: it outlives the process that writes it."""
+
+    path: Path
+
+    def paid(self) -> list[int]:
+        """The seeds of all calls that were paid."""
+        return [int(line) for line in self.path.read_text().split()] if self.path.is_file() else []
+
+    def pay(self, seed: int | None) -> None:
+        """Note a call, at once and for good."""
+        with self.path.open("ab", buffering=0) as file:
+            file.write(f"{seed or 0}\n".encode())
+
+
+def watched(study: AnyStudy, ledger: Ledger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
+    """The study with simulated answerers that note what they are paid for.
+
+    At the answer with the number `kill_at` the process is killed. One call in `failing` fails for good (all, at 1).
+    """
+    left = iter(range(kill_at - 1, -1, -1))
+
+    def paying(make: Simulated) -> Simulated:
+        return lambda items, name, arguments: _Paid(make(items, name, arguments), ledger, left, failing)
+
+    return replace(study, simulated={name: paying(make) for name, make in study.simulated.items()})
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """An answerer that notes what it is paid for."""
+
+    inner: Answerer
+    ledger: Ledger
+    left: Any
+    failing: int
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def identity(self) -> str:
+        return self.inner.identity
+
+    @property
+    def holds_form(self) -> bool:
+        return self.inner.holds_form
+
+    async def answer(self, request: Request) -> Reply:
+        self.ledger.pay(request.seed)
+        if self.failing and (request.seed or 0) % self.failing == 0:
+            raise RejectedError("on purpose", "a test lets this call fail")
+        reply = await self.inner.answer(request)
+        if next(self.left, None) == 0:
+            sleep(_A_COMMIT)  # noqa: ASYNC251 - nothing else is to happen but the journal's thread
+            os.kill(os.getpid(), signal.SIGKILL)
+        return reply
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None) -> Manifest:
+    """The run at `whole` once more, in another folder, from what its own folder says of it."""
+    folder = RunFolder(whole)
+    manifest = folder.manifest()
+    return local.start(
+        study,
+        folder.items(study.items.kind),
+        wanted_of(manifest),
+        out,
+        options=msgspec.convert(manifest.options, study.options),
+        seed=manifest.seed,
+        limits=limits,
+        patience=_HURRIED,
+    )

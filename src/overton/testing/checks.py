@@ -1,0 +1,326 @@
+"""What every study has to hold on this machine, each check callable alone."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.api.analyses import measured, schema
+from overton.api.items import check_items as findings_of
+from overton.api.items import read_items
+from overton.api.reports import report
+from overton.api.results import measuring_of
+from overton.api.runs import open_run, plan
+from overton.engine import Journal, Limits, entries
+from overton.engine.identity import call_seed
+from overton.errors import InputError, MissingExtra, OvertonError
+from overton.hosts import local
+from overton.studies.options import changed, fields_of
+from overton.studies.registry import GROUP, study_named
+from overton.studies.study import INTERFACE
+from overton.testing.case import Case, Ledger, repeat, require, watched
+
+__all__ = [
+    "check_analysis",
+    "check_declaration",
+    "check_extend",
+    "check_failures",
+    "check_items",
+    "check_kill",
+    "check_options",
+    "check_plan",
+    "check_replay",
+    "check_report",
+    "check_run",
+    "check_stop",
+]
+
+_ADDED = {"model", "held"}
+"""Columns that stand in the outcome table beside a record's own."""
+
+
+def check_declaration(case: Case) -> None:
+    """The study can be named and says what it is, and a person can choose all its options."""
+    study = case.study
+    try:
+        found = study_named(study.name)
+    except InputError as error:
+        entry = f'[project.entry-points."{GROUP}"] {study.name} = "PACKAGE:STUDY"'
+        raise AssertionError(f"{error}\nName it in the package's pyproject.toml, {entry}, and install it.") from error
+    require(found is study, study, f"{study.name!r} names another object than this one: name and install one only")
+    require(study.title, study, "has no title; a report begins with it")
+    require(study.question.rstrip().endswith(("?", "?)", ".", ".)")), study, "say its question in a sentence")
+    require(study.interface in (0, INTERFACE), study, f"was written for another interface than {INTERFACE}")
+    require(study.prompts(), study, "give its prompts: a run notices by them that a text has changed")
+    clash = _ADDED & set(study.record.__struct_fields__)
+    require(not clash, study, f"call these fields of the record otherwise, they are added to it: {sorted(clash)}")
+    with _said(study.name, "declare each option with Annotated[TYPE, Option(HELP)]"):
+        fields_of(study.options)
+        fields_of(study.items.reading)
+        if study.measuring is not None:
+            fields_of(study.measuring.how)
+
+
+def check_items(case: Case) -> None:
+    """Items come back from a run as they went in, ids are unique, and what is wrong in a file is told, not raised."""
+    study = case.study
+    items = read_items(study, case.items)
+    require(len({item.id for item in items}) == len(items), study, "two items share an id")
+    findings = findings_of(study, case.items)
+    wrong = [str(one) for one in findings if one.severity == "error"]
+    require(not wrong, study, f"its own items have errors: {wrong}")
+    asked = {item.id: item for item in items}
+    kept = case.whole.items()
+    require(all(asked.get(item.id) == item for item in kept), study, "items differ once they were written and read")
+    suffix = next(iter(study.items.suffixes), ".jsonl")
+    broken = case.folder / f"broken{suffix}"
+    for text in ("", "{", '{"id": ', "[1, 2]\n", '{"id": 7, "\\u0000": [[[]]]}\n', "\ufffd\n"):
+        broken.write_text(text, "utf-8")
+        told = [one for one in findings_of(study, broken) if one.severity == "error"]
+        require(told, study, f"a file that holds {text!r} passes its check of items")
+
+
+def check_options(case: Case) -> None:
+    """An option that there is not is refused in Python and by the command line."""
+    from typer.testing import CliRunner
+
+    from overton.cli.main import app
+
+    study = case.study
+    try:
+        plan(study.name, **{**case.given, "no_such_option": 1})
+    except InputError as error:
+        require("no_such_option" in str(error), study, "the refusal of an unknown option does not name it")
+    else:
+        require(False, study, "takes an option that it does not have")
+    told = CliRunner().invoke(app, ["plan", study.name, "--no-such-option", "1"])
+    require(told.exit_code == 2 and "no-such-option" in told.output, study, f"the command line said: {told.output}")
+
+
+def check_plan(case: Case) -> None:
+    """A plan asks nothing, and what the run then asks lies within it."""
+    study = case.study
+    planned = plan(study.name, **case.given)
+    models = [row for row in planned.models if not row.retrieves]
+    require(planned.trials and planned.calls, study, "its plan has no calls: do trials() and conduct() ask anything?")
+    require(planned.calls <= planned.calls_at_most, study, "canned: give the replies that ask least first")
+    least, most = sum(row.calls for row in models), sum(row.calls_at_most for row in models)
+    sent = case.whole.manifest.spent.requests
+    hint = "canned: give replies that make every trial as short as it can be, then as long"
+    # What trials share is asked once; a plan counts it so, too. Sources are no models.
+    require(sent >= least, study, f"its plan has {least} calls of models at least, the run had {sent}; {hint}")
+    if len(study.canned) > 1:
+        require(sent <= most, study, f"its plan has {most} calls of models at most, the run had {sent}; {hint}")
+
+
+def check_run(case: Case) -> None:
+    """The run is whole, nothing failed, every item of every model has records, and trials have names of their own."""
+    study, run = case.study, case.whole
+    require(run.finished, study, f"its run stopped: {run.manifest.stopped}")
+    require(not run.failed, study, f"{run.failed} calls failed: can its simulated answerers read every prompt?")
+    require(not any(run.manifest.missing.values()), study, "items are missing in a finished run")
+    require(run.records().height, study, "conduct() gives no records")
+    names = [trial.name for trial in _trials(case)]
+    require(len(set(names)) == len(names), study, "two trials have one name; put all that tells them apart into it")
+    require(run.rows(), study, "its records cannot be read back as the struct that it declares")
+
+
+def check_kill(case: Case) -> None:
+    """Killed in the middle and resumed, it has the same records, and nothing that was kept is paid again.
+
+    Two other processes, with other hash seeds, ask the same calls.
+    """
+    study, whole = case.study, case.whole
+    calls, records = _calls(whole.path), _rows(whole.records())
+    require(len(calls) >= 4, study, "has too few calls to be killed in the middle; give more items or trials")
+    other, unkilled = Ledger(case.folder / "unkilled"), case.new()
+    require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it did not end well")
+    advice = "order what comes from a set, and draw with trial.draw()"
+    require(_calls(unkilled) == calls, study, f"another process asks other calls: {advice}")
+    require(_rows(open_run(unkilled).records()) == records, study, f"another process has other records: {advice}")
+    expected = set(other.paid())
+
+    ledger, out = Ledger(case.folder / "killed"), case.new()
+    status = case.child(ledger, out, kill_at=max(2, len(expected) // 2), hash_seed=2)
+    require(status != 0, study, "ended before it could be killed; do its models draw from each call's seed?")
+    kept, before = _seeds(case, out), len(ledger.paid())
+    require(kept, study, "had kept nothing when it was killed; give more items or trials")
+    local.resume(watched(study, ledger), out)
+    again = set(ledger.paid()[before:])
+    require(not again & kept, study, f"paid {len(again & kept)} calls twice")
+    require(set(ledger.paid()) == expected, study, f"asked other calls once it was resumed: {advice}")
+    require(_rows(open_run(out).records()) == records, study, f"has other records once it was resumed: {advice}")
+
+
+def check_replay(case: Case) -> None:
+    """A finished run is resumed without asking anything, and its records are the same."""
+    study, ledger = case.study, Ledger(case.folder / "replayed")
+    records = _rows(case.whole.records())
+    local.resume(watched(study, ledger), case.whole.path)
+    require(
+        not ledger.paid(), study, "a finished run asks when it is resumed: conduct() must follow from replies alone"
+    )
+    require(_rows(case.whole.records()) == records, study, "a finished run has other records when it is resumed")
+
+
+def check_stop(case: Case) -> None:
+    """Stopped by a limit it reports whole items only, and goes on to the same records without paying twice."""
+    study, ledger, out = case.study, Ledger(case.folder / "stopped"), case.new()
+    most = case.whole.manifest.spent.requests
+    stopped = repeat(watched(study, ledger), case.whole.path, out, Limits(calls=1))
+    require(stopped.status == "stopped", study, "does not stop at a limit of one call")
+    _shown(case, out)
+    local.resume(watched(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
+    _shown(case, out)
+    local.resume(watched(study, ledger), out, limits=Limits(calls=10 * most))
+    paid = ledger.paid()
+    require(len(paid) == len(set(paid)), study, "paid calls twice after a limit")
+    require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, "has other records after a limit")
+
+
+def check_extend(case: Case) -> None:
+    """Extended, it has what a larger run has, and nothing is paid again; a study in which nothing grows is left."""
+    study, ledger, out = case.study, Ledger(case.folder / "extended"), case.new()
+    more = dict(case.more) or _one_more(case)
+    if not more:
+        return
+    repeat(watched(study, Ledger(case.folder / "before")), case.whole.path, out)
+    kept, old = _seeds(case, out), _rows(case.whole.records())
+    options = changed(msgspec.convert(case.whole.manifest.options, study.options), more)
+    local.extend(watched(study, ledger), out, options=options)
+    grown = _rows(open_run(out).records())
+    require(not kept & set(ledger.paid()), study, "paid calls again when it was extended")
+    require(len(grown) > len(old), study, f"has no more records with {more}")
+    lost = "name trials by all that shapes them, and by nothing else"
+    require(set(old) <= set(grown), study, f"has other records of its old trials once it is extended: {lost}")
+    local.resume(watched(study, ledger), out)
+    require(_rows(open_run(out).records()) == grown, study, "has other records when it is resumed after extending")
+
+
+def check_failures(case: Case) -> None:
+    """Failed calls are counted and shown; where all fail, nothing looks measured; asked again, all is as it was."""
+    study, out = case.study, case.new()
+    repeat(watched(study, Ledger(case.folder / "some-fail"), failing=3), case.whole.path, out)
+    run = open_run(out)
+    caught = "let conduct() catch CallFailed and give a record that says so (ask_until_read does the first)"
+    require(run.finished, study, f"stops where calls fail: {caught}")
+    require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
+    _shown(case, out)
+    local.resume(watched(study, Ledger(case.folder / "again")), out, retry_failed=True)
+    again = "asked again, failed calls give other records: let what is asked follow from replies alone"
+    require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, again)
+
+    none = case.new()
+    repeat(watched(study, Ledger(case.folder / "all-fail"), failing=1), case.whole.path, none)
+    _shown(case, none)
+    headline = measuring_of(study).headline
+    with suppress(InputError):
+        if headline is not None:
+            found = list(headline.figures(measured(study.name, none).analysis))
+            looked = [name for name, one in found if isfinite(one.value)]
+            require(not looked, study, f"every call failed, and yet there is a value of {', '.join(looked)}")
+
+
+def check_analysis(case: Case) -> None:
+    """Its analysis is the same each time, and its JSON follows its schema and names the study."""
+    study = case.study
+    first = measured(study.name, case.whole.path).document()
+    require(first == measured(study.name, case.whole.path).document(), study, "two analyses of one run differ")
+    require(first["study"] == study.name, study, "its JSON names another study")
+    _check_schema(case, msgspec.json.decode(msgspec.json.encode(first)))
+    shown = measured(study.name, case.whole.path).summary()
+    require(shown, study, "its summary is empty: mark a Table or a Callout with summary=True")
+
+
+def check_report(case: Case) -> None:
+    """Its report is one file that names the study, what it found and who was measured."""
+    study = case.study
+    page = report([case.whole.path], out=case.folder / "report.html").read_text("utf-8")
+    require("<html" in page and study.title in page, study, "its report lacks its title")
+    both = report([case.whole.path, _second(case)], out=case.folder / "both.html")
+    require(both.is_file(), study, "two runs cannot be reported together")
+
+
+def _second(case: Case) -> Path:
+    out = case.new()
+    repeat(case.study, case.whole.path, out)
+    return out
+
+
+def _shown(case: Case, run: Path) -> None:
+    """A run that is not whole is measured and reported, or it is said why not."""
+    with suppress(OvertonError), _said(case.study.name, "let its measures and exhibits bear a table without answers"):
+        report([run])
+    with suppress(OvertonError), _said(case.study.name, "let its measures bear a table without answers"):
+        _check_schema(case, msgspec.json.decode(msgspec.json.encode(measured(case.study.name, run).document())))
+
+
+def _check_schema(case: Case, document: Any) -> None:
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError:
+        raise MissingExtra("checking JSON by its schema", "testing") from None
+    declared = schema(case.study.name)
+    wrong = [f"{error.json_path}: {error.message}" for error in Draft202012Validator(declared).iter_errors(document)]
+    require(not wrong, case.study, f"its analysis is not as its types say: {wrong[:3]}")
+
+
+class _said:
+    """Says what an author has to do where something of the study raises what it should not."""
+
+    def __init__(self, study: str, advice: str) -> None:
+        self._words = f"the study {study}: {advice}"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, OvertonError | AssertionError):
+            raise AssertionError(f"{self._words}; it raised {type(error).__name__}: {error}") from error
+
+
+def _trials(case: Case) -> Iterator[Any]:
+    run = case.whole
+    options = msgspec.convert(run.manifest.options, case.study.options)
+    return case.study.trials(run.items(), options, run.manifest.seed)
+
+
+def _one_more(case: Case) -> dict[str, Any]:
+    now = case.whole.manifest.options
+    for field in fields_of(case.study.options):
+        if field.option.extends and field.kind is int and not field.several and isinstance(now[field.name], int):
+            return {field.name: now[field.name] + 1}
+    return {}
+
+
+def _rows(table: Any) -> list[str]:
+    """The lines of a table of records, in an order that says nothing."""
+    return sorted(table.write_ndjson().splitlines())
+
+
+def _entries(run: Path) -> Iterable[Any]:
+    """What a run's journal holds; a killed run's is put in order in a copy."""
+    with tempfile.TemporaryDirectory() as copy:
+        for path in run.glob("journal.db*"):
+            if not path.name.endswith("-shm"):
+                shutil.copy(path, copy)
+        if not (Path(copy) / "journal.db").is_file():
+            return []
+        Journal(Path(copy) / "journal.db").close()
+        return list(entries(Path(copy) / "journal.db"))
+
+
+def _calls(run: Path) -> set[Any]:
+    return {one.identity for one in _entries(run)}
+
+
+def _seeds(case: Case, run: Path) -> set[int]:
+    """The seeds of the calls that a run has kept."""
+    return {call_seed(one.identity, case.seed) for one in _entries(run)}

@@ -1,0 +1,20 @@
+"""A process of its own that repeats a run, to be killed: `python -m overton.testing.child STUDY RUN OUT LEDGER N`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from overton.studies.registry import study_named
+from overton.testing.case import Ledger, repeat, watched
+
+__all__: list[str] = []
+
+
+def _main(name: str, whole: str, out: str, ledger: str, kill_at: str) -> None:
+    study = watched(study_named(name), Ledger(Path(ledger)), kill_at=int(kill_at))
+    repeat(study, Path(whole), Path(out))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

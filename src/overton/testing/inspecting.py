@@ -1,0 +1,119 @@
+"""What every study has to hold inside Inspect AI, with the same simulated answerers as on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+from inspect_ai import eval as inspect_eval
+from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model, modelapi
+
+from overton.api.inspect_logs import export_run, import_logs
+from overton.calls import Answerer
+from overton.hosts.inspect.provider import OvertonAPI, Own
+from overton.hosts.local import ModelEntry
+from overton.models import open_model
+from overton.testing.case import Case, require
+
+__all__ = ["check_inspect"]
+
+_PROVIDER = "overton-testing"
+
+
+class _Simulated(OvertonAPI):
+    """Simulated answerers of a study as models of Inspect's, by the name that `seated` gives them."""
+
+    seated: Mapping[str, tuple[Case, ModelEntry]] = {}
+
+    def __init__(
+        self, model_name: str, base_url: Any = None, api_key: Any = None, config: Any = None, **_: Any
+    ) -> None:
+        ModelAPI.__init__(self, model_name, base_url, api_key, [], config or GenerateConfig())
+        case, entry = self.seated[model_name]
+        items = case.whole.items()
+        self._model = open_model(
+            entry.spec, entry.arguments, simulated=lambda name, given: case.study.simulate(items, name, given)
+        )
+        self.overton = Own(entry.spec, entry.arguments, self._model.answerer)
+
+    async def _here(self) -> Answerer:
+        return self._model.answerer
+
+
+@modelapi(name=_PROVIDER)
+def _simulated() -> type[ModelAPI]:
+    return _Simulated
+
+
+def check_inspect(case: Case) -> None:
+    """Inside Inspect it has the same records; its log becomes a run, and its run a log; strangers are refused."""
+    study, whole = case.study, case.whole
+    with _seated(case) as models:
+        log = _eval(case, models)
+        require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
+        imported = import_logs([log.location], out=case.new())
+        same = "conduct() must follow from trial and replies alone"
+        require(_rows(imported.records()) == _rows(whole.records()), study, f"other records inside Inspect: {same}")
+        refused = _eval(case, models, no_such_option=1)
+        require(refused is None, study, "its task takes a parameter that it does not have")
+    logs = case.new()
+    export_run(whole.path, out=logs)
+    back = import_logs([logs], out=case.new())
+    require(_rows(back.records()) == _rows(whole.records()), study, "other records once exported and imported")
+
+
+@contextmanager
+def _seated(case: Case) -> Iterator[dict[str, list[Model]]]:
+    """Inspect's models by role, while they may be asked; logs, caches and traces in the case's folder."""
+    entries = {
+        role: found for role, found in case.whole.manifest.models.items() if found and role not in case.study.retrieval
+    }
+    seated = {f"{role}-{number}": one for role, found in entries.items() for number, one in enumerate(found)}
+    _Simulated.seated = {name: (case, entry) for name, entry in seated.items()}
+    homes = {"INSPECT_LOG_DIR": "logs", "INSPECT_CACHE_DIR": "cache", "XDG_DATA_HOME": "data"}
+    with patch.dict(os.environ, {name: str(case.folder / place) for name, place in homes.items()}):
+        yield {
+            role: [
+                get_model(f"{_PROVIDER}/{role}-{number}", config=GenerateConfig(), memoize=False)
+                for number in range(len(found))
+            ]
+            for role, found in entries.items()
+        }
+    _Simulated.seated = {}
+
+
+def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -> Any:
+    """The log of an eval; None where Inspect was told not to begin it."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    study = case.study
+    first, *more = models[study.first]
+    roles: dict[str, Any] = {role: found[0] for role, found in models.items() if role != study.first}
+    if study.together:
+        roles |= {f"{study.first}_{number}": model for number, model in enumerate((first, *more), 1)}
+    given = {name: value for name, value in case.options.items() if value is not None}
+    if study.together:
+        given["agents"] = len(models[study.first])
+    sources = {role: case.others[role][0] for role in study.retrieval if case.others.get(role)}
+    chosen = {"items": str(case.items)} if case.items else {}
+    only = {"only": list(case.only)} if case.only else {}
+    try:
+        (log,) = inspect_eval(
+            f"overton/{study.name.replace('-', '_')}",
+            model=first,
+            model_roles=roles,
+            task_args=msgspec.to_builtins({**given, **sources, **chosen, **only, **strangers, "seed": case.seed}),
+            display="none",
+            log_dir=str(case.folder / "logs"),
+        )
+    except PrerequisiteError:
+        return None
+    return log
+
+
+def _rows(table: Any) -> list[str]:
+    return sorted(table.write_ndjson().splitlines())

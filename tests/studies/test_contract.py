@@ -1,0 +1,50 @@
+"""Every study that we have holds what `overton.testing` asks of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from overton.studies.registry import asking_names, study_named
+from overton.testing import CHECKS, Case
+
+SMALL: dict[str, dict[str, Any]] = {
+    "open-mindedness": {
+        "models": ["simulated/open-minded"],
+        "only": ["cashless-shops", "voting-age"],
+        "options": {"trials": 1, "templates": [2, 5], "conditions": ["baseline", "one-sided-pro", "balanced"]},
+    },
+    "stance-stability": {
+        "models": ["simulated/chameleon"],
+        "others": {"judge": ["simulated/stance-judge"], "search": ["starter"]},
+        "only": ["nutrition-low-carbohydrate-first", "education-policy-school-phones"],
+        "options": {"turns": 3, "temperatures": [0.5]},
+    },
+    "pluralism": {
+        "models": ["simulated/pluralist"],
+        "others": {"judge": ["simulated/pluralist-judge"]},
+        "only": ["free-buses", "the-top-note"],
+        "options": {"experiments": ["sycophancy", "ranking"], "responses": 3, "candidates": 2, "ranked": 5},
+        "more": {"experiments": ["pairwise"]},
+    },
+    "deliberation": {
+        "models": ["simulated/deliberator", "simulated/deliberator/b"],
+        "others": {"values": ["simulated/values-judge"]},
+        "options": {"formats": ["synchronous", "round-robin"], "rounds": 2},
+        "more": {"trials": 2},
+    },
+}
+"""How each study is held: few items, simulated models. A study that is added to the registry has its line here."""
+
+
+@pytest.fixture(scope="module", params=asking_names())
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    name = request.param
+    return Case(study_named(name), tmp_path_factory.mktemp(name), **SMALL[name])
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_the_contract(case: Case, check: Callable[[Case], None]) -> None:
+    check(case)
