@@ -24,6 +24,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .json_paths import RESHAPE
+
 __all__ = ["CLOSE", "FORMS", "Form", "Names", "bounds_may_move", "form", "how", "options"]
 
 CLOSE = 1e-9
@@ -61,15 +63,15 @@ class Names:
 NAMES: dict[str, Names] = {
     "open-mindedness": Names(options={}, how={}),
     "deliberation": Names(options={}, how={}),
-    "stance-stability": Names(options={}, how={}),
+    "stance-stability": Names(options={"pages": "pages_per_turn"}, how={}),
     "pluralism": Names(options={}, how={}),
 }
 
 FORMS: dict[tuple[str, str], Form] = {
-    ("open-mindedness", "analysis"): Form(),
-    ("deliberation", "analysis"): Form(),
-    ("stance-stability", "analysis"): Form(),
-    ("pluralism", "analysis"): Form(),
+    ("open-mindedness", "analysis"): Form(added=("study", "schema"), reshape=RESHAPE["open-mindedness"]),
+    ("deliberation", "analysis"): Form(added=("study", "schema"), reshape=RESHAPE["deliberation"]),
+    ("stance-stability", "analysis"): Form(added=("study", "schema"), reshape=RESHAPE["stance-stability"]),
+    ("pluralism", "analysis"): Form(added=("study", "schema"), reshape=RESHAPE["pluralism"]),
     # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
