@@ -11,6 +11,8 @@ import msgspec
 import overton
 from overton.api.analyses import measured
 from overton.engine import entries
+from overton.studies.plain import SCHEMA, document
+from overton.studies.pluralism.commands import show_compare_clusterings
 from overton.studies.registry import study_named
 
 Json = Any
@@ -44,7 +46,11 @@ def plan_study(  # noqa: PLR0917
 ) -> Json:
     """What `plan --json` prints."""
     planned = overton.plan(name, models=models, others=others, items=items, only=only, model_args=model_args, **options)
-    return msgspec.to_builtins(planned)
+    return _shown(planned)
+
+
+def _shown(planned: Any) -> Json:
+    return document(planned.study, SCHEMA, planned)
 
 
 def analyze(study: str, source: Path, how: Mapping[str, Any]) -> Json:
@@ -88,7 +94,7 @@ def rephrase(path: Path, model: str, out: Path) -> Path:
 def audit(path: Path, judges: Sequence[str], out: Path) -> tuple[Path, Json]:
     """Verdicts on paraphrases and how far the judges agree."""
     run = overton.items.audit(items=path, models=judges, out=out)
-    return run.path, msgspec.to_builtins(overton.analyze("audit", run.path))
+    return run.path, measured("audit", run.path).document()
 
 
 def make_topics(domains: Sequence[str], model: str, per_domain: int, out: Path) -> Path:
@@ -98,7 +104,7 @@ def make_topics(domains: Sequence[str], model: str, per_domain: int, out: Path) 
 
 def plan_references(threads: Path, model: str, methods: Sequence[str]) -> Json:
     """What making reference viewpoints would ask."""
-    return msgspec.to_builtins(overton.plan("references", items=threads, models=[model], methods=methods))
+    return _shown(overton.plan("references", items=threads, models=[model], methods=methods))
 
 
 def build_references(threads: Path, model: str, method: str, out: Path, more: Mapping[str, Any]) -> Path:
@@ -109,7 +115,7 @@ def build_references(threads: Path, model: str, method: str, out: Path, more: Ma
 def compare_clusterings(threads: Path, model: str, methods: tuple[str, str], out: Path) -> tuple[Path, Json]:
     """Two clusterings in one run, and how they agree."""
     run = overton.items.references(items=threads, models=[model], methods=methods, out=out)
-    return run.path, msgspec.to_builtins(overton.items.compare_clusterings(run.path).comparison)
+    return run.path, show_compare_clusterings(overton.items.compare_clusterings(run.path)).data
 
 
 def build_dilemmas(posts: Path, comments: Path, judge: str, out: Path) -> tuple[Path, Json]:

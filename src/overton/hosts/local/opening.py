@@ -186,35 +186,33 @@ def _open(  # noqa: PLR0917
     study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
 ) -> Opened:
     if role not in study.retrieval:
-        return _open_model(study, role, items, request, seed, need_key)
+        return _open_model(study, items, request, seed, need_key, study.role(role).max_tokens)
     if role == PAGES:
         return open_pages(request.spec, request.arguments)
     return open_search(request.spec, request.arguments, need_key=need_key)
 
 
 def _open_model(  # noqa: PLR0917
-    study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
+    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, usual: int
 ) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
-    room = study.role(role).max_tokens
-    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons, room=room)
+    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons, usual=usual)
     return replace(model, settings=settings, price=request.price or model.price)
 
 
-def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool, room: int = 0) -> Settings:
+def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool, usual: int = 0) -> Settings:
     """Settings with what the user left open: output is bounded, and what runs here repeats itself.
 
-    `room` is the role's own number of output tokens for a model of an endpoint that does not reason, 0 where it has
-    none.
+    `usual` is how many tokens a study leaves a model that neither reasons nor runs here; with 0 it does not say.
     """
-    here = parse_spec(spec).runs_here
+    runs_here = parse_spec(spec).runs_here
     if settings.max_tokens is None:
         roomy = reasons or settings.reasoning_effort is not None
-        usual = REASONING_MAX_TOKENS if roomy else MAX_TOKENS
-        settings = msgspec.structs.replace(settings, max_tokens=usual if reasons or here else room or usual)
-    if settings.seed is None and here:
+        plain = MAX_TOKENS if runs_here or not usual else usual
+        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else plain)
+    if settings.seed is None and runs_here:
         settings = msgspec.structs.replace(settings, seed=seed)
     return settings
