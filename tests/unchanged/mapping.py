@@ -28,7 +28,21 @@ from typing import Any
 
 from .json_paths import RESHAPE, printed
 
-__all__ = ["CLOSE", "FORMS", "NEARLY", "Form", "Names", "bounds_may_move", "form", "how", "options"]
+__all__ = [
+    "CLOSE",
+    "COLUMNS",
+    "COMMANDS",
+    "FORMS",
+    "HEAD",
+    "NAMES",
+    "NEARLY",
+    "Form",
+    "Names",
+    "bounds_may_move",
+    "form",
+    "how",
+    "options",
+]
 
 CLOSE = 1e-9
 """How far two floats of an analysis may differ, relative to the larger: linear algebra differs between machines."""
@@ -72,6 +86,18 @@ NAMES: dict[str, Names] = {
     "stance-stability": Names(options={"pages": "pages_per_turn"}, how={}),
     "pluralism": Names(options={}, how={}),
 }
+
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("overton items check PATH [--threads, --topics, --references, --unphrased]", "overton items check STUDY PATH"),
+    ("overton items references THREADS --plan", "overton plan references THREADS"),
+    (
+        "overton items compare-clusterings THREADS --method A --method B",
+        "overton items references THREADS --method A --method B, then overton items compare-clusterings RUN",
+    ),
+    ("overton items compare-clusterings --filled SHEET", "overton items preferences SHEET"),
+    ("overton items audit PATH --json", "overton items audit PATH, then overton analyze audit RUN --json"),
+)
+"""Commands that are called otherwise, as they were and as they are; calls in Python are in `calls`."""
 
 HEAD = ("study", "schema")
 """What stands at the head of all JSON: where it is no study's, the level of its intervals too."""
