@@ -30,7 +30,6 @@ from .json_paths import RESHAPE, printed
 
 __all__ = [
     "CLOSE",
-    "COLUMNS",
     "COMMANDS",
     "FORMS",
     "HEAD",
