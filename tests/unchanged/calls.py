@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from overton.api.topics import starter_topics
 
 import overton
-from overton.api import dilemmas
+from overton.api.analyses import measured
 from overton.engine import entries
+from overton.studies.plain import SCHEMA, document
+from overton.studies.pluralism.commands import show_compare_clusterings
+from overton.studies.registry import study_named
 
 Json = Any
 
@@ -44,12 +46,16 @@ def plan_study(  # noqa: PLR0917
 ) -> Json:
     """What `plan --json` prints."""
     planned = overton.plan(name, models=models, others=others, items=items, only=only, model_args=model_args, **options)
-    return msgspec.to_builtins(planned)
+    return _shown(planned)
+
+
+def _shown(planned: Any) -> Json:
+    return document(planned.study, SCHEMA, planned)
 
 
 def analyze(study: str, source: Path, how: Mapping[str, Any]) -> Json:
     """What `analyze --json` prints, of a run's folder or of a table."""
-    return overton.analyze(study, source, **how).to_json()
+    return measured(study, source, **how).document()
 
 
 def records(run: Path) -> Json:
@@ -82,48 +88,49 @@ def identities(run: Path) -> dict[str, dict[str, str]]:
 
 def rephrase(path: Path, model: str, out: Path) -> Path:
     """Paraphrases of issues; gives the run's folder."""
-    return overton.items.rephrase(path, model=model, out=out, again=True).path
+    return overton.items.rephrase(items=path, models=[model], out=out, again=True).path
 
 
 def audit(path: Path, judges: Sequence[str], out: Path) -> tuple[Path, Json]:
     """Verdicts on paraphrases and how far the judges agree."""
-    run, agreement = overton.items.audit(path, judges=judges, out=out)
-    return run.path, msgspec.to_builtins(agreement)
+    run = overton.items.audit(items=path, models=judges, out=out)
+    return run.path, measured("audit", run.path).document()
 
 
 def make_topics(domains: Sequence[str], model: str, per_domain: int, out: Path) -> Path:
     """Topics of domains; gives the run's folder."""
-    return overton.topics.make(domains, model=model, out=out, per_domain=per_domain).path
+    return overton.items.topics(domains=domains, models=[model], out=out, per_domain=per_domain).path
 
 
 def plan_references(threads: Path, model: str, methods: Sequence[str]) -> Json:
     """What making reference viewpoints would ask."""
-    return msgspec.to_builtins(overton.references.plan(threads, model=model, methods=methods))
+    return _shown(overton.plan("references", items=threads, models=[model], methods=methods))
 
 
 def build_references(threads: Path, model: str, method: str, out: Path, more: Mapping[str, Any]) -> Path:
     """Reference viewpoints by one clustering; gives the run's folder."""
-    return overton.references.build(threads, model=model, method=method, out=out, **more).path
+    return overton.items.references(items=threads, models=[model], methods=[method], out=out, **more).path
 
 
 def compare_clusterings(threads: Path, model: str, methods: tuple[str, str], out: Path) -> tuple[Path, Json]:
     """Two clusterings in one run, and how they agree."""
-    found = overton.clusterings.compare_clusterings(threads, methods=methods, model=model, out=out)
-    return found.run.path, msgspec.to_builtins(found.comparison)
+    run = overton.items.references(items=threads, models=[model], methods=methods, out=out)
+    return run.path, show_compare_clusterings(overton.items.compare_clusterings(run.path)).data
 
 
 def build_dilemmas(posts: Path, comments: Path, judge: str, out: Path) -> tuple[Path, Json]:
     """Dilemmas from dumps, unclear comments read by a judge: the judge's run, and what each step kept."""
-    built = dilemmas.build([posts], [comments], out, judge=judge, top=10)
+    built = overton.items.dilemmas([posts], [comments], out, judge=judge, top=10)
     assert built.judged is not None
     return built.judged.path, msgspec.to_builtins(built.steps)
 
 
 def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, Any]) -> Path:
     """Turns of conversations labelled by a judge; gives the run's folder."""
-    return overton.judge(path, judge=judge, out=out, **options).path
+    return overton.judge.stance_stability(items=path, models=[judge], out=out, **options).path
 
 
 def good_questions() -> list[tuple[str, str]]:
     """Fifteen questions with their kinds, as a topic has them."""
-    return [(question.text, question.kind) for question in starter_topics()[0].questions]
+    topics = overton.items.read(study_named("stance-stability"))
+    return [(question.text, question.kind) for question in topics[0].questions]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from .mapping import Form
+from .mapping import NEARLY, Form
 
 _JOINT = " > "
 _MOST = 20
@@ -30,9 +30,11 @@ def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, cl
         if place not in new:
             found.append(f"{where}: is gone; it was {old[path]!r}")
             continue
-        width = _width(path, old) if moves and _any(form.resampled, path) else 0.0
         expected = _reworded(path, old[path], form)
-        if not _equal(expected, new[place], close, moves * width):
+        if _equal(expected, new[place], 0.0, 0.0):
+            continue
+        width = _width(path, old) if moves and _resampled(path, old, form) else 0.0
+        if not _equal(expected, new[place], NEARLY if _any(form.nearly, path) else close, moves * width):
             found.append(f"{where}: was {expected!r}, is {new[place]!r}" + (f" (width {width:.6g})" if width else ""))
     places = set(kept.values())
     found += [
@@ -55,7 +57,11 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     empty = True
     for key, one in inner:
         empty = False
-        yield from leaves(one, f"{path}{_JOINT}{key}" if path else str(key))
+        where = f"{path}{_JOINT}{key}" if path else str(key)
+        if isinstance(one, dict | list):
+            yield from leaves(one, where)
+        else:
+            yield where, one
     if empty:
         yield path, value
 
@@ -77,6 +83,12 @@ def _equal(old: Any, new: Any, close: float, allowed: float) -> bool:
     if isinstance(old, int) and isinstance(new, int):
         return old == new
     return old == new or abs(old - new) <= max(allowed, close * max(abs(old), abs(new), _SMALL))
+
+
+def _resampled(path: str, old: dict[str, Any], form: Form) -> bool:
+    """Whether a bound may move: it is listed, and what is recorded beside its interval does not say another method."""
+    method = old.get(_JOINT.join([*path.split(_JOINT)[:-2], "method"]))
+    return _any(form.resampled, path) and (method is None or "bootstrap" in method)
 
 
 def _width(path: str, old: dict[str, Any]) -> float:

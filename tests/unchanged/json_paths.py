@@ -8,12 +8,16 @@ and `method` no longer says why something is missing. `MOVED` says, old path to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isnan
 from typing import Any
 
-__all__ = ["MOVED", "RESHAPE"]
+__all__ = ["MOVED", "RESHAPE", "printed"]
+
+_HELD = " (held to the answer format)"
 
 MOVED: dict[str, tuple[tuple[str, str], ...]] = {
     "open-mindedness": (
+        (f"models > NAME{_HELD}", "models > NAME"),
         # At X, which is a model, an issue, a topic, or a model's `subset > scores` (today `subset`):
         ("X > open_mindedness, interval, n, method", "X > open_mindedness > plain > estimate, interval, n, method"),
         *(
@@ -61,9 +65,19 @@ _BALANCED = "Wilson, corrected for letter and order"
 _WALD, _OF_THE_LOGARITHM = "Wald", "Wald, of the logarithm"
 
 
-def _open_mindedness(old: dict[str, Any]) -> dict[str, Any]:
+def _open_mindedness(marked: dict[str, Any]) -> dict[str, Any]:
+    old = _unmarked(marked)
     models = {name: _model(one) for name, one in old["models"].items()}
     return {**_numbers(old), "models": models}
+
+
+def _unmarked(old: Any) -> Any:
+    """The same with models under their names alone, in keys and in texts."""
+    if isinstance(old, dict):
+        return {_unmarked(name): _unmarked(one) for name, one in old.items()}
+    if isinstance(old, list):
+        return [_unmarked(one) for one in old]
+    return old.replace(_HELD, "") if isinstance(old, str) else old
 
 
 def _model(old: dict[str, Any]) -> dict[str, Any]:
@@ -221,6 +235,19 @@ def _numbers(old: Any) -> Any:
         made = _measure(old["estimate"], old["interval"], old["n"], old["method"])
     made["plain"] |= beside
     return made
+
+
+def printed(old: Any) -> Any:
+    """The same of what was recorded before it was printed, which has null for what is no number."""
+    return _numbers(_nulls(old))
+
+
+def _nulls(old: Any) -> Any:
+    if isinstance(old, dict):
+        return {name: _nulls(one) for name, one in old.items()}
+    if isinstance(old, list):
+        return [_nulls(one) for one in old]
+    return None if isinstance(old, float) and isnan(old) else old
 
 
 def _is_estimate(old: Mapping[str, Any]) -> bool:

@@ -12,7 +12,9 @@ of keys, none included. In the path that it moves to, they stand for the same th
     gone=("notes > *",)                                 recorded, and no longer there
     added=("schema", "** > leads", "** > plain > why")  not recorded, and there today
     reworded=(("** > method", "bootstrap over issues", "cluster bootstrap"),)
-    resampled=("models > * > interval > *",)            bounds (recorded paths) that a merged bootstrap may move
+    resampled=("models > * > interval > *",)            bounds (recorded paths) that a merged bootstrap may move, where
+                                                        the interval's method is a bootstrap
+    nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
 `moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded` and `resampled` are
 by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded, before all else.
@@ -24,10 +26,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLOSE", "FORMS", "Form", "Names", "bounds_may_move", "form", "how", "options"]
+from .json_paths import RESHAPE, printed
+
+__all__ = [
+    "CLOSE",
+    "COMMANDS",
+    "FORMS",
+    "HEAD",
+    "NAMES",
+    "NEARLY",
+    "Form",
+    "Names",
+    "bounds_may_move",
+    "form",
+    "how",
+    "options",
+]
 
 CLOSE = 1e-9
 """How far two floats of an analysis may differ, relative to the larger: linear algebra differs between machines."""
+
+NEARLY = 1e-6
+"""The same for what is `nearly` equal."""
 
 
 def bounds_may_move(resamples: int) -> float:
@@ -47,6 +67,7 @@ class Form:
     added: tuple[str, ...] = ()
     reworded: tuple[tuple[str, Any, Any], ...] = ()
     resampled: tuple[str, ...] = ()
+    nearly: tuple[str, ...] = ()
     reshape: Callable[[Any], Any] = lambda recorded: recorded
 
 
@@ -61,15 +82,46 @@ class Names:
 NAMES: dict[str, Names] = {
     "open-mindedness": Names(options={}, how={}),
     "deliberation": Names(options={}, how={}),
-    "stance-stability": Names(options={}, how={}),
+    "stance-stability": Names(options={"pages": "pages_per_turn"}, how={}),
     "pluralism": Names(options={}, how={}),
 }
 
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("overton items check PATH [--threads, --topics, --references, --unphrased]", "overton items check STUDY PATH"),
+    ("overton items references THREADS --plan", "overton plan references THREADS"),
+    (
+        "overton items compare-clusterings THREADS --method A --method B",
+        "overton items references THREADS --method A --method B, then overton items compare-clusterings RUN",
+    ),
+    ("overton items compare-clusterings --filled SHEET", "overton items preferences SHEET"),
+    ("overton items audit PATH --json", "overton items audit PATH, then overton analyze audit RUN --json"),
+)
+"""Commands that are called otherwise, as they were and as they are; calls in Python are in `calls`."""
+
+HEAD = ("study", "schema")
+"""What stands at the head of all JSON: where it is no study's, the level of its intervals too."""
+
+_BOUNDS = ("** > interval > *",)
+
+
+def _analysis(study: str, **more: Any) -> Form:
+    return Form(added=HEAD, resampled=_BOUNDS, reshape=RESHAPE[study], **more)
+
+
 FORMS: dict[tuple[str, str], Form] = {
-    ("open-mindedness", "analysis"): Form(),
-    ("deliberation", "analysis"): Form(),
-    ("stance-stability", "analysis"): Form(),
-    ("pluralism", "analysis"): Form(),
+    ("open-mindedness", "analysis"): _analysis("open-mindedness"),
+    ("deliberation", "analysis"): _analysis("deliberation"),
+    ("stance-stability", "analysis"): _analysis("stance-stability", nearly=("temperature_variance > * > by_chance",)),
+    ("pluralism", "analysis"): _analysis("pluralism", nearly=_BOUNDS),  # Wilson limits were rounded to 7 decimals
+    ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, reshape=printed),
+    ("compared-clusterings", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, reshape=printed),
+    **{
+        (study, "plan"): Form(added=("schema",))
+        for study in (
+            *NAMES,
+            *(f"references-{method}" for method in ("algorithm-1", "single-shot", "goalex", "topicgpt")),
+        )
+    },
     # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""

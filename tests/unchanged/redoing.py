@@ -32,20 +32,36 @@ def _plain(text: str, folder: Path, address: str) -> str:
     return text.replace(address, ENDPOINT).replace(json.dumps(str(folder))[1:-1], "FOLDER")
 
 
-def _study(case: Case, out: Path, address: str) -> dict[str, Json]:
-    def at(spec: str) -> str:
-        return spec.replace("@", address, 1) if spec.startswith("@") else spec
+def called(name: str, out: Path, address: str) -> Json:
+    """The identities of the calls of a study's case alone, held anew."""
+    return calls.identities(calls.run_study(**_arguments(STUDIES[name], address), out=out))
 
-    options = mapping.options(case.study, case.options)
-    models = [at(spec) for spec in case.models]
-    others = {role: [at(spec) for spec in specs] for role, specs in case.others.items()}
-    arguments = {at(spec): given for spec, given in case.model_args.items()}
-    plan = calls.plan_study(case.study, models, others, None, case.only, options, arguments)
-    run = calls.run_study(case.study, models, others, None, case.only, options, out, arguments)
+
+def _study(case: Case, out: Path, address: str) -> dict[str, Json]:
+    arguments = _arguments(case, address)
+    plan = calls.plan_study(**arguments)
+    run = calls.run_study(**arguments, out=out)
     analyses = {
         name: calls.analyze(case.study, run, mapping.how(case.study, how)) for name, how in case.analyses.items()
     }
     return {"plan": plan, **_run(run), "analyses": analyses}
+
+
+def _arguments(case: Case, address: str) -> dict[str, Any]:
+    """What a study is run or planned with."""
+
+    def at(spec: str) -> str:
+        return spec.replace("@", address, 1) if spec.startswith("@") else spec
+
+    return {
+        "name": case.study,
+        "models": [at(spec) for spec in case.models],
+        "others": {role: [at(spec) for spec in specs] for role, specs in case.others.items()},
+        "items": None,
+        "only": case.only,
+        "options": mapping.options(case.study, case.options),
+        "model_args": {at(spec): given for spec, given in case.model_args.items()},
+    }
 
 
 def _run(run: Path) -> dict[str, Json]:

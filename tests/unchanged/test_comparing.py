@@ -68,6 +68,24 @@ def test_only_a_resampled_bound_may_move_and_by_its_share_of_the_width() -> None
     assert bounds_may_move(2000) == bounds_may_move(5000) == 0.02
 
 
+def test_a_bound_that_another_method_gave_may_not_move() -> None:
+    form = Form(resampled=("** > interval > *",))
+
+    def found(method: str) -> list[str]:
+        old = {"plain": {"interval": [0.0, 1.0], "method": method}}
+        return differences(old, {"plain": {"interval": [0.0, 1.01], "method": method}}, form, moves=0.02)
+
+    assert found("bootstrap over issues") == []
+    assert found("Wilson") == ["plain > interval > 1: was 1.0, is 1.01"]
+
+
+def test_only_what_is_listed_may_be_nearly_equal() -> None:
+    form = Form(nearly=("b",))
+    assert differences({"b": 1.0}, {"b": 1.0 + 5e-7}, form) == []
+    assert differences({"b": 1.0}, {"b": 1.0 + 5e-6}, form)
+    assert differences({"a": 1.0}, {"a": 1.0 + 5e-7}, form)
+
+
 def test_a_word_that_changed_is_expected_in_its_new_form() -> None:
     form = Form(reworded=(("** > method", "old", "new"),))
     assert differences({"a": {"method": "old"}}, {"a": {"method": "new"}}, form) == []

@@ -71,7 +71,7 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if named.name not in (held.name, held.labels):
         raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
     results = results_of([run])
-    return Outcome(held, measuring.records(results, chosen), chosen, results)
+    return Outcome(named, measuring.records(results, chosen), chosen, results)
 
 
 def schema(study: str) -> dict[str, Any]:

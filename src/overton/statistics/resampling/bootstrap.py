@@ -188,7 +188,7 @@ class Resampling:
         drawn = of((self._weights.astype(float) @ grouped.reshape(self.groups, -1)).reshape(-1, *shape[1:]))
         clusters = chosen.sum() if self.apart else len(np.unique(self.cluster[chosen]))
         numbers = Numbers(value, np.array([chosen.sum()]), np.array([clusters], float))
-        return self.estimates(numbers, np.asarray(drawn - value, np.float32)[:, None], nothing, digits=None)[0]
+        return self.estimates(numbers, np.asarray(drawn - value, float)[:, None], nothing, digits=None)[0]
 
     def sums(self, counts: Counts) -> Sums:
         """What is known by cluster, by group."""
@@ -207,7 +207,7 @@ class Resampling:
     def estimates(
         self,
         numbers: Numbers,
-        draws: Draws,
+        draws: Floats,
         nothing: str,
         *,
         few: str | None = None,
@@ -221,7 +221,7 @@ class Resampling:
         """
         value = numbers.value + 0.0  # no negative zero
         gaps = limits(draws, numbers.clusters, self.level)
-        gaps = gaps if digits is None else (np.round(gaps[0], digits), np.round(gaps[1], digits))
+        gaps = gaps if digits is None else (_without_noise(gaps[0], digits), _without_noise(gaps[1], digits))
         low, high = (_moved(value, gap, digits) for gap in gaps)
         low, high = np.minimum(low, value), np.maximum(high, value)
         method = np.full(len(value), f"bootstrap over {self.unit}", object)
@@ -262,7 +262,7 @@ class Resampling:
         value = np.where(value < _SMALLEST, 0.0, value)
         drawn = _deviation(above, below, self._weights @ squares.astype(np.float32)) - value
         numbers = sums.numbers._replace(value=value)
-        deviations = self.estimates(numbers, drawn.astype(np.float32), nothing, few=few, digits=None)
+        deviations = self.estimates(numbers, drawn, nothing, few=few, digits=None)
         return zip(means, deviations, strict=True)
 
     def _differences(self, first: Sums, second: Sums, nothing: str) -> list[tuple[Estimate, Estimate, Estimate]]:
@@ -333,6 +333,11 @@ class _Instead(NamedTuple):
 def _in_pairs(sums: Array) -> Array:
     """Sums over the first axis, rounded alike however many columns stand side by side."""
     return np.asarray(np.ascontiguousarray(sums.T).sum(1))
+
+
+def _without_noise(gap: Array, digits: int) -> Array:
+    """What rounding would leave nothing of is nothing; the rest is rounded once only, as a limit."""
+    return np.where(np.round(gap, digits) == 0, 0.0, gap)
 
 
 def _moved(value: Array, gap: Array, digits: int | None) -> Array:

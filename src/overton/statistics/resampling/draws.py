@@ -105,6 +105,7 @@ def grouped(clusters: int, seed: int) -> NDArray[np.integer]:
 
 
 Draws = NDArray[np.float32]
+Floats = NDArray[np.floating]
 
 FEWEST = 2
 """So many clusters have an interval."""
@@ -123,7 +124,7 @@ def tail(clusters: int, level: float) -> float:
     return float(ndtr(-sqrt(clusters / (clusters - 1)) * t))
 
 
-def limits(draws: Draws, clusters: Array, level: float) -> tuple[Array, Array]:
+def limits(draws: Floats, clusters: Array, level: float) -> tuple[Array, Array]:
     """The rule for every interval: how far K numbers' limits are from them [K] each, at most 0 and at least 0.
 
     `draws` [resamples, K] are resampled numbers less the number itself, NaN where a resample has none; `clusters` [K]
@@ -137,7 +138,7 @@ def limits(draws: Draws, clusters: Array, level: float) -> tuple[Array, Array]:
     return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
 
-def _quantile(ranked: Draws, kept: NDArray[np.int64], at: Array) -> Array:
+def _quantile(ranked: Floats, kept: NDArray[np.int64], at: Array) -> Array:
     """As np.quantile's default, a row at a time: `at` of the first `kept` numbers of each sorted row."""
     last = np.maximum(kept - 1, 0)
     place = np.where(np.isnan(at), 0, at) * last

@@ -122,7 +122,7 @@ def cells_from_counts(counts: pl.DataFrame) -> Cells:
     answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
     if not answers.sum():
         raise InputError([Problem("counts", "count", "there is no answer to measure")])
-    topics = _topics(coded, axes) if "topic" in counts.columns else (None,) * len(axes.issues)
+    topics = _topics(coded, axes) if "topic" in coded.columns else (None,) * len(axes.issues)
     return Cells(*axes.names(), topics, answers, np.zeros(shape, np.int64))
 
 

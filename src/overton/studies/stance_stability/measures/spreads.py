@@ -71,7 +71,7 @@ def _spread(
     value = observed.var(ddof=1)
     drawn = (observed + moved).var(axis=1, ddof=1) - value
     numbers = Numbers(np.array([value]), np.array([n.sum()]), np.array([n.min()], float))
-    (variance,) = resampling.estimates(numbers, drawn[:, None].astype(np.float32), NOTHING, digits=None)
+    (variance,) = resampling.estimates(numbers, drawn[:, None], NOTHING, digits=None)
     by_chance = float(np.nanmean(moved.var(axis=1, ddof=1))) if n.min() > 1 else nan
     return TemperatureSpread(*of, at_each, variance, by_chance, topics)
 
