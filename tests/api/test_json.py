@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import overton
 from overton.cli.main import app
 from overton.hosts.local import Plan
-from overton.judging.sheet_agreement import SheetAgreement
+from overton.judging.agreement import SheetAgreement
 from overton.statistics import Estimate
 from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.measuring import Measuring

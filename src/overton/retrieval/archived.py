@@ -13,10 +13,9 @@ from yarl import URL
 
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, RejectedError
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked, parsed, query_urn
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked, member_at, members, parsed, query_urn
+from overton.retrieval.guard import joined
 from overton.retrieval.limits import Limits, Unread
-from overton.retrieval.locating import joined
-from overton.retrieval.members import member_at, members
 from overton.retrieval.reading import Readers
 from overton.retrieval.web import read_exchange
 from overton.retrieval.wire import Exchange

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overton.judging.sheet_agreement import SheetAgreement, leniency
+from overton.judging.agreement import SheetAgreement, leniency
 from overton.studies.exhibits import Cell, Column, Table
 
 __all__ = ["agreement_tables"]
