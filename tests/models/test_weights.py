@@ -22,8 +22,8 @@ import pytest
 
 from overton.errors import InputError, MissingExtra, OvertonError
 from overton.models import weights, wheels
-from overton.models.weights import Weights, cache_folder, ensure, known, pull, unpack
-from overton.models.wheels import Wheel
+from overton.models.weights import Weights, cache_folder, ensure, known, pull
+from overton.models.wheels import Wheel, unpack
 
 gguf = pytest.importorskip("gguf")
 

@@ -14,7 +14,7 @@ import msgspec
 
 from overton.judging.reading import Reading
 
-__all__ = ["asked", "list_schema", "object_schema", "parse_json", "schema_of"]
+__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "asked", "list_schema", "object_schema", "parse_json", "schema_of"]
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from overton.calls import Price, Reply
 from overton.models.known import KnownModel, known_models, price_of, prices_as_of
 from overton.models.registry import Model, check_model, open_model
 from overton.models.spec import Spec, name_and_spec, parse_spec
+from overton.models.weights import pull as fetch_weights
 from overton.pairs import pairs_of
 
 __all__ = [
@@ -68,6 +69,4 @@ def pull(name: str, *, progress: Callable[[str], None] | None = None) -> Path:
         InputError: no such weights are known.
         OvertonError: they could not be fetched, or are not what they should be.
     """
-    from overton.models.weights import pull as fetch
-
-    return fetch(name.removeprefix("embedded/"), progress=progress)
+    return fetch_weights(name.removeprefix("embedded/"), progress=progress)

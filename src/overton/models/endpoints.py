@@ -14,7 +14,7 @@ from overton.models.providers import Provider
 from overton.models.spec import Spec
 from overton.pairs import checked_base_url
 
-__all__ = ["Endpoint", "Secret", "locate"]
+__all__ = ["HIDDEN", "Endpoint", "Secret", "locate"]
 
 
 @dataclass(frozen=True)

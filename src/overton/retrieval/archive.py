@@ -21,14 +21,17 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 import msgspec
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+from warcio.recordloader import ArcWarcRecord
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 from overton import __version__
 from overton.calls import Hit, Page
 from overton.errors import RunError
 
 if TYPE_CHECKING:
-    from warcio.recordloader import ArcWarcRecord
-
     from overton.retrieval.wire import Exchange
 
 __all__ = ["ARCHIVE", "Archive", "Ranked", "hex_digest", "member_at", "members", "parsed", "query_urn"]
@@ -139,9 +142,6 @@ def parsed(content: bytes) -> ArcWarcRecord | None:
 
     None where it holds none.
     """
-    from warcio.archiveiterator import ArchiveIterator
-    from warcio.exceptions import ArchiveLoadFailed
-
     try:
         return next(iter(ArchiveIterator(BytesIO(content))), None)
     except ArchiveLoadFailed:
@@ -162,8 +162,6 @@ def _hashed(*parts: str) -> bytes:
 
 
 def _warcinfo() -> bytes:
-    from warcio.warcwriter import WARCWriter
-
     sink = BytesIO()
     writer = WARCWriter(sink, gzip=True, warc_version="1.1")
     info = {"software": f"overton/{__version__}", "format": "WARC File Format 1.1"}
@@ -172,8 +170,6 @@ def _warcinfo() -> bytes:
 
 
 def _record(kind: str, uri: str, payload: bytes, content_type: str, digest: str) -> bytes:
-    from warcio.warcwriter import WARCWriter
-
     sink = BytesIO()
     writer = WARCWriter(sink, gzip=True, warc_version="1.1")
     record = writer.create_warc_record(
@@ -190,9 +186,6 @@ def _record(kind: str, uri: str, payload: bytes, content_type: str, digest: str)
 
 def _exchange_records(exchange: Exchange) -> list[bytes]:
     """The response and the request to it, concurrent, each a member of its own."""
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
-
     writer = WARCWriter(BytesIO(), gzip=True, warc_version="1.1")
     digest = {"WARC-Payload-Digest": f"sha256:{hex_digest(exchange.body)}"}
     cut = {"WARC-Truncated": exchange.truncated} if exchange.truncated else {}
@@ -221,8 +214,6 @@ def _exchange_records(exchange: Exchange) -> list[bytes]:
 
 
 def _written(record: ArcWarcRecord) -> bytes:
-    from warcio.warcwriter import WARCWriter
-
     sink = BytesIO()
     WARCWriter(sink, gzip=True, warc_version="1.1").write_record(record)
     return sink.getvalue()

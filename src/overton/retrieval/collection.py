@@ -11,16 +11,13 @@ from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+import tantivy
 
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem
 from overton.retrieval.archive import Archive
-
-if TYPE_CHECKING:
-    import tantivy
 
 __all__ = [
     "CollectionIndex",
@@ -34,6 +31,16 @@ __all__ = [
     "starter_digest",
     "starter_index",
 ]
+
+
+_FORMAT = 1
+_ABOUT = "collection.json"
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 64
+_SNIPPET = 240  # characters
+_MARGIN = 50  # hits beyond those asked for, among which ties are put in order
+_HEAP = 64_000_000
+_SEARCHED = ["title", "text"]
 
 
 class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,16 +68,6 @@ def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
     for url, digest in sorted(pages):
         whole.update(f"{digest} {url}\n".encode("utf-8", "replace"))
     return whole.hexdigest()
-
-
-_FORMAT = 1
-_ABOUT = "collection.json"
-_WORD = re.compile(r"\w+")
-_MOST_WORDS = 64
-_SNIPPET = 240  # characters
-_MARGIN = 50  # hits beyond those asked for, among which ties are put in order
-_HEAP = 64_000_000
-_SEARCHED = ["title", "text"]
 
 
 class _About(msgspec.Struct, frozen=True):
@@ -110,14 +107,10 @@ class CollectionIndex:
 
     def page(self, url: str) -> StoredPage | None:
         """The page at this very address, None where the collection has none."""
-        import tantivy
-
         found = self._searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), limit=1).hits
         return _page(self._searcher.doc(found[0][1])) if found else None
 
     def _snippets(self, parsed: tantivy.Query) -> _Snippets:
-        import tantivy
-
         generator = tantivy.SnippetGenerator.create(self._searcher, parsed, self._index.schema, "text")
         generator.set_max_num_chars(_SNIPPET)
         return _Snippets(generator)
@@ -135,16 +128,12 @@ class _Snippets:
 
 def index_in_memory(pages: Iterable[StoredPage]) -> CollectionIndex:
     """A collection of at most some thousand pages, indexed in memory."""
-    import tantivy
-
     index = tantivy.Index(_schema())
     return CollectionIndex(index, _fill(index, pages))
 
 
 def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
     """Write an index of the pages into an empty folder."""
-    import tantivy
-
     index = tantivy.Index(_schema(), path=str(folder))
     about = _fill(index, pages)
     (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
@@ -176,8 +165,6 @@ def open_index(folder: Path) -> CollectionIndex:
     Raises:
         InputError: there is none, it is of another format, or it is damaged.
     """
-    import tantivy
-
     about = about_index(folder)
     try:
         return CollectionIndex(tantivy.Index.open(str(folder)), about)
@@ -190,8 +177,6 @@ def _unusable(folder: Path, reason: str) -> InputError:
 
 
 def _schema() -> tantivy.Schema:
-    import tantivy
-
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("date", stored=True, tokenizer_name="raw", index_option="basic")
@@ -201,8 +186,6 @@ def _schema() -> tantivy.Schema:
 
 
 def _fill(index: tantivy.Index, pages: Iterable[StoredPage]) -> _About:
-    import tantivy
-
     writer = index.writer(_HEAP, num_threads=1)  # one thread: scores then do not depend on who was quicker
     digests: list[tuple[str, str]] = []
     for page in pages:
@@ -262,16 +245,14 @@ class LocalPages:
         """Nothing to give back."""
 
 
-_line = msgspec.json.Decoder(StoredPage)
-
-
 @lru_cache(maxsize=1)
 def _pages() -> tuple[StoredPage, ...]:
+    read = msgspec.json.Decoder(StoredPage).decode_lines
     folder = files("overton.retrieval") / "starter"
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".jsonl")) if folder.is_dir() else []
     if not found:
         raise InputError("this installation of Overton lacks its starter pages: install it again")
-    return tuple(page for name in found for page in _line.decode_lines((folder / name).read_bytes()))
+    return tuple(page for name in found for page in read((folder / name).read_bytes()))
 
 
 def starter_digest() -> str:

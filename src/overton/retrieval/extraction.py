@@ -31,7 +31,7 @@ class Extract(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def extract(job: Job) -> Extract:
     """The main text of an HTML page without what surrounds it (trafilatura), or a plain text as it is."""
-    text = decoded(job.body, job.charset)
+    text = _decoded(job.body, job.charset)
     return Extract(clean(text)) if job.kind == "text" else _from_html(text)
 
 
@@ -70,7 +70,7 @@ _CODEC = re.compile(
 """Charsets of pages. Python's codecs hold other things as well, such as decompressors."""
 
 
-def decoded(body: bytes, charset: str = "") -> str:
+def _decoded(body: bytes, charset: str = "") -> str:
     """The text of a page. `charset` is the one that its headers declare, '' for none.
 
     A byte order mark is believed first, then the declarations (header, then document) as far as the bytes follow

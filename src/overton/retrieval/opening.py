@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from overton.calls import Price, Settings
 from overton.errors import InputError, MissingExtra, Problem
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
+from overton.retrieval.limits import Limits
 
 if TYPE_CHECKING:
     from overton.retrieval.answering import PageAnswerer, PageSource, SearchAnswerer, Searcher
@@ -33,7 +34,7 @@ _LOCAL_CONNECTIONS = 64
 _TIMEOUT = 30.0
 _DIGITS = 16
 
-Arguments = Sequence[tuple[str, str]]
+_Arguments = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Source:
         self.answerer.keep_in(folder)
 
 
-def open_search(spec: str, args: Arguments = (), *, top: int | None = None, need_key: bool = True) -> Source:
+def open_search(spec: str, args: _Arguments = (), *, top: int | None = None, need_key: bool = True) -> Source:
     """Open the search engine that a spec names. Nothing is asked of it yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN`, `google`, `brave` and `searxng/http://HOST:PORT`. Arguments are
@@ -84,7 +85,7 @@ def open_search(spec: str, args: Arguments = (), *, top: int | None = None, need
     return Source(SearchAnswerer(searcher, name=published(spec)), connections, parsed.kind)
 
 
-def open_pages(spec: str, args: Arguments = ()) -> Source:
+def open_pages(spec: str, args: _Arguments = ()) -> Source:
     """Open the source of pages that a spec names. Nothing is asked of it yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN` and `web`. Arguments are `connections`; for `web` also `allow` (a
@@ -133,8 +134,6 @@ def _searcher(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> 
 
 
 def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
-    from overton.retrieval.limits import Limits
-
     values.pop("connections", None)
     limits = Limits(**{**values, "allow": frozenset(values.get("allow", ()))})
     if spec.kind == "web":

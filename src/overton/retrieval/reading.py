@@ -23,10 +23,12 @@ __all__ = ["Readers", "main"]
 _READERS = min(2, os.cpu_count() or 1)
 _SECONDS = 30.0
 _START_SECONDS = 120.0
+_MEMORY = 2 * 2**30  # bytes, of each process
 _KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Extract).decode
+_decode_job = msgspec.msgpack.Decoder(Job).decode
 
 
 class Readers:
@@ -107,11 +109,6 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Extr
     return _decode(await process.stdout.readexactly(size))
 
 
-_MEMORY = 2 * 2**30
-
-_job = msgspec.msgpack.Decoder(Job).decode
-
-
 def main() -> None:
     """Answer each job on standard input, framed by its length in 4 bytes, on standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the run still reads what it has
@@ -126,7 +123,7 @@ def main() -> None:
 
 def _answer(content: bytes) -> bytes:
     try:
-        return _encode(extract(_job(content)))
+        return _encode(extract(_decode_job(content)))
     except RecursionError:  # a page of brackets within brackets
         return _encode(Extract())
 

@@ -18,7 +18,7 @@ from overton.retrieval.manners import ROBOTS_BYTES, Manners, Robots
 from overton.retrieval.reading import Readers
 from overton.retrieval.wire import Exchange, Wire
 
-__all__ = ["WebPages", "read_exchange"]
+__all__ = ["REDIRECTS", "WebPages", "read_exchange"]
 
 _SILENT_HOSTS = 8
 """Hosts in a row that do not answer, none answered between, before our own network is taken to be down."""
@@ -98,7 +98,7 @@ async def read_exchange(readers: Readers, url: str, exchange: Exchange, limits: 
     )
 
 
-_REDIRECTS = {301, 302, 303, 307, 308}
+REDIRECTS = {301, 302, 303, 307, 308}
 _BUSY = {429, 500, 502, 503, 504}
 _LONGEST_WAIT = 10.0
 _ROBOTS_SECONDS = 10.0
@@ -179,7 +179,7 @@ class _Way:
             Unread: there were too many, or it leads where nothing is asked.
         """
         target = exchange.header("location")
-        if exchange.status not in _REDIRECTS or not target:
+        if exchange.status not in REDIRECTS or not target:
             return True
         self._turns += 1
         if self._turns > self._limits.redirects:
