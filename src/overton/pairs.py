@@ -13,7 +13,6 @@ from overton.errors import InputError, Problem
 
 __all__ = [
     "Given",
-    "Pairs",
     "Reader",
     "by_key",
     "checked_base_url",

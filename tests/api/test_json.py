@@ -18,7 +18,7 @@ from overton.api.results import measuring_of, results_of
 from overton.cli.main import app
 from overton.errors import InputError
 from overton.hosts.local import Plan
-from overton.judging.sheet_agreement import SheetAgreement
+from overton.judging.agreement import SheetAgreement
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
 from overton.studies.deliberation.measures import Analysis as Deliberation

@@ -16,7 +16,7 @@ from overton.api.runs import Run, open_run
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder
-from overton.judging.sheet_agreement import SheetAgreement
+from overton.judging.agreement import SheetAgreement
 from overton.statistics import Estimate
 from overton.studies.exhibits import Exhibits
 from overton.studies.pluralism import STUDY, Record, ReferenceThread, Viewpoint

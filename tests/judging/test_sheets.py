@@ -10,7 +10,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.judging import cohen_kappa
-from overton.judging.sheet_agreement import agree
+from overton.judging.agreement import agree
 from overton.judging.sheets import Answers, Key, KeyRow, draw, key_of, read_sheet, write_sheet
 
 near = pytest.approx

@@ -20,7 +20,7 @@ import pytest
 
 from overton.calls import Answerer, Form, Request, Settings, user
 from overton.errors import AccessError, InputError, MissingExtra, OvertonError, RejectedError
-from overton.models import embedded, gguf_server
+from overton.models import embedded
 from overton.models.embedded import EmbeddedModel
 from overton.models.weights import ensure, find
 
@@ -171,7 +171,7 @@ async def test_the_event_loop_lives_while_the_model_answers(model: EmbeddedModel
 async def test_nobody_can_reach_the_server_and_it_prints_nothing(
     model: EmbeddedModel, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gguf_server.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(embedded.tempfile, "tempdir", str(tmp_path))
     await model.answer(question("Hello"))
     assert os.listdir(tmp_path) == []
     assert capfd.readouterr() == ("", "")
@@ -199,7 +199,7 @@ async def test_a_long_path_to_temporary_files_is_no_hindrance(
 ) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
-    monkeypatch.setattr(gguf_server.tempfile, "tempdir", str(deep))
+    monkeypatch.setattr(embedded.tempfile, "tempdir", str(deep))
     model = EmbeddedModel(weights, name="m", threads=1, context=512)
     assert (await model.answer(question("Hello", form=LETTERS))).text in LETTERS.choices
     await model.close()
@@ -221,7 +221,7 @@ async def test_ctrl_c_stays_pythons(model: EmbeddedModel) -> None:
 def test_a_server_that_is_freed_at_once_does_not_hang(weights: Path) -> None:
     program = (
         "import sys, pathlib\n"
-        "from overton.models.gguf_server import open_server\n"
+        "from overton.models.embedded import open_server\n"
         "for _ in range(3): open_server(pathlib.Path(sys.argv[1]), threads=1, context=256)\n"
     )
     subprocess.run([sys.executable, "-c", program, str(weights)], timeout=120, check=True)

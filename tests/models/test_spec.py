@@ -1,9 +1,15 @@
+from __future__ import annotations
+
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overton.calls import Reply, Request, Settings, user
 from overton.errors import InputError
-from overton.models import parse_spec
+from overton.models import open_model, parse_spec
+from overton.models.spec import name_and_spec, published
 
 
 @pytest.mark.parametrize(
@@ -83,3 +89,100 @@ def test_any_text_is_a_spec_or_an_input_error(text):
         return
     assert spec.text == text
     assert spec.name
+
+
+NAMES = st.from_regex(r"[A-Za-z0-9._-]+", fullmatch=True)
+SPECS = st.sampled_from(
+    [
+        "openai/gpt-4o",
+        "simulated/open-minded",
+        "inspect/google/gemini-2.0-flash",
+        "openrouter/a=b/c",
+        "http://host:1/v1#m=2",
+        "gguf:/models/x=1.gguf",
+        "gguf:x=1.gguf",
+        "gguf:a b.gguf",
+    ]
+)
+
+
+@given(NAMES, SPECS)
+def test_a_name_and_its_spec_come_back(name: str, spec: str) -> None:
+    assert name_and_spec(f"{name}={spec}") == (name, spec)
+
+
+@given(SPECS)
+def test_a_spec_alone_names_itself(spec: str) -> None:
+    assert name_and_spec(spec) == (published(spec), spec)
+
+
+@given(st.text())
+def test_any_text_has_a_name_or_is_an_input_error(text: str) -> None:
+    try:
+        name, spec = name_and_spec(text)
+    except InputError:
+        return
+    if spec == text:
+        assert name == published(spec)
+    else:
+        assert f"{name}={spec}" == text
+        assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
+
+
+@pytest.mark.parametrize("text", ["=openai/gpt-4o", "two words=openai/gpt-4o", "a:b=openai/gpt-4o", "é=openai/gpt-4o"])
+def test_what_cannot_be_a_name_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="letters, digits"):
+        name_and_spec(text)
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        ("gguf:/home/me/model.gguf", "gguf:model.gguf"),
+        ("gguf:~/my models/a b.gguf", "gguf:a b.gguf"),
+        (r"gguf:C:\models\m.gguf", "gguf:m.gguf"),
+        ("gguf:model.gguf", "gguf:model.gguf"),
+        ("sentence-transformers//home/me/minilm", "sentence-transformers/minilm"),
+        ("sentence-transformers/org/minilm", "sentence-transformers/org/minilm"),
+        ("http://host:1/v1#m", "http://host:1/v1#m"),
+    ],
+)
+def test_of_a_local_file_only_its_name_is_published(spec: str, shown: str) -> None:
+    assert published(spec) == shown
+
+
+class Answering:
+    name = "simulated/one"
+    identity = "simulated/one {}"
+    holds_form = True
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    async def answer(self, request: Request) -> Reply:
+        return Reply(request.messages[-1].content)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_named_model_is_another_answerer_that_answers_the_same() -> None:
+    own = Answering()
+    plain, named = (open_model("simulated/one", name=name, simulated=lambda *_: own) for name in ("", "careful"))
+    assert plain.answerer is own
+    assert (named.answerer.name, named.answerer.identity) == ("careful", "careful=simulated/one {}")
+    assert named.answerer.holds_form
+    assert (await named.answerer.answer(Request((user("so"),), Settings()))).text == "so"
+    await named.answerer.close()
+    assert own.closed
+
+
+def test_what_is_wrong_with_a_named_model_is_said_of_its_name() -> None:
+    with pytest.raises(InputError, match="--model-arg careful: temprature"):
+        open_model("openai/gpt-4o", [("temprature", "1")], name="careful")
+
+
+def test_a_named_model_keeps_what_is_known_of_its_spec() -> None:
+    named, plain = (open_model("openai/gpt-4o", name=name, need_key=False) for name in ("careful", ""))
+    assert (named.family, named.series, named.price) == (plain.family, plain.series, plain.price)
+    assert plain.answerer.identity == plain.answerer.name == "openai/gpt-4o"

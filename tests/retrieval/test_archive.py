@@ -17,8 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from overton.calls import Hit, Page, Reply, hits_of, page_of
 from overton.errors import InputError, RejectedError, RunError
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked
-from overton.retrieval.members import members
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked, members
 
 Ask = Callable[[Any, str], Awaitable[Reply]]
 

@@ -9,7 +9,7 @@ import pytest
 from yarl import URL
 
 from overton.calls import Page
-from overton.retrieval.connecting import GuardedConnector
+from overton.retrieval.guard import GuardedConnector, refusal
 from overton.retrieval.limits import Limits, Unread
 from overton.retrieval.web import WebPages
 from overton.retrieval.wire import Wire
@@ -74,7 +74,7 @@ async def test_a_redirect_to_a_private_address_is_not_followed(site: Any, other_
     other_site.paths["/"] = pages.answers(status=302, Location=f"http://127.0.0.1:{site.port}/secret")
     allowed = Limits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overton.retrieval.locating._PORTS", {80, 443, site.port})
+        patch.setattr("overton.retrieval.guard._PORTS", {80, 443, site.port})
         assert await skipped(f"{other_site.url}/", allowed) == "private address"
     assert other_site.seen["/"] == 1
     assert not site.seen
@@ -97,10 +97,10 @@ async def test_a_name_that_changes_its_answer_gains_nothing(
     site: Any, other_site: Any, names: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """127.0.0.2 stands for a public address here. The name leads there first, and to 127.0.0.1 from then on."""
-    from overton.retrieval.addresses import refusal
+    from overton.retrieval.guard import refusal
 
     monkeypatch.setattr(
-        "overton.retrieval.connecting.refusal", lambda address: None if address == "127.0.0.2" else refusal(address)
+        "overton.retrieval.guard.refusal", lambda address: None if address == "127.0.0.2" else refusal(address)
     )
     resolver = names(rebinding_test=["127.0.0.2", "127.0.0.1"])
     wire = Wire(QUICK, resolver)
@@ -121,7 +121,7 @@ async def test_the_other_end_is_looked_at_even_if_the_socket_was_not_checked(
     import socket
 
     monkeypatch.setattr(
-        "overton.retrieval.connecting._guarded_socket", lambda info: socket.socket(info[0], info[1], info[2])
+        "overton.retrieval.guard._guarded_socket", lambda info: socket.socket(info[0], info[1], info[2])
     )
     wire = Wire(QUICK)
     with pytest.raises(Unread, match="private address"):
@@ -133,7 +133,7 @@ async def test_the_other_end_is_looked_at_even_if_the_socket_was_not_checked(
 async def test_the_guard_itself_lets_a_connection_through_where_the_address_is_public(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overton.retrieval.connecting.refusal", lambda address: None)
+    monkeypatch.setattr("overton.retrieval.guard.refusal", lambda address: None)
     wire = Wire(QUICK)
     assert (await wire.get(URL(f"{site.url}/page"), seconds=5, most=100)).status == 404
     await wire.close()
@@ -193,3 +193,102 @@ def test_the_connector_keeps_no_names() -> None:
     import asyncio
 
     assert asyncio.run(made()) is False
+
+
+PRIVATE = [
+    "0.0.0.0",
+    "0.1.2.3",
+    "10.0.0.1",
+    "100.64.0.1",
+    "100.127.255.255",
+    "127.0.0.1",
+    "127.255.255.254",
+    "168.63.129.16",
+    "169.254.0.1",
+    "169.254.169.254",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.8",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.7",
+    "203.0.113.9",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:a9fe:a9fe",
+    "::ffff:0:7f00:1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::7f00:1",
+    "64:ff9b:1::5db8:d822",
+    "100::1",
+    "2001::7f00:1",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "2001:2::1",
+    "2001:10::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "2002:a9fe:a9fe::1",
+    "2002:c0a8:101::1",
+    "2606:4700::5efe:7f00:1",
+    "2606:4700::200:5efe:7f00:1",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "::1%lo",
+    "fec0::1",
+    "ff02::1",
+    "4000::1",
+    "1::1",
+    "localhost",
+    "",
+    "0x7f.1",
+    "2130706433",
+    "127.1",
+]
+
+PUBLIC = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "93.184.216.34",
+    "100.63.255.255",
+    "100.128.0.0",
+    "172.15.255.255",
+    "172.32.0.0",
+    "192.0.1.1",
+    "198.17.255.255",
+    "198.20.0.0",
+    "223.255.255.255",
+    "2606:2800:220:1:248:1893:25c8:1946",
+    "2a00:1450:4001:80b::200e",
+    "::ffff:93.184.216.34",
+    "64:ff9b::5db8:d822",
+    "2002:5db8:d822::1",
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_what_is_not_the_public_internet_is_refused(address: str) -> None:
+    assert refusal(address)
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_pass(address: str) -> None:
+    assert refusal(address) is None
+
+
+def test_a_refusal_names_the_range_and_what_defines_it() -> None:
+    assert refusal("127.0.0.1") == "loopback (RFC 1122)"
+    assert refusal("169.254.169.254") == "metadata (cloud instances)"
+    assert refusal("64:ff9b::7f00:1") == "carries loopback (RFC 1122)"

@@ -10,8 +10,7 @@ import pytest
 from overton.calls import Request, Settings, hits_of, page_of, system, user
 from overton.errors import InputError, MissingExtra, RejectedError
 from overton.retrieval import open_pages, open_search, pages_for
-from overton.retrieval.collection import StoredPage
-from overton.retrieval.index import build_index
+from overton.retrieval.collection import StoredPage, build_index
 
 
 @pytest.fixture

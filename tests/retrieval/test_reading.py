@@ -73,7 +73,7 @@ def test_what_a_library_prints_disturbs_nothing() -> None:
 
     job = _encode(SMALL)
     done = subprocess.run(
-        [sys.executable, "-c", "import os, overton.retrieval.extraction as e, overton.retrieval.reader as r\n"
+        [sys.executable, "-c", "import os, overton.retrieval.extraction as e, overton.retrieval.reading as r\n"
          "def loud(job):\n print('noise', flush=True); return e.extract(job)\n"
          "r.extract = loud\nr.main()"],
         input=len(job).to_bytes(4, "little") + job,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overton.judging.sheet_agreement import SheetAgreement, leniency
+from overton.judging.agreement import SheetAgreement, leniency
 from overton.statistics import Estimate
 from overton.studies.sheet import agreement_tables
 

@@ -41,8 +41,8 @@ def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Coll
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _require()
+    from overton.retrieval.collection import build_index
     from overton.retrieval.files import FolderOfPages
-    from overton.retrieval.index import build_index
 
     target = Path(out)
     if target.exists():
@@ -70,8 +70,7 @@ def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, .
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _require()
-    from overton.retrieval.index import open_index
-    from overton.retrieval.starter_pages import starter_index
+    from overton.retrieval.collection import open_index, starter_index
 
     opened = starter_index() if str(collection) == "starter" else open_index(Path(collection))
     return opened.find(query, top)

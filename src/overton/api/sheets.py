@@ -17,7 +17,7 @@ from overton.studies.options import option_place
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.judging.agreement import SheetAgreement
     from overton.judging.sheets import Answers, Key
     from overton.studies.sheet import JudgedRows, Sheet
 
@@ -152,7 +152,7 @@ def read_agreement(
     Raises:
         InputError: a file cannot be read, or by line what is wrong with the sheet; a run that the sheet is not of.
     """
-    from overton.judging.sheet_agreement import agree
+    from overton.judging.agreement import agree
 
     known, answers = opened_sheet(Path(sheet), None if key is None else Path(key))
     found = agree(known, answers, level=level)
@@ -167,7 +167,7 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
     Raises:
         RunError: the file is damaged.
     """
-    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.judging.agreement import SheetAgreement
 
     path = run.path / AGREEMENT
     if not path.is_file():

@@ -18,12 +18,12 @@ from overton.errors import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MAX_BYTES", "MOST_FILES", "FileText", "text_beside", "texts_at", "write_objects"]
+__all__ = ["MAX_BYTES", "FileText", "text_beside", "texts_at", "write_objects"]
 
 MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""
 
-MOST_FILES = 10_000
+_MOST_FILES = 10_000
 """A folder holds at most this many files of items."""
 
 _BOM = b"\xef\xbb\xbf"
@@ -186,8 +186,8 @@ def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) ->
     if (folder / _JOURNAL).is_file():
         made = f"is a run folder without {dataset}: name a folder of {PurePath(dataset).stem}, or a file"
         raise _refused(folder, made if dataset else "is a run folder: name a file of items")
-    if len(files) > MOST_FILES:
-        raise _refused(folder, f"holds more than {MOST_FILES:,} files")
+    if len(files) > _MOST_FILES:
+        raise _refused(folder, f"holds more than {_MOST_FILES:,} files")
     return files
 
 

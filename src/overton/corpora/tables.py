@@ -14,13 +14,13 @@ from overton.studies.table import RawTable
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LARGEST", "column_names", "open_table", "read_table", "records_file", "refuse"]
+__all__ = ["column_names", "open_table", "read_table"]
 
-LARGEST = 4_000_000_000
+_LARGEST = 4_000_000_000
 """A table's file has at most this many bytes."""
 
 
-def refuse(place: Path, key: str, reason: str) -> InputError:
+def _refuse(place: Path, key: str, reason: str) -> InputError:
     """The error for one problem."""
     return InputError([Problem(str(place), key, reason)])
 
@@ -31,11 +31,11 @@ def open_table(path: Path) -> RawTable:
     Raises:
         InputError: it is no table that can be read.
     """
-    file = records_file(path)
+    file = _records_file(path)
     return RawTable(str(file), file.suffix, tuple(column_names(file)), lambda: read_table(file))
 
 
-def records_file(path: Path) -> Path:
+def _records_file(path: Path) -> Path:
     """The file that holds the records at `path`: itself, or 'records.parquet' in a run folder.
 
     Raises:
@@ -44,7 +44,7 @@ def records_file(path: Path) -> Path:
     if not path.is_dir():
         return path
     if not (path / "records.parquet").is_file():
-        raise refuse(path, "", "is a folder without records.parquet; finish the run, or name a file")
+        raise _refuse(path, "", "is a folder without records.parquet; finish the run, or name a file")
     return path / "records.parquet"
 
 
@@ -66,7 +66,7 @@ def column_names(path: Path) -> list[str]:
             first = json.loads(next((line for line in islice(file, 1000) if line.strip()), "{}"))
             return list(first) if isinstance(first, dict) else []
     except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, csv.Error) as error:
-        raise refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+        raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -86,16 +86,16 @@ def read_table(path: Path) -> pl.DataFrame:
         return pl.read_ndjson(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
         where = _bad_line(path) if path.suffix == ".jsonl" else ""
-        raise refuse(path, where, f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+        raise _refuse(path, where, f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
 
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        raise refuse(path, "", "is not a file" if path.exists() else "does not exist")
+        raise _refuse(path, "", "is not a file" if path.exists() else "does not exist")
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
-        raise refuse(path, "", "is no .parquet, .csv or .jsonl file")
-    if path.stat().st_size > LARGEST:
-        raise refuse(path, "", f"is larger than {LARGEST:,} bytes")
+        raise _refuse(path, "", "is no .parquet, .csv or .jsonl file")
+    if path.stat().st_size > _LARGEST:
+        raise _refuse(path, "", f"is larger than {_LARGEST:,} bytes")
 
 
 def _bad_line(path: Path) -> str:

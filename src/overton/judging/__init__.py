@@ -5,10 +5,8 @@ counted beside every figure that rests on it. No language model and no network i
 """
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, share
-from overton.judging.choices import read_choice
-from overton.judging.json_text import parse_json
-from overton.judging.reading import How, Reading
-from overton.judging.schemas import asked, list_schema, object_schema, schema_of
+from overton.judging.json_text import asked, list_schema, object_schema, parse_json, schema_of
+from overton.judging.reading import How, Reading, read_choice
 
 __all__ = [
     "How",

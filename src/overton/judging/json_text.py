@@ -1,4 +1,4 @@
-"""JSON out of a model's reply: as it is where it is JSON, else by a few repairs that cannot change its meaning."""
+"""JSON as a model is asked for it, by schema, and out of its reply: as it is, or by repairs that keep its meaning."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
 from overton.judging.reading import Reading
 
-__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "parse_json"]
+__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "asked", "list_schema", "object_schema", "parse_json", "schema_of"]
 
 T = TypeVar("T")
 
@@ -182,3 +182,58 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {_plain(key, 0): _plain(inner, depth - 1) for key, inner in value.items()}
     raise TypeError("not a JSON value")
+
+
+Schema = dict[str, Any]
+
+_ORDER = ("type", "properties", "required", "additionalProperties", "items", "enum", "minItems", "maxItems")
+_TOLD_ELSEWHERE = ("title", "description", "default")
+
+
+def asked(**keywords: Any) -> msgspec.Meta:
+    """What a field's schema says besides its type, without being checked where a reply is read.
+
+    A label is asked for as `Annotated[str, asked(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and a
+    reply that breaks the rule be asked for again in words of the study's own.
+    """
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in keywords.items()}
+    return msgspec.Meta(extra_json_schema=plain)
+
+
+def schema_of(kind: Any, *, only: Sequence[str] = ()) -> Schema:
+    """The JSON schema of a struct, or of a list of them, flat and closed, as endpoints and grammars want it.
+
+    Every field is asked for, also one that has a default for replies without it; of a struct, those named in `only`.
+    Fields stand in the struct's order, since models write them in this order. No struct may hold itself.
+    """
+    (schema,), components = msgspec.json.schema_components([kind])
+    closed = _closed(schema, components)
+    if not only:
+        return closed
+    return object_schema(**{name: schema for name, schema in closed["properties"].items() if name in only})
+
+
+def object_schema(**properties: Schema) -> Schema:
+    """An object with exactly these keys in this order, each with its schema."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def list_schema(items: Schema, least: int | None = None, most: int | None = None) -> Schema:
+    """A list of `least` to `most` members, None where it has no such bound."""
+    bounds = {"minItems": least, "maxItems": most}
+    return {"type": "array", "items": items} | {key: bound for key, bound in bounds.items() if bound is not None}
+
+
+def _closed(schema: Schema, components: dict[str, Schema]) -> Schema:
+    if "$ref" in schema:
+        return _closed(components[schema["$ref"].rpartition("/")[2]], components)
+    if "properties" in schema:
+        return object_schema(**{name: _closed(one, components) for name, one in schema["properties"].items()})
+    ordered = sorted(schema, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
+    kept = {key: schema[key] for key in ordered if key not in _TOLD_ELSEWHERE}
+    return kept | {"items": _closed(kept["items"], components)} if "items" in kept else kept

@@ -16,13 +16,13 @@ import msgspec
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 
-__all__ = ["PERSON", "Answers", "Key", "KeyRow", "draw", "key_of", "read_sheet", "write_sheet"]
+__all__ = ["Answers", "Key", "KeyRow", "draw", "key_of", "read_sheet", "write_sheet"]
 
-PERSON = "person"
+_PERSON = "person"
 """The column that a person fills in."""
 
 _ROW, _SHEET = "row", "sheet"
-_OWN = (_ROW, _SHEET, PERSON)
+_OWN = (_ROW, _SHEET, _PERSON)
 _DELIMITERS = (",", ";", "\t")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LARGEST_CELL = 10_000_000
@@ -134,7 +134,7 @@ def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
         raise ValueError("one set of texts a row is needed, under names of their own")
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n")
-    writer.writerow([_ROW, *columns, PERSON, _SHEET])
+    writer.writerow([_ROW, *columns, _PERSON, _SHEET])
     for number, shown in enumerate(texts, 1):
         writer.writerow([number, *(_harmless(shown[column]) for column in columns), "", key.sheet])
     return made.getvalue()
@@ -163,11 +163,11 @@ def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
             continue
         row = int(cells[_ROW])
         lines[row] = line
-        said = cells[PERSON].strip()
+        said = cells[_PERSON].strip()
         found[row] = _label(said, key.labels) if said else None
         if said and found[row] is None:
             wanted = ", ".join(key.labels)
-            problems.append(Problem(place, f"line {line}, {PERSON}", f"is {said[:60]!r}; it must be one of {wanted}"))
+            problems.append(Problem(place, f"line {line}, {_PERSON}", f"is {said[:60]!r}; it must be one of {wanted}"))
     missing = len(key.rows) - len(found)
     if missing and not problems:
         problems.append(Problem(place, "", f"{missing} of {len(key.rows)} rows are gone; leave a row empty instead"))

@@ -3,12 +3,20 @@
 Opening a model imports what it needs; importing this room does not.
 """
 
-from overton.calls import Price
-from overton.models.known import KnownModel, known_models
-from overton.models.prices import price_of, prices_as_of
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from overton.calls import Price, Reply
+from overton.models.known import KnownModel, known_models, price_of, prices_as_of
 from overton.models.registry import Model, check_model, open_model
-from overton.models.spec import Spec, parse_spec
-from overton.models.trying import check, list, pull
+from overton.models.spec import Spec, name_and_spec, parse_spec
+from overton.models.weights import pull as fetch_weights
+from overton.pairs import pairs_of
 
 __all__ = [
     "KnownModel",
@@ -25,3 +33,40 @@ __all__ = [
     "prices_as_of",
     "pull",
 ]
+
+
+def list() -> builtins.list[KnownModel]:
+    """Every model and provider known by name, with prices; the simulated ones of all studies among them."""
+    from overton.studies.registry import simulated_names
+
+    return [*known_models(simulated_names())]
+
+
+def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None) -> Reply:
+    """Ask a model one small question, once.
+
+    Raises:
+        InputError: the spec or an argument is wrong, or a key is missing.
+        AnswerError: what it answered with instead.
+    """
+    name, plain = name_and_spec(spec)
+
+    async def ask() -> Reply:
+        model = open_model(plain, pairs_of(arguments or {}), name=name)
+        try:
+            return await check_model(model)
+        finally:
+            await model.answerer.close()
+
+    with ThreadPoolExecutor(1) as beside:  # beside a loop that may run already, as a notebook's does
+        return beside.submit(asyncio.run, ask()).result()
+
+
+def pull(name: str, *, progress: Callable[[str], None] | None = None) -> Path:
+    """Fetch an embedded model's weights into the user's cache; gives the file. `name` may begin with 'embedded/'.
+
+    Raises:
+        InputError: no such weights are known.
+        OvertonError: they could not be fetched, or are not what they should be.
+    """
+    return fetch_weights(name.removeprefix("embedded/"), progress=progress)

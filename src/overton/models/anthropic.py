@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from overton.calls import Reply, Request, Settings, Usage
-from overton.models.bodies import encoded, settings_checked, unreadable
-from overton.models.http import Transport, malformed
+from overton.models.arguments import settings_checked
+from overton.models.http import Transport, encoded, malformed, unreadable
 
-__all__ = ["HEADERS", "AnthropicModel", "default_max_tokens"]
+__all__ = ["HEADERS", "AnthropicModel"]
 
 HEADERS = {"anthropic-version": "2023-06-01"}
 
@@ -45,7 +45,7 @@ class _Answer(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_Answer, strict=False).decode
 
 
-def default_max_tokens(effort: str | None) -> int:
+def _default_max_tokens(effort: str | None) -> int:
     """Output tokens allowed where the settings have no limit, which this API demands: 1,024, and room to think."""
     return _ANSWER_TOKENS + (0 if effort is None else _THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS))
 
@@ -103,7 +103,7 @@ class AnthropicModel:
 
     def _static(self, settings: Settings) -> bytes:
         """The body up to its messages, which is the same for all requests with these settings."""
-        max_tokens = settings.max_tokens or default_max_tokens(settings.reasoning_effort)
+        max_tokens = settings.max_tokens or _default_max_tokens(settings.reasoning_effort)
         body: dict[str, Any] = {"model": self._model, "max_tokens": max_tokens}
         if settings.temperature is not None:
             body["temperature"] = settings.temperature

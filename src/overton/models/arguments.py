@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from overton.calls import Settings
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, RejectedError
 from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
 
-__all__ = ["RESERVED_FIELDS", "Arguments", "read_arguments"]
+__all__ = ["Arguments", "read_arguments", "settings_checked"]
 
-DEFAULT_TIMEOUT = 600.0
+_DEFAULT_TIMEOUT = 600.0
 """Seconds one call may take: reasoning models take minutes."""
 
-RESERVED_FIELDS = {
+_RESERVED_FIELDS = {
     "messages": "the study writes the messages",
     "model": "the spec names the model",
     "n": "one answer is read a call, any more would be paid for and lost",
@@ -43,7 +43,7 @@ class Arguments:
     settings: Settings = field(default_factory=Settings)
     base_urls: tuple[str, ...] = ()
     connections: int | None = None
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float = _DEFAULT_TIMEOUT
     key_env: str | None = None
     hold: bool | None = None
     threads: int | None = None
@@ -154,6 +154,18 @@ def _field(name: str) -> Reader:
     """What reads a field of the body."""
     if not name:
         raise ValueError("no field is named: write extra.FIELD=VALUE")
-    if name in RESERVED_FIELDS:
-        raise ValueError(f"cannot be set: {RESERVED_FIELDS[name]}")
+    if name in _RESERVED_FIELDS:
+        raise ValueError(f"cannot be set: {_RESERVED_FIELDS[name]}")
     return _extra
+
+
+def settings_checked(settings: Settings) -> Settings:
+    """The settings, if `extra` writes over nothing that is Overton's to say.
+
+    Raises:
+        RejectedError: it does.
+    """
+    for key in settings.extra:
+        if key in _RESERVED_FIELDS:
+            raise RejectedError("rejected", f"extra.{key} cannot be set: {_RESERVED_FIELDS[key]}")
+    return settings

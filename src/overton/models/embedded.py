@@ -1,11 +1,17 @@
-"""Models that run in this process, by llama.cpp: no key, no network, no other program."""
+"""Models that run in this process, by llama.cpp, out of everyone else's reach: no key, no network, no other program."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import shutil
+import sys
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,12 +21,10 @@ import msgspec
 
 from overton.calls import Form, Reply, Request, Usage
 from overton.errors import AccessError, AnswerError, MissingExtra, RejectedError, UnavailableError
-from overton.models.bodies import settings_checked
-from overton.models.gguf_files import sha256_of
-from overton.models.gguf_header import check_gguf
-from overton.models.gguf_server import available_cores, open_server
+from overton.models.arguments import settings_checked
+from overton.models.gguf_file import check_gguf, sha256_of
 
-__all__ = ["EmbeddedModel"]
+__all__ = ["EmbeddedModel", "open_server"]
 
 _CONTEXT = 8192
 _MAX_TOKENS = 1024
@@ -71,7 +75,7 @@ class EmbeddedModel:
         if find_spec("xllamacpp") is None:
             raise MissingExtra("embedded models", "embedded")
         check_gguf(path)
-        cores = threads or min(available_cores(), _MOST_THREADS)
+        cores = threads or min(_available_cores(), _MOST_THREADS)
         self.name = name
         self.holds_form = hold
         self.connections = min(cores, _COPIES) if path.stat().st_size <= _SMALL else 1
@@ -187,3 +191,71 @@ def _reply(completion: dict[str, Any]) -> Reply:
         finish=choice.get("finish_reason") or "stop",
         usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
     )
+
+
+_SOCKET_PATH_LIMIT = 90
+"""Bytes that surely fit in a UNIX socket's address (macOS allows 103, Linux 107), less the file's own name."""
+_PROMPT_STEP = 256
+"""Prompt tokens computed at a time: measured the fastest of 128 to 2,048 for the embedded model."""
+
+
+def _available_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def open_server(path: Path, *, threads: int, context: int) -> Any:
+    """An `xllamacpp.Server` that computes one request at a time, on `threads` cores.
+
+    One at a time, with nothing kept from the request before, so that a reply depends on its request alone: what is
+    computed together, or continued from a shared beginning, is rounded differently. `context` tokens hold prompt and
+    answer (fewer where the model was trained on fewer).
+
+    Loading holds the interpreter for some tenths of a second, for small models.
+
+    Raises:
+        RuntimeError: llama.cpp cannot load the file, or there is not enough memory. It does not say which.
+    """
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = context
+    params.n_parallel = 1
+    params.n_ubatch = _PROMPT_STEP
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.cache_prompt = params.cache_idle_slots = False
+    params.cache_ram_mib = params.n_ctx_checkpoints = 0
+    params.warmup = False
+    params.n_threads_http = 1  # of the server that nobody calls
+    params.prefill_assistant = False
+    params.verbosity = -1  # llama.cpp writes to the terminal past Python, through any live display
+    with _out_of_reach(params):
+        server = xllamacpp.Server(params)
+    # One freed before its loop has begun would wait for that loop for ever; an answer shows that it has begun.
+    server.handle_completions({"prompt": ".", "n_predict": 0})
+    return server
+
+
+@contextmanager
+def _out_of_reach(params: Any) -> Iterator[None]:
+    """See to it that nobody can call the HTTP server that `xllamacpp.Server` always starts beside the model.
+
+    Unless told otherwise, it answers any web page that asks at a port of 127.0.0.1. It gets a UNIX socket instead, in
+    a folder that only this user may enter and that is removed as soon as the server stands, so that no address leads
+    to it; and a key that nobody knows, which is all there is on Windows.
+    """
+    params.ui = params.endpoint_slots = False
+    params.api_keys = [secrets.token_hex(32)]
+    if sys.platform == "win32":
+        yield
+        return
+    folder = tempfile.mkdtemp(prefix="overton-")
+    if len(os.fsencode(folder)) > _SOCKET_PATH_LIMIT:
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix="overton-", dir="/tmp")
+    try:
+        params.hostnames = [f"{folder}/llama.sock"]
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,20 +1,34 @@
-"""The way to an HTTP endpoint: connections kept alive, bodies of bounded size, and every fault under its name."""
+"""The way to an HTTP endpoint: bodies out and in, the addresses that share a load, every fault under its name."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import SplitResult, quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
 
 from overton import __version__
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
-from overton.models.addresses import Address, addresses_of, least_loaded
-from overton.models.connecting import ProxyRefusal, UnfitProxy, connect
 from overton.models.endpoints import Endpoint
 from overton.models.status import Target, error_for
-from overton.models.wire import Dropped, TimedOut, TooLarge, Wire, WireError
+from overton.models.wire import (
+    Dropped,
+    ProxyRefusal,
+    TimedOut,
+    TooLarge,
+    UnfitProxy,
+    Wire,
+    WireError,
+    connect,
+    proxy_credentials,
+)
 
-__all__ = ["Transport", "malformed"]
+__all__ = ["Transport", "addresses_of", "encoded", "least_loaded", "malformed", "unreadable"]
 
 _CONNECT_TIMEOUT = 30.0
 
@@ -22,7 +36,7 @@ _CONNECT_TIMEOUT = 30.0
 class Transport:
     """Posts bodies to one model's endpoint and gives back the bodies of its replies: one attempt each.
 
-    Several base URLs share the load (see `overton.models.addresses`). Connections are made as they are needed, inside
+    Several base URLs share the load (see `overton.models.http`). Connections are made as they are needed, inside
     the running loop, and kept for the next request; how many requests are under way at once is for the caller to say.
     Redirects are not followed, cookies not kept, and the key is in no repr.
     """
@@ -142,3 +156,96 @@ def _proxy_fault(status: int, target: Target) -> AnswerError:
     if status == 407:
         return AccessError("proxy", f"{target.name}: the proxy wants credentials: check HTTPS_PROXY and HTTP_PROXY")
     return UnavailableError("connection", f"{target.name}: the proxy made no connection to {target.host} ({status})")
+
+
+_LONGEST_REST = 60.0
+_IN_PATHS = "/%:@!$&'()*+,;=~"
+
+
+@dataclass(slots=True)
+class Address:
+    """Where requests are posted: its URL, whom its errors speak of, the proxy on the way, and how it has fared.
+
+    `head` is a request's head up to the value of Content-Length, its last header; it holds the key. `idle` are open
+    connections that carry nothing just now.
+    """
+
+    url: SplitResult
+    target: Target
+    proxy: SplitResult | None = field(repr=False)
+    head: bytes = field(repr=False)
+    idle: list[Wire] = field(default_factory=list, repr=False)
+    in_flight: int = 0
+    faults: int = 0
+    rests_until: float = 0.0
+
+    def note(self, outcome: object, now: float) -> None:
+        """Remember how a request ended. An address that fails rests for 2 seconds, then 4, ... a minute at most."""
+        if not isinstance(outcome, UnavailableError):
+            self.faults = 0
+            return
+        self.faults += 1
+        self.rests_until = now + min(2.0 ** min(self.faults, 10), _LONGEST_REST)
+
+
+def addresses_of(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> list[Address]:
+    """One address for each base URL."""
+    return [_address(endpoint, base_url + path, headers) for base_url in endpoint.base_urls]
+
+
+def least_loaded(addresses: Sequence[Address], now: float) -> Address:
+    """The address with the fewest requests in flight, among those that do not rest unless all do.
+
+    Without the rest, a dead replica would draw all the load: what fails at once never has much in flight.
+    """
+    return min(addresses, key=lambda address: (address.rests_until > now, address.in_flight))
+
+
+def _address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Address:
+    split = urlsplit(url)
+    host = f"{split.hostname}:{split.port}" if split.port else str(split.hostname)
+    target = Target(endpoint.name, endpoint.model, host, endpoint.key_env, endpoint.secret)
+    proxy = _proxy_for(split)
+    return Address(split, target, proxy, _head(split, proxy, headers))
+
+
+def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str]) -> bytes:
+    host = url.netloc.rpartition("@")[2].encode("idna").decode()
+    target = quote(url.path, safe=_IN_PATHS) + (f"?{url.query}" if url.query else "")
+    named = {"Host": host, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
+    if proxy is not None and url.scheme == "http":  # a proxy passes on what is not secure, and tunnels what is
+        target = f"http://{host}{target}"
+        if credentials := proxy_credentials(proxy):
+            named["Proxy-Authorization"] = credentials
+    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items()), "Content-Length: "]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def _proxy_for(url: SplitResult) -> SplitResult | None:
+    """The proxy that the environment names for this URL."""
+    proxy = getproxies().get(url.scheme)
+    return None if proxy is None or proxy_bypass(url.hostname or "") else urlsplit(proxy)
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encoded(texts: Any) -> bytes:
+    """Messages, or one text, as JSON.
+
+    Raises:
+        RejectedError: a text holds half a surrogate pair, which no JSON can carry.
+    """
+    try:
+        return _encode(texts)
+    except UnicodeEncodeError:
+        raise RejectedError("rejected", "a message holds half a surrogate pair: correct the item's text") from None
+
+
+def unreadable(body: bytes, error: msgspec.DecodeError) -> str:
+    """Why a reply's body could not be decoded, in words."""
+    if not body.strip():
+        return "it is empty"
+    if body.lstrip().startswith(b"<"):
+        return "it is HTML, not JSON (is the base URL right?)"
+    return str(error) if isinstance(error, msgspec.ValidationError) else "it is not whole JSON"

@@ -1,19 +1,30 @@
-"""The models and providers that are known by name, for `overton models list`."""
+"""What is known of models by their names: who made them, whether they reason, what they cost."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 from overton.calls import Price
 from overton.models.embedding import WORDLLAMA
-from overton.models.naming import family_of
-from overton.models.prices import price_of, price_table
-from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
-from overton.models.spec import parse_spec
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, RUN_HERE, SERVER, Provider
+from overton.models.spec import Spec, parse_spec
 from overton.models.weights import known as weights_known
 
-__all__ = ["KnownModel", "known_models"]
+__all__ = [
+    "KnownModel",
+    "family_of",
+    "known_models",
+    "price_of",
+    "price_table",
+    "prices_as_of",
+    "reasons_of",
+    "series_of",
+]
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,8 @@ def _forms() -> list[KnownModel]:
         *forms,
         KnownModel("http://HOST:PORT/v1#NAME", variable=_variable(SERVER)),
         KnownModel("inspect/PROVIDER/NAME", extra="inspect"),
-        KnownModel("gguf:/PATH/TO/FILE", price=Price(0.0, 0.0), extra="embedded"),
-        KnownModel("sentence-transformers/NAME", price=Price(0.0, 0.0), extra="sentence-transformers"),
+        KnownModel("gguf:/PATH/TO/FILE", price=_FREE, extra="embedded"),
+        KnownModel("sentence-transformers/NAME", price=_FREE, extra="sentence-transformers"),
     ]
 
 
@@ -76,3 +87,110 @@ def _row(name: str, *, variable: str = "", extra: str = "") -> KnownModel:
 
 def _variable(provider: Provider) -> str:
     return " or ".join(provider.key_envs) + ("" if provider.needs_key else " (optional)")
+
+
+_FREE = Price(0.0, 0.0)
+_UNPAID = {*RUN_HERE, *EMBEDDERS}
+_INSPECT_NAMES = {"grok": "xai"}
+# 'gpt-4o-2024-08-06', 'claude-opus-4-20250514', 'grok-4-0709', 'gemini-2.0-flash-001', 'claude-3-5-haiku-latest'
+_DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
+
+
+@cache
+def _data() -> dict[str, dict[str, list[float]]]:
+    return tomllib.loads(files("overton.models").joinpath("prices.toml").read_text(encoding="utf-8"))
+
+
+def prices_as_of() -> str:
+    """The date (ISO) to which the table of prices was kept."""
+    return str(_data()["table"]["as_of"])
+
+
+def price_table() -> dict[str, Price]:
+    """Every known price by `provider/name`, in US dollars for a million tokens."""
+    return {
+        f"{provider}/{model}": Price(*price)
+        for provider, models in _data().items()
+        if provider != "table"
+        for model, price in models.items()
+    }
+
+
+def price_of(spec: Spec) -> Price | None:
+    """The list price of a model; None where it is not known.
+
+    A dated name falls back on the undated one; no other part of a name is ever left out, since neighbours differ
+    tenfold. Models that run in this process are free. What a server of the user's own costs is not known.
+    """
+    if spec.provider in _UNPAID:
+        return _FREE
+    name = spec.identity
+    if spec.provider == "inspect":
+        provider, _, rest = spec.name.partition("/")
+        name = f"{_INSPECT_NAMES.get(provider, provider)}/{rest}"
+    table = price_table()
+    return table.get(name) or table.get(_DATED.sub("", name))
+
+
+# The first pattern that is found in the name decides: 'deepseek-r1-distill-llama-70b' is DeepSeek's.
+_FAMILIES = {
+    "smollm": r"smollm",
+    "anthropic": r"claude",
+    "openai": r"gpt|^o[1-9]\b|davinci|babbage|codex",
+    "gemma": r"gemma",
+    "gemini": r"gemini",
+    "grok": r"grok",
+    "deepseek": r"deepseek",
+    "mistral": r"mistral|mixtral|ministral|magistral|codestral|devstral|pixtral",
+    "qwen": r"qwen|qwq",
+    "llama": r"llama|vicuna|alpaca",
+    "phi": r"\bphi-?[1-9]",
+    "cohere": r"command|aya\b",
+    "nova": r"\bnova\b",
+    "glm": r"\bglm|chatglm",
+    "kimi": r"kimi|moonshot",
+    "olmo": r"olmo",
+    "granite": r"granite",
+    "falcon": r"falcon",
+    "nemotron": r"nemotron",
+    "jamba": r"jamba",
+    "minimax": r"minimax|abab",
+    "yi": r"\byi-",
+}
+_VERSION = re.compile(r"(?<![0-9.])(\bo)?[0-9]{1,2}([.-][0-9]{1,2})?o?(?![0-9a-z.])")
+_SIZE = re.compile(r"(?<![0-9a-z])[0-9.]+(x[0-9.]+)?[bmk]\b", re.IGNORECASE)
+_REASONS = re.compile(
+    r"^o[1-9]|gpt-([5-9]|oss)|claude-[a-z]+-[5-9]|deepseek-r|reason|think|qwq|qwen-?3|magistral|"
+    r"grok-(3-mini|[4-9])|gemini-(2\.5|[3-9])|kimi-k[2-9]",
+    re.IGNORECASE,
+)
+
+
+def _bare(spec: Spec) -> str:
+    """The model's own name in lower case: 'llama-3.1-8b' of 'openrouter/meta-llama/Llama-3.1-8B'."""
+    return spec.name.rsplit("/", 1)[-1].lower().removesuffix(".gguf")
+
+
+def family_of(spec: Spec) -> str:
+    """Who made the model, guessed from its name ('openai', 'llama', 'mistral', ...), for correlations within and
+    between families. A name that tells nothing is a family of its own; simulated models are one."""
+    if spec.provider == "simulated":
+        return "simulated"
+    name = _bare(spec)
+    return next((family for family, pattern in _FAMILIES.items() if re.search(pattern, name)), name)
+
+
+def series_of(spec: Spec) -> str:
+    """Family and version ('openai 4o', 'openai o3', 'llama 3.1', 'anthropic 3.5'): a narrower kinship than the family.
+
+    MillStone's families are of this kind: Claude 3.5 Haiku and Claude Opus 4 'are not the same family' (section 6.2),
+    while GPT 4o and 4o mini are, and Grok 3 and 3 mini, and Llama 3.1 8B and 405B.
+    """
+    version = _VERSION.search(_SIZE.sub("", re.sub(r"[0-9]{4,}", "", _bare(spec))))
+    family = family_of(spec)
+    return f"{family} {version[0].replace('-', '.')}" if version else family
+
+
+def reasons_of(spec: Spec) -> bool:
+    """Whether the model reasons before it answers, guessed from its name: its output then needs more room."""
+    return bool(_REASONS.search(_bare(spec)))

@@ -9,14 +9,15 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form, Reply, Request, Settings, Usage
-from overton.models.bodies import encoded, settings_checked, unreadable
-from overton.models.http import Transport, malformed
+from overton.models.arguments import settings_checked
+from overton.models.http import Transport, encoded, malformed, unreadable
 from overton.models.providers import Provider
 from overton.models.status import Target, error_for
 
-__all__ = ["Dialect", "OpenAIModel", "dialect_of"]
+__all__ = ["OpenAIModel", "dialect_of"]
 
-_REASONS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
+# Of those that OpenAI itself serves; `reasons_of` guesses for every provider, whose names may be older ones.
+_REFUSES_MAX_TOKENS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -90,7 +91,7 @@ class Dialect:
 
 def dialect_of(provider: Provider, model: str) -> Dialect:
     """The dialect of one model. OpenAI's reasoning models refuse `max_tokens`; others do not know its successor."""
-    successor = provider.name == "openai" and _REASONS.match(model)
+    successor = provider.name == "openai" and _REFUSES_MAX_TOKENS.match(model)
     max_tokens_field = "max_completion_tokens" if successor else "max_tokens"
     return Dialect(model, max_tokens_field, provider.seed_field, provider.names_choices)
 

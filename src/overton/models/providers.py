@@ -9,7 +9,6 @@ __all__ = [
     "CHAT_PROVIDERS",
     "EMBEDDERS",
     "GGUF",
-    "OTHER_PROVIDERS",
     "RUN_HERE",
     "SERVER",
     "Provider",
@@ -84,10 +83,10 @@ RUN_HERE = ("embedded", "gguf", "simulated")
 EMBEDDERS = ("wordllama", "sentence-transformers")
 """What turns texts into vectors in this process."""
 
-OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated", *EMBEDDERS)
+_OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated", *EMBEDDERS)
 """What else stands before the slash of a spec."""
 
 
 def provider_names() -> list[str]:
     """Every word that may stand before the slash of a spec."""
-    return [*CHAT_PROVIDERS, *OTHER_PROVIDERS]
+    return [*CHAT_PROVIDERS, *_OTHER_PROVIDERS]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from overton.calls import Answerer, Price, Reply, Request, Settings, user
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
+from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
 from overton.models.endpoints import Endpoint, locate
-from overton.models.naming import family_of, reasons_of, series_of
-from overton.models.prices import price_of
+from overton.models.known import family_of, price_of, reasons_of, series_of
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER
 from overton.models.spec import Spec, parse_spec, published
+from overton.models.weights import ensure
 
 if TYPE_CHECKING:
     from overton.models.http import Transport
@@ -33,7 +34,7 @@ class Model:
     """An answerer and all that is known of it.
 
     `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
-    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.naming`).
+    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`).
     """
 
     answerer: Answerer
@@ -181,8 +182,6 @@ def _embedded(spec: Spec, arguments: Arguments) -> Answerer:
 
 
 def _embedder(spec: Spec) -> Answerer:
-    from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
-
     if spec.provider == "wordllama":
         return WordLlamaEmbedder(spec.name, name=spec.text)
     return SentenceTransformersEmbedder(spec.name, name=spec.text)
@@ -190,8 +189,6 @@ def _embedder(spec: Spec) -> Answerer:
 
 def _weights(spec: Spec) -> Path:
     if spec.provider == "embedded":
-        from overton.models.weights import ensure
-
         return ensure(spec.name)
     path = Path(spec.name).expanduser()
     if not path.is_file():

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
-from overton.models.secret import Secret
+from overton.models.endpoints import Secret
 
-__all__ = ["Complaint", "Target", "error_for", "read_complaint", "retry_after"]
+__all__ = ["Target", "error_for", "read_complaint", "retry_after"]
 
 _MESSAGE_LIMIT = 500
 _FAULTS_OF_THE_SERVER = {408, 409, 425}

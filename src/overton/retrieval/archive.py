@@ -10,26 +10,31 @@ Records are only ever added, each a gzip member of its own, written in one piece
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 import msgspec
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+from warcio.recordloader import ArcWarcRecord
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 from overton import __version__
 from overton.calls import Hit, Page
 from overton.errors import RunError
-from overton.retrieval.members import append, members
 
 if TYPE_CHECKING:
-    from warcio.recordloader import ArcWarcRecord
-
     from overton.retrieval.wire import Exchange
 
-__all__ = ["ARCHIVE", "Archive", "Ranked", "hex_digest", "parsed", "query_urn"]
+__all__ = ["ARCHIVE", "Archive", "Ranked", "hex_digest", "member_at", "members", "parsed", "query_urn"]
 
 ARCHIVE = "pages.warc.gz"
 """The archive's name in a run folder."""
@@ -122,7 +127,7 @@ class Archive:
         if self._descriptor is None:
             raise RunError(f"{self.path} is closed")
         try:
-            append(self._descriptor, b"".join(records))
+            _append(self._descriptor, b"".join(records))
         except OSError as error:
             raise RunError(
                 f"{self.path} could not be written: {error.strerror}. Free some space or mend the disk, then resume"
@@ -137,9 +142,6 @@ def parsed(content: bytes) -> ArcWarcRecord | None:
 
     None where it holds none.
     """
-    from warcio.archiveiterator import ArchiveIterator
-    from warcio.exceptions import ArchiveLoadFailed
-
     try:
         return next(iter(ArchiveIterator(BytesIO(content))), None)
     except ArchiveLoadFailed:
@@ -160,8 +162,6 @@ def _hashed(*parts: str) -> bytes:
 
 
 def _warcinfo() -> bytes:
-    from warcio.warcwriter import WARCWriter
-
     sink = BytesIO()
     writer = WARCWriter(sink, gzip=True, warc_version="1.1")
     info = {"software": f"overton/{__version__}", "format": "WARC File Format 1.1"}
@@ -170,8 +170,6 @@ def _warcinfo() -> bytes:
 
 
 def _record(kind: str, uri: str, payload: bytes, content_type: str, digest: str) -> bytes:
-    from warcio.warcwriter import WARCWriter
-
     sink = BytesIO()
     writer = WARCWriter(sink, gzip=True, warc_version="1.1")
     record = writer.create_warc_record(
@@ -188,9 +186,6 @@ def _record(kind: str, uri: str, payload: bytes, content_type: str, digest: str)
 
 def _exchange_records(exchange: Exchange) -> list[bytes]:
     """The response and the request to it, concurrent, each a member of its own."""
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
-
     writer = WARCWriter(BytesIO(), gzip=True, warc_version="1.1")
     digest = {"WARC-Payload-Digest": f"sha256:{hex_digest(exchange.body)}"}
     cut = {"WARC-Truncated": exchange.truncated} if exchange.truncated else {}
@@ -219,8 +214,6 @@ def _exchange_records(exchange: Exchange) -> list[bytes]:
 
 
 def _written(record: ArcWarcRecord) -> bytes:
-    from warcio.warcwriter import WARCWriter
-
     sink = BytesIO()
     WARCWriter(sink, gzip=True, warc_version="1.1").write_record(record)
     return sink.getvalue()
@@ -237,3 +230,75 @@ def _kept_headers(exchange: Exchange) -> list[tuple[str, str]]:
 
 def _one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+_CHUNK = 1 << 20
+_GZIP = 31
+_alone = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One whole member: where it begins and ends in the file (bytes), and what it holds, decompressed."""
+
+    start: int
+    end: int
+    content: bytes
+
+
+def members(path: Path) -> Iterator[_Member]:
+    """All members up to the end of the file, or up to the first that is torn, as a killed process leaves one."""
+    with path.open("rb") as file:
+        start, waiting = 0, b""
+        while member := _next(file, start, waiting):
+            found, waiting = member
+            yield found
+            start = found.end
+
+
+def member_at(path: Path, start: int) -> bytes:
+    """What the member that begins at `start` holds.
+
+    Raises:
+        EOFError: no whole member begins there.
+    """
+    with path.open("rb") as file:
+        file.seek(start)
+        found = _next(file, start, b"")
+    if found is None:
+        raise EOFError(f"no record begins at byte {start}")
+    return found[0].content
+
+
+def _append(descriptor: int, content: bytes) -> None:
+    """Write to the end of a file that was opened for appending, whole or not at all; any thread may.
+
+    Raises:
+        OSError: the disk is full, say.
+    """
+    with _alone:
+        before = os.fstat(descriptor).st_size
+        try:
+            while content:  # once, unless the disk fills up
+                content = content[os.write(descriptor, content) :]
+        except OSError:
+            os.ftruncate(descriptor, before)
+            raise
+
+
+def _next(file: BinaryIO, start: int, waiting: bytes) -> tuple[_Member, bytes] | None:
+    """The member at `start`, of which `waiting` is read already, and what was read beyond it."""
+    decompressor, content = zlib.decompressobj(_GZIP), bytearray()
+    piece = waiting or file.read(_CHUNK)
+    read = len(piece)
+    while piece:
+        try:
+            content += decompressor.decompress(piece)
+        except zlib.error:
+            return None
+        if decompressor.eof:
+            rest = decompressor.unused_data
+            return _Member(start, start + read - len(rest), bytes(content)), rest
+        piece = file.read(_CHUNK)
+        read += len(piece)
+    return None

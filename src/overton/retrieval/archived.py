@@ -6,27 +6,25 @@ from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+from warcio.bufferedreaders import ChunkedDataReader
+from warcio.recordloader import ArcWarcRecord
 from yarl import URL
 
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, RejectedError
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked, parsed, query_urn
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked, member_at, members, parsed, query_urn
+from overton.retrieval.guard import joined
 from overton.retrieval.limits import Limits, Unread
-from overton.retrieval.locating import joined
-from overton.retrieval.members import member_at, members
 from overton.retrieval.reading import Readers
-from overton.retrieval.web import read_exchange
+from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.retrieval.wire import Exchange
-
-if TYPE_CHECKING:
-    from warcio.recordloader import ArcWarcRecord
 
 __all__ = ["ArchivedPages", "ArchivedSearch", "Contents", "archive_file", "contents_of"]
 
-_REDIRECTS = {"301", "302", "303", "307", "308"}
+_REDIRECTS = set(map(str, REDIRECTS))
 _SEARCH = query_urn("")
 
 
@@ -204,8 +202,6 @@ def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
 
 def _body(record: ArcWarcRecord) -> bytes:
     """The body as it came, without the framing of chunks that other tools keep."""
-    from warcio.bufferedreaders import ChunkedDataReader
-
     framed = "chunked" in (record.http_headers.get_header("Transfer-Encoding") or "").lower()
     content: bytes = ChunkedDataReader(record.raw_stream).read() if framed else record.raw_stream.read()
     return content

@@ -1,13 +1,46 @@
-"""A collection: pages that are searched and read without any network."""
+"""Collections: pages that are searched and read without any network, those that come with Overton among them.
+
+A search is BM25 over titles and texts with English stemming, in a Tantivy index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
 from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
 
 import msgspec
+import tantivy
 
-__all__ = ["StoredPage", "collection_digest", "page_digest"]
+from overton.calls import Hit, Page
+from overton.errors import InputError, Problem
+from overton.retrieval.archive import Archive
+
+__all__ = [
+    "CollectionIndex",
+    "LocalPages",
+    "LocalSearch",
+    "StoredPage",
+    "about_index",
+    "build_index",
+    "index_in_memory",
+    "open_index",
+    "starter_digest",
+    "starter_index",
+]
+
+
+_FORMAT = 1
+_ABOUT = "collection.json"
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 64
+_SNIPPET = 240  # characters
+_MARGIN = 50  # hits beyond those asked for, among which ties are put in order
+_HEAP = 64_000_000
+_SEARCHED = ["title", "text"]
 
 
 class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,14 +57,210 @@ class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.text.encode("utf-8", "replace")
 
 
-def page_digest(page: StoredPage) -> str:
+def _page_digest(page: StoredPage) -> str:
     """The SHA-256 of all that a page is, in hexadecimal."""
     return sha256(msgspec.json.encode(page)).hexdigest()
 
 
-def collection_digest(pages: Iterable[tuple[str, str]]) -> str:
-    """The SHA-256 of a collection, in hexadecimal, whatever the order of its pages: of `(url, page_digest)` pairs."""
+def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
+    """The SHA-256 of a collection, in hexadecimal, whatever the order of its pages: of `(url, _page_digest)` pairs."""
     whole = sha256()
     for url, digest in sorted(pages):
         whole.update(f"{digest} {url}\n".encode("utf-8", "replace"))
     return whole.hexdigest()
+
+
+class _About(msgspec.Struct, frozen=True):
+    """What an index folder says of itself: its format, its collection's digest (hexadecimal) and number of pages."""
+
+    format: int
+    digest: str
+    pages: int
+
+
+class CollectionIndex:
+    """A collection that can be searched and read. `digest` is the same for the same pages, wherever they are kept."""
+
+    def __init__(self, index: tantivy.Index, about: _About) -> None:
+        index.reload()
+        self.digest = about.digest
+        self.pages = about.pages
+        self._index = index
+        self._searcher = index.searcher()
+
+    def find(self, query: str, top: int) -> tuple[Hit, ...]:
+        """The `top` pages that match any word of the query, best first; of equal scores the lower address first.
+
+        A query is words and nothing else: signs that a query language knows have no meaning here.
+        """
+        words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
+        if not words:
+            return ()
+        parsed = self._index.parse_query(" ".join(words), _SEARCHED)
+        found = self._searcher.search(parsed, limit=top + _MARGIN, count=False).hits
+        pages = [(round(score, 4), _page(self._searcher.doc(address)), address) for score, address in found]
+        pages.sort(key=lambda entry: (-entry[0], entry[1].url))
+        snippets = self._snippets(parsed)
+        return tuple(
+            Hit(page.url, page.title, snippets(self._searcher.doc(address))) for _, page, address in pages[:top]
+        )
+
+    def page(self, url: str) -> StoredPage | None:
+        """The page at this very address, None where the collection has none."""
+        found = self._searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), limit=1).hits
+        return _page(self._searcher.doc(found[0][1])) if found else None
+
+    def _snippets(self, parsed: tantivy.Query) -> _Snippets:
+        generator = tantivy.SnippetGenerator.create(self._searcher, parsed, self._index.schema, "text")
+        generator.set_max_num_chars(_SNIPPET)
+        return _Snippets(generator)
+
+
+class _Snippets:
+    def __init__(self, generator: tantivy.SnippetGenerator) -> None:
+        self._generator = generator
+
+    def __call__(self, document: tantivy.Document) -> str:
+        """The part of a text that matches best, or its beginning where only the title does."""
+        fragment = self._generator.snippet_from_doc(document).fragment()
+        return " ".join((fragment or str(document.get_first("text"))[:_SNIPPET]).split())
+
+
+def index_in_memory(pages: Iterable[StoredPage]) -> CollectionIndex:
+    """A collection of at most some thousand pages, indexed in memory."""
+    index = tantivy.Index(_schema())
+    return CollectionIndex(index, _fill(index, pages))
+
+
+def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
+    """Write an index of the pages into an empty folder."""
+    index = tantivy.Index(_schema(), path=str(folder))
+    about = _fill(index, pages)
+    (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
+    return CollectionIndex(index, about)
+
+
+def about_index(folder: Path) -> _About:
+    """What the index in a folder says of itself; its pages are not touched.
+
+    Raises:
+        InputError: there is none, or it is of another format.
+    """
+    try:
+        about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=_About)
+    except FileNotFoundError:
+        raise _unusable(folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'") from None
+    except (OSError, msgspec.DecodeError) as error:
+        raise _unusable(folder, f"{_ABOUT} cannot be read: {error}") from error
+    if about.format != _FORMAT:
+        raise _unusable(
+            folder, f"its format is {about.format}, and this version reads {_FORMAT}: index the pages again"
+        )
+    return about
+
+
+def open_index(folder: Path) -> CollectionIndex:
+    """The index in a folder that `build_index` wrote.
+
+    Raises:
+        InputError: there is none, it is of another format, or it is damaged.
+    """
+    about = about_index(folder)
+    try:
+        return CollectionIndex(tantivy.Index.open(str(folder)), about)
+    except (OSError, ValueError) as error:
+        raise _unusable(folder, f"the index is damaged ({error}): index the pages again") from error
+
+
+def _unusable(folder: Path, reason: str) -> InputError:
+    return InputError([Problem("index", str(folder), reason)])
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("date", stored=True, tokenizer_name="raw", index_option="basic")
+    for name in _SEARCHED:
+        builder.add_text_field(name, stored=True, tokenizer_name="en_stem")
+    return builder.build()
+
+
+def _fill(index: tantivy.Index, pages: Iterable[StoredPage]) -> _About:
+    writer = index.writer(_HEAP, num_threads=1)  # one thread: scores then do not depend on who was quicker
+    digests: list[tuple[str, str]] = []
+    for page in pages:
+        writer.add_document(tantivy.Document(url=[page.url], title=[page.title], date=[page.date], text=[page.text]))
+        digests.append((page.url, _page_digest(page)))
+    writer.commit()
+    writer.wait_merging_threads()
+    return _About(_FORMAT, _collection_digest(digests), len(digests))
+
+
+def _page(document: tantivy.Document) -> StoredPage:
+    url, text, title, date = (str(document.get_first(name) or "") for name in ("url", "text", "title", "date"))
+    return StoredPage(url, text, title, date)
+
+
+class LocalSearch:
+    """Searches a collection; at most `top` hits a query. `load` opens it when it is first searched."""
+
+    def __init__(self, load: Callable[[], CollectionIndex], identity: str, top: int) -> None:
+        self.identity = f"{identity}+top{top}"
+        self._load = load
+        self._top = top
+
+    @cached_property
+    def _collection(self) -> CollectionIndex:
+        return self._load()
+
+    async def find(self, query: str) -> tuple[Hit, ...]:
+        """The hits of a query, best first."""
+        return self._collection.find(query, self._top)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+class LocalPages:
+    """Reads the pages of a collection, which are text already."""
+
+    def __init__(self, load: Callable[[], CollectionIndex], identity: str) -> None:
+        self.identity = identity
+        self._load = load
+
+    @cached_property
+    def _collection(self) -> CollectionIndex:
+        return self._load()
+
+    async def read(self, url: str, archive: Archive | None) -> Page:
+        """The page at `url`; what the collection does not hold is a page that was skipped."""
+        stored = self._collection.page(url)
+        if stored is None:
+            return Page(url, skipped="not in the collection")
+        if archive is not None:
+            archive.text(url, stored.body)
+        return Page(url, stored.title, stored.date, stored.text, sha256(stored.body).hexdigest())
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+@lru_cache(maxsize=1)
+def _pages() -> tuple[StoredPage, ...]:
+    read = msgspec.json.Decoder(StoredPage).decode_lines
+    folder = files("overton.retrieval") / "starter"
+    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".jsonl")) if folder.is_dir() else []
+    if not found:
+        raise InputError("this installation of Overton lacks its starter pages: install it again")
+    return tuple(page for name in found for page in read((folder / name).read_bytes()))
+
+
+def starter_digest() -> str:
+    """The digest of the starter pages, without an index of them."""
+    return _collection_digest((page.url, _page_digest(page)) for page in _pages())
+
+
+@lru_cache(maxsize=1)
+def starter_index() -> CollectionIndex:
+    """The starter pages, indexed in memory: a fraction of a second, once in a process."""
+    return index_in_memory(_pages())

@@ -14,8 +14,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.retrieval.collection import StoredPage
-from overton.retrieval.extraction import Job, extract
-from overton.retrieval.plaintext import clean, one_line
+from overton.retrieval.extraction import Job, clean, extract, one_line
 
 __all__ = ["FolderOfPages"]
 

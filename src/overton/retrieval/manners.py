@@ -1,14 +1,20 @@
-"""Good manners towards a host: few connections at a time, and a pause between them."""
+"""Good manners towards a site: few connections at a time, a pause between them, and its robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Manners"]
+from protego import Protego
+from yarl import URL
+
+from overton.retrieval.limits import Unread, inflated
+from overton.retrieval.wire import Exchange
+
+__all__ = ["ROBOTS_BYTES", "Manners", "Robots"]
 
 _HOSTS = 4_096
 
@@ -49,3 +55,79 @@ class Manners:
         while len(self._hosts) > _HOSTS and not next(iter(self._hosts.values())).users:
             self._hosts.popitem(last=False)
         return state
+
+
+ROBOTS_BYTES = 512 * 1024
+"""What is read of a robots.txt; RFC 9309, section 2.5, wants 500 KiB at least."""
+_LONGEST_WISH = 10.0
+_SITES = 2_048
+
+_ask = Callable[[URL], Awaitable[Exchange]]
+
+
+class Robots:
+    """The robots.txt of each site, fetched at the first question and kept.
+
+    Where there is none (400 to 499) all may be read; where it cannot be had (500 to 599, 429, time-outs, redirects
+    without end) nothing may (RFC 9309, section 2.3.1). `ask` fetches an address, following redirects.
+    """
+
+    def __init__(self, ask: _ask, agent: str) -> None:
+        self._ask = ask
+        self._agent = agent.partition("/")[0]  # files name the product, not its version
+        self._sites: OrderedDict[URL, asyncio.Task[Protego]] = OrderedDict()
+        self._failed: OrderedDict[URL, None] = OrderedDict()
+
+    async def check(self, url: URL) -> float:
+        """Seconds that the site wants between requests, 0 where it has no such wish (10 at most are heeded).
+
+        Raises:
+            Unread: the site does not let this page be read, or nobody answers there.
+        """
+        rules = await self._rules(url.origin())
+        if not rules.can_fetch(str(url), self._agent):
+            raise Unread("robots.txt")
+        return min(float(rules.crawl_delay(self._agent) or 0.0), _LONGEST_WISH)
+
+    async def _rules(self, origin: URL) -> Protego:
+        task = self._sites.get(origin)
+        if task is None:
+            task = self._sites[origin] = asyncio.ensure_future(self._fetched(origin))
+            self._forget_oldest()
+        try:
+            return await asyncio.shield(task)  # others may wait for it, too
+        except Unread as unread:
+            # Asked once more, for a page's second try; of a network that was down nothing is kept.
+            if self._sites.get(origin) is task and (unread.network or origin not in self._failed):
+                del self._sites[origin]
+                self._failed[origin] = None
+            raise
+
+    async def close(self) -> None:
+        """Ask nothing more."""
+        sites, self._sites = list(self._sites.values()), OrderedDict()
+        for task in sites:
+            task.cancel()
+        await asyncio.gather(*sites, return_exceptions=True)
+
+    def _forget_oldest(self) -> None:
+        while len(self._sites) > _SITES and next(iter(self._sites.values())).done():
+            self._sites.popitem(last=False)
+        while len(self._failed) > _SITES:
+            self._failed.popitem(last=False)
+
+    async def _fetched(self, origin: URL) -> Protego:
+        try:
+            exchange = await self._ask(origin / "robots.txt")
+        except Unread as unread:
+            if unread.reason in {"timeout", "disconnected", "too many redirects"}:
+                raise Unread("robots.txt unreachable", again=unread.again, network=unread.network) from None
+            raise
+        if exchange.status == 429 or exchange.status >= 500 or exchange.truncated in {"time", "disconnect"}:
+            raise Unread("robots.txt unreachable", again=True)
+        return await asyncio.to_thread(Protego.parse, _text(exchange) if exchange.status == 200 else "")
+
+
+def _text(exchange: Exchange) -> str:
+    content = inflated(exchange.body, exchange.header("content-encoding"), ROBOTS_BYTES, cut=True)
+    return content.decode("utf-8-sig", "replace").replace("\0", "")

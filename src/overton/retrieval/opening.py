@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache, partial
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from overton.calls import Price, Settings
 from overton.errors import InputError, MissingExtra, Problem
-from overton.pairs import checked_base_url
-from overton.retrieval.specs import PAGE_FORMS, SEARCH_FORMS, Spec, parse_spec, published, read_arguments
+from overton.pairs import Reader, checked_base_url, number, values_of, whole
+from overton.retrieval.limits import Limits
 
 if TYPE_CHECKING:
     from overton.retrieval.answering import PageAnswerer, PageSource, SearchAnswerer, Searcher
     from overton.retrieval.archived import Contents
+    from overton.retrieval.collection import CollectionIndex
     from overton.retrieval.engines.service import Service
-    from overton.retrieval.index import CollectionIndex
 
-__all__ = ["Source", "open_pages", "open_search", "pages_for"]
+__all__ = ["Source", "open_pages", "open_search", "pages_for", "published"]
 
 _NEEDED = ("aiohttp", "lxml_html_clean", "protego", "tantivy", "trafilatura", "warcio")
 _TOP = {"starter": 3, "archive": 100}
@@ -32,7 +34,7 @@ _LOCAL_CONNECTIONS = 64
 _TIMEOUT = 30.0
 _DIGITS = 16
 
-Arguments = Sequence[tuple[str, str]]
+_Arguments = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Source:
         self.answerer.keep_in(folder)
 
 
-def open_search(spec: str, args: Arguments = (), *, top: int | None = None, need_key: bool = True) -> Source:
+def open_search(spec: str, args: _Arguments = (), *, top: int | None = None, need_key: bool = True) -> Source:
     """Open the search engine that a spec names. Nothing is asked of it yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN`, `google`, `brave` and `searxng/http://HOST:PORT`. Arguments are
@@ -72,8 +74,8 @@ def open_search(spec: str, args: Arguments = (), *, top: int | None = None, need
         InputError: the spec or its arguments are wrong, a key is missing, a folder is not there.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
-    parsed = parse_spec(spec, SEARCH_FORMS, "--search")
-    values = read_arguments(parsed, args, searches=True)
+    parsed = _parse_spec(spec, _SEARCH_FORMS, "--search")
+    values = _read_arguments(parsed, args, searches=True)
     _require()
     hits = values.get("top") or top or _TOP.get(parsed.kind, _TOP_OF_THE_WEB)
     from overton.retrieval.answering import SearchAnswerer
@@ -83,7 +85,7 @@ def open_search(spec: str, args: Arguments = (), *, top: int | None = None, need
     return Source(SearchAnswerer(searcher, name=published(spec)), connections, parsed.kind)
 
 
-def open_pages(spec: str, args: Arguments = ()) -> Source:
+def open_pages(spec: str, args: _Arguments = ()) -> Source:
     """Open the source of pages that a spec names. Nothing is asked of it yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN` and `web`. Arguments are `connections`; for `web` also `allow` (a
@@ -94,8 +96,8 @@ def open_pages(spec: str, args: Arguments = ()) -> Source:
         InputError: the spec or its arguments are wrong, a folder is not there.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
-    parsed = parse_spec(spec, PAGE_FORMS, "--pages")
-    values = read_arguments(parsed, args, searches=False)
+    parsed = _parse_spec(spec, _PAGE_FORMS, "--pages")
+    values = _read_arguments(parsed, args, searches=False)
     _require()
     from overton.retrieval.answering import PageAnswerer
 
@@ -109,7 +111,7 @@ def pages_for(search: str) -> str:
     Raises:
         InputError: there is no such search engine.
     """
-    parsed = parse_spec(search, SEARCH_FORMS, "--search")
+    parsed = _parse_spec(search, _SEARCH_FORMS, "--search")
     return search if parsed.kind in {"starter", "index", "archive"} else "web"
 
 
@@ -118,7 +120,7 @@ def _require() -> None:
         raise MissingExtra("searching and reading pages", "retrieval")
 
 
-def _searcher(spec: Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _searcher(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     if spec.kind in {"google", "brave", "searxng"}:
         return _engine(spec, values, top, need_key)
     if spec.kind == "archive":
@@ -126,14 +128,12 @@ def _searcher(spec: Spec, values: dict[str, Any], top: int, need_key: bool) -> S
 
         load = _contents(spec)
         return ArchivedSearch(load, f"archive/{load().hits_digest[:_DIGITS]}", top)
-    from overton.retrieval.local import LocalSearch
+    from overton.retrieval.collection import LocalSearch
 
     return LocalSearch(*_collection(spec), top)
 
 
-def _pages(spec: Spec, values: dict[str, Any]) -> PageSource:
-    from overton.retrieval.limits import Limits
-
+def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
     values.pop("connections", None)
     limits = Limits(**{**values, "allow": frozenset(values.get("allow", ()))})
     if spec.kind == "web":
@@ -145,24 +145,24 @@ def _pages(spec: Spec, values: dict[str, Any]) -> PageSource:
 
         load = _contents(spec)
         return ArchivedPages(load, f"archive/{load().pages_digest[:_DIGITS]}", limits)
-    from overton.retrieval.local import LocalPages
+    from overton.retrieval.collection import LocalPages
 
     return LocalPages(*_collection(spec))
 
 
-def _collection(spec: Spec) -> tuple[Callable[[], CollectionIndex], str]:
+def _collection(spec: _Spec) -> tuple[Callable[[], CollectionIndex], str]:
     """How a collection is opened, and its identity, which is known without opening it."""
     if spec.kind == "starter":
-        from overton.retrieval.starter_pages import starter_digest, starter_index
+        from overton.retrieval.collection import starter_digest, starter_index
 
         return starter_index, f"starter/{starter_digest()[:_DIGITS]}"
-    from overton.retrieval.index import about_index
+    from overton.retrieval.collection import about_index
 
     folder = Path(spec.rest).expanduser()
     return partial(_opened, folder), f"index/{about_index(folder).digest[:_DIGITS]}"
 
 
-def _contents(spec: Spec) -> Callable[[], Contents]:
+def _contents(spec: _Spec) -> Callable[[], Contents]:
     from overton.retrieval.archived import archive_file
 
     path = archive_file(Path(spec.rest).expanduser())
@@ -173,7 +173,7 @@ def _contents(spec: Spec) -> Callable[[], Contents]:
 @lru_cache(maxsize=4)
 def _opened(folder: Path) -> CollectionIndex:
     """One open index for search and pages."""
-    from overton.retrieval.index import open_index
+    from overton.retrieval.collection import open_index
 
     return open_index(folder)
 
@@ -186,7 +186,7 @@ def _read_through(path: Path, size: int, changed: int) -> Contents:
     return contents_of(path)
 
 
-def _engine(spec: Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _engine(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     if spec.kind == "google":
         return _google(spec, values, top, need_key)
     if spec.kind == "brave":
@@ -201,18 +201,18 @@ def _engine(spec: Spec, values: dict[str, Any], top: int, need_key: bool) -> Sea
     return SearXNG(_service(f"searxng/{host}", url.removesuffix("/search") + "/search", values), host, top)
 
 
-def _google(spec: Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _google(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.engines.google import BASE_URL, Google
-    from overton.retrieval.keys import key_from
+    from overton.retrieval.engines.service import key_from
 
     key = key_from("GOOGLE_API_KEY", spec.text, needed=need_key)
     engine = key_from("GOOGLE_CSE_ID", spec.text, needed=need_key)
     return Google(_service(spec.text, BASE_URL, values, key, engine), key, engine, top)
 
 
-def _brave(spec: Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _brave(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.engines.brave import BASE_URL, Brave
-    from overton.retrieval.keys import key_from
+    from overton.retrieval.engines.service import key_from
 
     key = key_from("BRAVE_API_KEY", spec.text, needed=need_key)
     return Brave(_service(spec.text, BASE_URL, values, key), key, top)
@@ -222,3 +222,92 @@ def _service(name: str, url: str, values: dict[str, Any], *keys: Any) -> Service
     from overton.retrieval.engines.service import Service
 
     return Service(name, values.get("base_url") or url, keys=keys, timeout=values.get("timeout") or _TIMEOUT)
+
+
+_SEARCH_FORMS = ("starter", "index/DIR", "archive/RUN", "google", "brave", "searxng/http://HOST:PORT")
+_PAGE_FORMS = ("starter", "index/DIR", "archive/RUN", "web")
+_ALONE = {"starter", "google", "brave", "web"}
+_FOLDERS = {"index", "archive"}
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """A spec, taken apart: `kind` stands before the first slash, `rest` (a folder or an address) after it."""
+
+    text: str
+    kind: str
+    rest: str
+
+
+def _parse_spec(text: str, forms: Sequence[str], place: str) -> _Spec:
+    """Take a spec apart; `place` is the option that it stands in, for errors.
+
+    Raises:
+        InputError: it has none of the forms; says which there are.
+    """
+    kind, slash, rest = text.partition("/")
+    kinds = [form.partition("/")[0] for form in forms]
+    known = f"known are {', '.join(forms)}"
+    if not text.isprintable() or kind not in kinds:
+        near = get_close_matches(kind.lower(), kinds, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise InputError([Problem(place, _shown(text), f"there is no such thing{hint} ({known})")])
+    if bool(slash and rest) == (kind in _ALONE):
+        raise InputError([Problem(place, _shown(text), f"write it in full ({known})")])
+    return _Spec(text, kind, rest)
+
+
+def published(spec: str) -> str:
+    """The spec as others may read it: of a folder only its name, 'index/pages'."""
+    kind, slash, rest = spec.partition("/")
+    return f"{kind}/{PurePath(rest).name}" if slash and kind in _FOLDERS else spec
+
+
+def _shown(text: str) -> str:
+    """The spec for a message: without what may be credentials in an address."""
+    shown = re.sub(r"(?<=//).*@", "...@", text, flags=re.DOTALL)
+    return "".join(character if character.isprintable() else "?" for character in shown)[:200]
+
+
+def _agent(text: str) -> str:
+    if not (re.fullmatch(r"[A-Za-z][A-Za-z_-]*(/[!-~]+)?( [ -~]+)?", text) and len(text) <= 256):
+        raise ValueError("not an agent's name: write it like StudyBot/1.0 (+https://example.org/study)")
+    return text
+
+
+def _host(text: str) -> str:
+    host = text.strip().lower().removeprefix("[").removesuffix("]").rstrip(".")
+    if not host or re.search(r"[\s/@?#\\]", host) or (":" in host and host.count(":") < 2):
+        raise ValueError(f"'{text[:60]}' is not a host: give its name or IP address, without scheme or port")
+    return host
+
+
+_Readers = Mapping[str, Reader]
+
+_COMMON: _Readers = {"connections": whole(1, 1_000)}
+_SERVICE: _Readers = {"base_url": checked_base_url, "timeout": number(0.01, 600, of="seconds")}
+_LIMITS: _Readers = {
+    "allow": _host,
+    "max_bytes": whole(1, 2**30),
+    "timeout": number(0.01, 600, of="seconds"),
+    "per_host": whole(1, 64),
+    "delay": number(0, 60, of="seconds"),
+    "agent": _agent,
+}
+_OF_SEARCH: dict[str, _Readers] = {"google": _SERVICE, "brave": _SERVICE, "searxng": {"timeout": _SERVICE["timeout"]}}
+_OF_PAGES: dict[str, _Readers] = {"web": _LIMITS, "archive": {"max_bytes": _LIMITS["max_bytes"]}}
+_REPEATABLE = {"allow"}
+
+
+def _read_arguments(spec: _Spec, args: Sequence[tuple[str, str]], *, searches: bool) -> dict[str, Any]:
+    """Turn `(key, value)` pairs into checked values; a key that may be repeated gives a list.
+
+    Raises:
+        InputError: unknown keys, values out of range, keys given twice; all of them at once.
+    """
+    own = (_OF_SEARCH if searches else _OF_PAGES).get(spec.kind, {})
+    known = {**_COMMON, **({"top": whole(1, 100)} if searches else {}), **own}
+    values, problems = values_of(args, known, f"arguments of {_shown(spec.text)}", repeatable=_REPEATABLE)
+    if problems:
+        raise InputError(problems)
+    return values

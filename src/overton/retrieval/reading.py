@@ -1,27 +1,34 @@
-"""Pages are taken apart in processes of their own: one that hangs, crashes or fills memory costs only itself."""
+"""Pages are taken apart in processes of their own: one that hangs, crashes or fills memory costs only itself.
+
+`Readers` starts them and `main` is what each of them runs; jobs and answers go over its input and output.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from contextlib import suppress
+from typing import BinaryIO
 
 import msgspec
 
 from overton.errors import UnavailableError
-from overton.retrieval.extraction import Extract, Job
+from overton.retrieval.extraction import Extract, Job, extract
 from overton.retrieval.limits import Unread
 
-__all__ = ["Readers"]
+__all__ = ["Readers", "main"]
 
 _READERS = min(2, os.cpu_count() or 1)
 _SECONDS = 30.0
 _START_SECONDS = 120.0
+_MEMORY = 2 * 2**30  # bytes, of each process
 _KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Extract).decode
+_decode_job = msgspec.msgpack.Decoder(Job).decode
 
 
 class Readers:
@@ -69,7 +76,7 @@ class Readers:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "overton.retrieval.reader",
+                "overton.retrieval.reading",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -100,3 +107,40 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Extr
     await process.stdin.drain()
     size = int.from_bytes(await process.stdout.readexactly(4), "little")
     return _decode(await process.stdout.readexactly(size))
+
+
+def main() -> None:
+    """Answer each job on standard input, framed by its length in 4 bytes, on standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the run still reads what it has
+    _limit_memory()
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no frame
+    import trafilatura  # noqa: F401 (so that the first answer means: ready)
+
+    while size := source.read(4):
+        _write(sink, _answer(source.read(int.from_bytes(size, "little"))))
+
+
+def _answer(content: bytes) -> bytes:
+    try:
+        return _encode(extract(_decode_job(content)))
+    except RecursionError:  # a page of brackets within brackets
+        return _encode(Extract())
+
+
+def _write(sink: BinaryIO, content: bytes) -> None:
+    sink.write(len(content).to_bytes(4, "little") + content)
+    sink.flush()
+
+
+def _limit_memory() -> None:
+    if sys.platform != "linux":
+        return
+    import resource
+
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,9 +11,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from overton.retrieval.connecting import GuardedConnector, PrivateAddressError
-from overton.retrieval.kinds import declared_type, is_text
-from overton.retrieval.limits import Limits, Unread
+from overton.retrieval.guard import GuardedConnector, PrivateAddressError
+from overton.retrieval.limits import Limits, Unread, declared_type, is_text
 
 __all__ = ["Exchange", "Wire"]
 

@@ -11,7 +11,7 @@ from overton.studies.numbers import sentence
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.judging.agreement import SheetAgreement
 
 __all__ = ["agreed", "held_to_form", "judged_by", "names_in", "refused", "small_judges"]
 

@@ -15,7 +15,7 @@ from overton.studies.options import Option
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.table import RawTable
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from overton.judging.sheet_agreement import SheetAgreement, leniency
+from overton.judging.agreement import SheetAgreement, leniency
 from overton.studies.exhibits import Cell, Column, Table
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ What is read is hostile text: nothing but the fields used is decoded, lines and 
 read is counted and skipped.
 """
 
-from overton.corpora.forum.reading import LONGEST_DOCUMENT, LONGEST_LINE, read_comments, read_posts
-from overton.corpora.forum.tally import Skipped, Tally, told_of
+from overton.corpora.forum.reading import Tally, read_comments, read_posts, told_of
 
-__all__ = ["LONGEST_DOCUMENT", "LONGEST_LINE", "Skipped", "Tally", "read_comments", "read_posts", "told_of"]
+__all__ = ["Tally", "read_comments", "read_posts", "told_of"]

@@ -1,8 +1,9 @@
-"""Posts and comments from files, one after another, whatever the files' size."""
+"""Posts and comments from files, one after another, whatever the files' size, and a tally of what was met."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -10,13 +11,11 @@ from typing import Generic, TypeVar
 import msgspec
 
 from overton.corpora.forum.documents import UNREADABLE, is_document, things
-from overton.corpora.forum.lines import whole_lines
-from overton.corpora.forum.tally import Tally
-from overton.corpora.forum.unpacking import Damaged, unpack
+from overton.corpora.forum.unpacking import Damaged, unpack, whole_lines
 from overton.errors import InputError, Problem
 from overton.studies.forum import Comment, Post
 
-__all__ = ["LONGEST_DOCUMENT", "LONGEST_LINE", "read_comments", "read_posts"]
+__all__ = ["Tally", "read_comments", "read_posts", "told_of"]
 
 LONGEST_LINE = 1 << 24
 """A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
@@ -186,3 +185,51 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "not UTF-8"
     return "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
+
+
+_PLACES_NAMED = 5
+
+
+@dataclass
+class Skipped:
+    """How many lines were skipped for one reason, and the places of the first five."""
+
+    reason: str
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        more = ", ..." if self.count > len(self.first) else ""
+        return f"{self.count:,} skipped: {self.reason} ({', '.join(self.first)}{more})"
+
+
+@dataclass
+class Tally:
+    """Counts of one reading; they grow while it goes on.
+
+    `bytes` and `lines` are those of the unpacked text, `records` the posts or comments given out.
+    """
+
+    bytes: int = 0
+    lines: int = 0
+    records: int = 0
+    skipped: dict[str, Skipped] = field(default_factory=dict)
+
+    def skip(self, reason: str, place: str) -> None:
+        """Count one thing that could not be read."""
+        skipped = self.skipped.setdefault(reason, Skipped(reason))
+        skipped.count += 1
+        if len(skipped.first) < _PLACES_NAMED:
+            skipped.first.append(place)
+
+    @property
+    def lost(self) -> int:
+        """How many things were skipped, for all reasons together."""
+        return sum(one.count for one in self.skipped.values())
+
+
+def told_of(tallies: tuple[Tally, Tally]) -> Iterator[str]:
+    """How much of the posts' and of the comments' dump was read, and why the rest was not."""
+    for what, tally in zip(("posts", "comments"), tallies, strict=True):
+        yield f"{what}: {tally.records:,} read of {tally.lines:,} lines"
+        yield from (f"{what}: {skipped}" for skipped in tally.skipped.values())

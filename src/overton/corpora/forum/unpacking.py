@@ -1,9 +1,9 @@
-"""A file's bytes in blocks, unpacked on the way where it is compressed; only a few blocks are in memory at a time."""
+"""A file's bytes in blocks, unpacked on the way where it is compressed, and cut at line breaks, few are held."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +12,7 @@ import zstandard
 
 from overton.errors import InputError, Problem
 
-__all__ = ["BLOCK", "Damaged", "unpack"]
+__all__ = ["BLOCK", "Damaged", "unpack", "whole_lines"]
 
 BLOCK = 1 << 18
 """Blocks are at most this many bytes."""
@@ -119,3 +119,31 @@ _PACKED: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [
     *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _zstandard) for number in range(16)),  # frames to be skipped
 ]
 _UNKNOWN = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7z\xbc\xaf", "7z")]
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+    """The same lines, in blocks that end where a line ends, each with the number of its first line (from 1).
+
+    A line of more than `longest` bytes (give or take a block) is left out and never held; `skip` is told its number.
+    Only the last block may end without a line break.
+    """
+    number, held, size = 1, list[bytes](), 0
+    for block in blocks:
+        first = block.find(b"\n") + 1
+        if not first:
+            size += len(block)
+            held = [*held, block] if size <= longest else []
+            continue
+        if size > longest:
+            skip(number)
+            number, block = number + 1, block[first:]  # noqa: PLW2901
+        last = block.rfind(b"\n") + 1
+        if last:
+            whole = b"".join([*held, block[:last]])
+            yield number, whole
+            number += whole.count(b"\n")
+        held, size = ([block[last:]], len(block) - last) if last < len(block) else ([], 0)
+    if size > longest:
+        skip(number)
+    elif held:
+        yield number, b"".join(held)

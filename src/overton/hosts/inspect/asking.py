@@ -16,7 +16,7 @@ from overton.hosts.inspect.settings import config_of
 from overton.hosts.inspect.sharing import Shared
 from overton.hosts.inspect.sources import Sources
 from overton.hosts.inspect.words import is_inspects_own, trouble_of
-from overton.models.inspect_words import chat_messages, reply_of
+from overton.models.inspect import chat_messages, reply_of
 
 __all__ = ["Conversation", "InspectAsk", "Table"]
 

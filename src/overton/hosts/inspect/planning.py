@@ -12,7 +12,7 @@ from overton.calls import Message, Question, Trial
 from overton.errors import Stopped
 from overton.hosts.inspect.layout import KEY, SampleData
 from overton.hosts.local import run_to_end
-from overton.models.inspect_words import chat_messages
+from overton.models.inspect import chat_messages
 from overton.studies.study import AnyStudy
 
 __all__ = ["Groups", "grouped", "sample_name", "samples_of"]

@@ -12,7 +12,7 @@ from overton.hosts.inspect.settings import pairs_of, settings_of
 from overton.hosts.local.folder import ModelEntry
 from overton.hosts.local.opening import published, with_defaults
 from overton.models import parse_spec, price_of
-from overton.models.naming import reasons_of, series_of
+from overton.models.known import reasons_of, series_of
 from overton.pairs import checked_base_url
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy

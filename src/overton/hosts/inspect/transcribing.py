@@ -11,7 +11,7 @@ from overton.calls import Failure, Message, Price, Reply, Settings
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.viewing import span_name
 from overton.hosts.local.recalling import Heard, Recalled
-from overton.models.inspect_words import chat_messages
+from overton.models.inspect import chat_messages
 
 __all__ = ["Transcriber", "call_data", "each_once", "inspect_name"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overton.calls import Failure
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
-from overton.models.inspect_words import cause_of, said
+from overton.models.inspect import cause_of, said
 
 __all__ = ["is_inspects_own", "prerequisite", "trouble_of"]
 

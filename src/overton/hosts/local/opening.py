@@ -16,7 +16,7 @@ from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.models import Model, open_model, parse_spec
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
-from overton.retrieval.specs import published as published_source
+from overton.retrieval.opening import published as published_source
 from overton.studies.study import AnyStudy
 
 __all__ = [

@@ -7,9 +7,8 @@ from typing import Any
 
 from overton.calls import Hit
 from overton.errors import AnswerError
-from overton.retrieval.engines.service import Answer, Service, retry_after
-from overton.retrieval.keys import Key
-from overton.retrieval.plaintext import one_line
+from overton.retrieval.engines.service import Answer, Key, Service, retry_after
+from overton.retrieval.extraction import one_line
 
 __all__ = ["BASE_URL", "Brave"]
 

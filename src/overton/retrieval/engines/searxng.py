@@ -7,7 +7,7 @@ from typing import Any
 from overton.calls import Hit
 from overton.errors import AnswerError
 from overton.retrieval.engines.service import Answer, Service, retry_after
-from overton.retrieval.plaintext import one_line
+from overton.retrieval.extraction import one_line
 
 __all__ = ["SearXNG"]
 

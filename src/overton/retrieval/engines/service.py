@@ -1,25 +1,27 @@
-"""The way to a search service: one GET, a body of bounded size, and every fault under its name."""
+"""The way to a search service: one GET, its keys hidden, a body of bounded size, and every fault under its name."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
 from overton import __version__
-from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
-from overton.retrieval.keys import Key
-from overton.retrieval.plaintext import one_line
+from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError
+from overton.retrieval.extraction import one_line
 
-__all__ = ["Answer", "Service", "retry_after"]
+__all__ = ["Answer", "Key", "Service", "key_from", "retry_after"]
 
 _BODY_LIMIT = 8 * 2**20
 _MESSAGE_LIMIT = 300
@@ -171,3 +173,39 @@ def _json(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except msgspec.DecodeError:
         return None
+
+
+_HIDDEN = "[hidden]"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key and the environment variable that it came from; empty where none is needed yet. Its repr has no value."""
+
+    variable: str
+    _value: str = field(repr=False)
+
+    def reveal(self) -> str:
+        """The key itself, for a request and nothing else."""
+        return self._value
+
+    def hide(self, text: str) -> str:
+        """The text without the key, in whichever way it may be written there."""
+        forms = {self._value, quote(self._value, safe=""), json.dumps(self._value)[1:-1]} - {""}
+        for form in sorted(forms, key=len, reverse=True):
+            text = text.replace(form, _HIDDEN)
+        return text
+
+
+def key_from(variable: str, place: str, *, needed: bool = True) -> Key:
+    """The key in an environment variable; `place` is the spec that wants it, for errors.
+
+    Raises:
+        InputError: it is needed and not there, or cannot be one.
+    """
+    value = os.environ.get(variable, "").strip()
+    if not value and needed:
+        raise InputError([Problem("--search", place, f"no API key: set {variable} in the environment")])
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise InputError([Problem("environment", variable, "not a key: it holds spaces or characters no key has")])
+    return Key(variable, value)

@@ -19,7 +19,7 @@ from overton.studies.pluralism.record import Record
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.sheet_agreement import SheetAgreement
+    from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.pluralism.measures import Analysis
     from overton.studies.table import RawTable
@@ -100,7 +100,7 @@ def _judge(run: RunFacts) -> str:
 
 def _agreed(one: SheetAgreement) -> str:
     """Agreement, and which way the matcher errs (appendix A.5)."""
-    from overton.judging.sheet_agreement import leniency
+    from overton.judging.agreement import leniency
 
     said = agreed(one)
     if "match" not in one.confusion or not (lenient := leniency(one, "match")).n:

@@ -3,7 +3,7 @@ from urllib.parse import quote
 
 import pytest
 
-from overton.models.secret import HIDDEN, Secret
+from overton.models.endpoints import HIDDEN, Secret
 
 
 def test_a_key_is_in_no_repr_and_no_pickle():

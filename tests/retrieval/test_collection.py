@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from overton.errors import InputError
-from overton.retrieval.collection import StoredPage
-from overton.retrieval.index import build_index, index_in_memory, open_index
+from overton.retrieval.collection import StoredPage, build_index, index_in_memory, open_index
 
 PAGES = [
     StoredPage("https://a.test/buses", "Night buses ran late. The buses were full.", "Night buses", "2020-01-02"),
@@ -93,7 +92,7 @@ def test_what_is_no_index_says_so(tmp_path: Path) -> None:
 
 def test_rankings_do_not_depend_on_the_hash_seed() -> None:
     asked = (
-        "from overton.retrieval.starter_pages import starter_index as s, starter_digest as d\n"
+        "from overton.retrieval.collection import starter_index as s, starter_digest as d\n"
         "print(d(), [h.url for q in ('schools', 'diet and health', 'is the evidence sound') for h in s().find(q, 9)])"
     )
     printed = [

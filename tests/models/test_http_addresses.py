@@ -1,8 +1,7 @@
 from overton.calls import Reply
 from overton.errors import UnavailableError
-from overton.models.addresses import addresses_of, least_loaded
-from overton.models.endpoints import Endpoint
-from overton.models.secret import Secret
+from overton.models.endpoints import Endpoint, Secret
+from overton.models.http import addresses_of, least_loaded
 
 DOWN = UnavailableError("connection", "down")
 

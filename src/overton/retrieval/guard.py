@@ -1,0 +1,229 @@
+"""Which addresses are asked: vetted before any name is looked up, and checked again on the connection itself.
+
+The table of what is the public internet's is our own: the standard library's `is_global` calls `64:ff9b::7f00:1` (NAT64
+of 127.0.0.1) global, and on older Pythons `192.0.0.8` and `2002:7f00:1::` (6to4 of 127.0.0.1).
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Sequence
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from overton.retrieval.limits import Limits, Unread
+
+if TYPE_CHECKING:
+    from aiohttp.client import ClientTimeout
+    from aiohttp.client_reqrep import ClientRequest
+    from aiohttp.connector import AddrInfoType, Connection
+    from aiohttp.tracing import Trace
+
+__all__ = ["GuardedConnector", "PrivateAddressError", "host_of", "joined", "refusal", "vetted"]
+
+_LONGEST = 4_096
+_PORTS = {80, 443}
+_NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
+
+
+def vetted(address: str, limits: Limits) -> URL:
+    """The address as it will be asked, without its fragment.
+
+    Raises:
+        Unread: it is not one of HTTP, holds credentials, names no host or one in numbers that is no plain IPv4
+            address, or its port is neither 80 nor 443 while its host is not allowed by name.
+    """
+    if len(address) > _LONGEST:
+        raise Unread("address too long")
+    try:
+        url = URL(address.strip()).with_fragment(None)
+        host, port = url.host, url.port
+    except (ValueError, UnicodeError):
+        raise Unread("invalid address") from None
+    if url.scheme not in {"http", "https"}:
+        raise Unread("not http")
+    if url.raw_user is not None or url.raw_password is not None or "@" in url.raw_authority:
+        raise Unread("credentials in the address")
+    if not host or _is_odd_literal(host):
+        raise Unread("invalid address")
+    if port not in _PORTS and not limits.allows(host):
+        raise Unread(f"port {port}")
+    return url
+
+
+def host_of(url: URL) -> str:
+    """The host in lower case without a trailing dot, as manners and permissions know it."""
+    return (url.host or "").lower().rstrip(".")
+
+
+def joined(base: URL, target: str) -> str:
+    """Where a redirect from `base` leads.
+
+    Raises:
+        Unread: its target is no address.
+    """
+    try:
+        return str(base.join(URL(target)))
+    except ValueError:
+        raise Unread("invalid address") from None
+
+
+def _is_odd_literal(host: str) -> bool:
+    """Whether a system library might read the host as an IPv4 address although it is not written as one.
+
+    `2130706433`, `0x7f.1` and `017700000001` are 127.0.0.1 to most; no name of the public internet ends in a number.
+    """
+    last = host.rstrip(".").rpartition(".")[2]
+    if ":" in host or not _NUMERIC.fullmatch(last):
+        return False
+    try:
+        IPv4Address(host)
+    except AddressValueError:
+        return True
+    return False
+
+
+class PrivateAddressError(OSError):
+    """A connection would have gone to an address that is not the public internet's."""
+
+    def __init__(self) -> None:
+        super().__init__("private address")  # always the same: connecting keeps the type of errors that read alike
+
+
+class GuardedConnector(aiohttp.TCPConnector):
+    """Opens connections to public addresses only.
+
+    A name is looked up once for each new connection, and the very address that came back is checked and connected to:
+    the check stands where the socket is made (literals never pass a resolver), so a name that gives another answer the
+    next time gains nothing. Before a connection is used, new or kept alive, its other end is looked at once more.
+    """
+
+    def __init__(self, *, connections: int, resolver: AbstractResolver | None = None) -> None:
+        super().__init__(limit=connections, resolver=resolver, use_dns_cache=False, socket_factory=_guarded_socket)
+
+    async def connect(
+        self,
+        req: ClientRequest,
+        traces: Sequence[Trace],
+        timeout: ClientTimeout,  # noqa: ASYNC109 (the signature of what it overrides)
+    ) -> Connection:
+        """A connection whose other end is public.
+
+        Raises:
+            PrivateAddressError: it is not; nothing was sent.
+        """
+        connection = await super().connect(req, list(traces), timeout)
+        peer = connection.transport.get_extra_info("peername") if connection.transport else None
+        if not peer or refusal(str(peer[0])):
+            connection.close()
+            raise PrivateAddressError
+        return connection
+
+
+def _guarded_socket(info: AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, address = info
+    if refusal(str(address[0])):
+        raise PrivateAddressError
+    return socket.socket(family=family, type=kind, proto=protocol)
+
+
+_V4 = tuple(
+    (IPv4Network(block), why)
+    for block, why in (
+        ("0.0.0.0/8", "this network (RFC 791)"),
+        ("10.0.0.0/8", "private (RFC 1918)"),
+        ("100.64.0.0/10", "carrier-grade NAT (RFC 6598)"),
+        ("127.0.0.0/8", "loopback (RFC 1122)"),
+        ("168.63.129.16/32", "metadata (Azure's platform address)"),
+        ("169.254.169.254/32", "metadata (cloud instances)"),
+        ("169.254.0.0/16", "link-local (RFC 3927)"),
+        ("172.16.0.0/12", "private (RFC 1918)"),
+        ("192.0.0.0/24", "protocol assignments (RFC 6890)"),
+        ("192.0.2.0/24", "documentation (RFC 5737)"),
+        ("192.31.196.0/24", "AS112 (RFC 7535)"),
+        ("192.52.193.0/24", "AMT (RFC 7450)"),
+        ("192.88.99.0/24", "6to4 relays (RFC 7526)"),
+        ("192.168.0.0/16", "private (RFC 1918)"),
+        ("192.175.48.0/24", "AS112 (RFC 7534)"),
+        ("198.18.0.0/15", "benchmarking (RFC 2544)"),
+        ("198.51.100.0/24", "documentation (RFC 5737)"),
+        ("203.0.113.0/24", "documentation (RFC 5737)"),
+        ("224.0.0.0/4", "multicast (RFC 5771)"),
+        ("255.255.255.255/32", "broadcast (RFC 919)"),
+        ("240.0.0.0/4", "reserved (RFC 1112)"),
+    )
+)
+"""The IANA registry of special-purpose addresses, and what hides among public ones. The first that fits is named."""
+
+_V6 = tuple(
+    (IPv6Network(block), why)
+    for block, why in (
+        ("::/128", "unspecified (RFC 4291)"),
+        ("::1/128", "loopback (RFC 4291)"),
+        ("::/96", "IPv4-compatible (RFC 4291)"),
+        ("::ffff:0:0:0/96", "IPv4-translated (RFC 2765)"),
+        ("64:ff9b:1::/48", "local NAT64 (RFC 8215)"),
+        ("100::/16", "discarded (RFC 6666)"),
+        ("2001::/32", "Teredo (RFC 4380)"),
+        ("2001:2::/48", "benchmarking (RFC 5180)"),
+        ("2001::/23", "protocol assignments (RFC 2928)"),
+        ("2001:db8::/32", "documentation (RFC 3849)"),
+        ("3fff::/20", "documentation (RFC 9637)"),
+        ("5f00::/16", "segment routing (RFC 9602)"),
+        ("fc00::/7", "private (RFC 4193)"),
+        ("fe80::/10", "link-local (RFC 4291)"),
+        ("fec0::/10", "site-local (RFC 3879)"),
+        ("ff00::/8", "multicast (RFC 4291)"),
+    )
+)
+
+_UNICAST = IPv6Network("2000::/3")
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_6TO4 = IPv6Network("2002::/16")
+_ISATAP = {0x0000_5EFE, 0x0200_5EFE}
+
+
+def refusal(address: str) -> str | None:
+    """Why a connection to this address is refused ('loopback (RFC 1122)'); None where it is a public one.
+
+    `address` is an IP address as a socket is given it, a zone id (`%eth0`) included. Where an IPv6 address carries an
+    IPv4 one to which it leads (mapped, NAT64, 6to4, ISATAP), that one must be public too. What is no address at all is
+    refused.
+    """
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return "not an IP address"
+    return _refusal_v4(parsed) if isinstance(parsed, IPv4Address) else _refusal_v6(parsed)
+
+
+def _refusal_v4(address: IPv4Address) -> str | None:
+    return next((why for block, why in _V4 if address in block), None)
+
+
+def _refusal_v6(address: IPv6Address) -> str | None:
+    for block, why in _V6:
+        if address in block:
+            return why
+    carried = _carried(address)
+    if carried is not None and (why_not := _refusal_v4(carried)):
+        return f"carries {why_not}"
+    if address in _UNICAST or address in _MAPPED or address in _NAT64:
+        return None
+    return "not global unicast (RFC 4291)"
+
+
+def _carried(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address to which a packet for this one is taken in the end."""
+    bits = int(address)
+    if address in _MAPPED or address in _NAT64 or (bits >> 32) & 0xFFFF_FFFF in _ISATAP:
+        return IPv4Address(bits & 0xFFFF_FFFF)
+    if address in _6TO4:
+        return IPv4Address((bits >> 80) & 0xFFFF_FFFF)
+    return None
