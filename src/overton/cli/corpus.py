@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from overton.cli.known import Knowing
+
 __all__ = ["app"]
 
 app = typer.Typer(help="Index a collection of pages for local search, and try it.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def index(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of .txt, .md, .html and .jsonl files.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to make: the index.")],
@@ -31,7 +33,7 @@ def index(
     results().print(str(made.path), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def search(
     collection: Annotated[str, typer.Argument(metavar="INDEX", help="An index's folder, or 'starter'.")],
     query: Annotated[str, typer.Argument(help="Words to look for.")],

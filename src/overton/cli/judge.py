@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.cli.known import Knowing
 from overton.cli.studies import Labelling
 
 __all__ = ["app"]
@@ -16,10 +17,11 @@ app = typer.Typer(
     cls=Labelling,
     help="Have a judge label conversations that exist already, and have a person check a judge.",
     no_args_is_help=True,
+    subcommand_metavar="COMMAND",
 )
 
 
-@app.command()
+@app.command(cls=Knowing)
 def sample(
     run: opt.RunArgument,
     out: Annotated[Path, typer.Option("--out", help="CSV file to make; its key is written beside it.")],
@@ -48,7 +50,7 @@ def sample(
     results().print(str(sheet), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def agreement(
     sheet: Annotated[Path, typer.Argument(metavar="SHEET", help="The sheet as the person sent it back.")],
     run: Annotated[Path | None, typer.Option("--run", help="Keep the agreement in this run, for its report.")] = None,

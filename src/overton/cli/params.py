@@ -18,6 +18,9 @@ __all__ = ["command", "field_params", "items_params", "role_params", "source_arg
 
 Param = inspect.Parameter
 
+_WIDEST = 40
+"""Letters of a list of values that stands in an option's place; a longer one stands in its help only."""
+
 
 def command(body: Callable[..., Any], params: Iterable[Param], told_as: Mapping[str, str], help_: str) -> Any:
     """A function that Typer makes a command of: `body` takes what `params` declare, by name.
@@ -132,5 +135,6 @@ def _metavar(field: Field) -> str:
     if field.option.file:
         return "FILE"
     if field.option.known:
-        return "|".join(field.word(one) for one in field.option.known)
+        words = "|".join(field.word(one) for one in field.option.known)
+        return words if len(words) <= _WIDEST else "WORD"
     return {int: "N", float: "X", tuple: "N-N-N"}.get(field.kind, "WORD")
