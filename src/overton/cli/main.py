@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import corpus, demo, export, import_logs, items, judge, models, report, resume
+from overton.cli import corpus, demo, describe, export, import_logs, items, judge, models, report, resume
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.params import told
@@ -28,7 +28,7 @@ class _Ordered(TyperGroup):
 
 
 _ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
-_ORDER += ["export", "import", "demo"]
+_ORDER += ["export", "import", "describe", "demo"]
 
 
 def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
@@ -69,6 +69,7 @@ app.command("import", cls=Knowing)(import_logs.import_logs)
 app.add_typer(items.app, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
+app.command(cls=Knowing)(describe.describe)
 app.command(cls=Knowing)(demo.demo)
 
 

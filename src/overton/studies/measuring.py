@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from overton.judging.sheet_agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.exhibits import Exhibits, Section
-    from overton.studies.table import RawTable
+    from overton.studies.table import RawTable, Table
 
 __all__ = ["Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
@@ -105,6 +105,7 @@ class Measuring(Generic[Analysis, Record]):
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, whose JSON Schema is derived from it
     tables      in one line: which tables made elsewhere can be measured
+    read        the kinds of such tables, as documentation shows their columns
     table       `table(table, how)` gives the analysis of one of them, opened
     sections    `sections(analysis)` gives what is shown of an analysis alone
     exhibits    `exhibits(results, analysis, how)` gives what a report shows
@@ -127,4 +128,5 @@ class Measuring(Generic[Analysis, Record]):
     names: tuple[str, ...] = ("model",)
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    read: tuple[Table, ...] = ()
     schema: int = field(default=1)
