@@ -159,15 +159,14 @@ def test_a_call_refuses_an_option_that_there_is_not_in_the_same_way(
     measuring = study.measuring
     assert measuring is not None
     known = [field.name for field in fields_of(measuring.how if call == "analyze" else study.options)]
+    surfaces: dict[str, Callable[..., Any]] = {
+        "run": lambda **option: overton.run(name, **named(study), out=tmp_path / "run", **option),
+        "plan": lambda **option: overton.plan(name, **named(study), **option),
+        "extend": lambda **option: overton.extend(ran(name), **option),
+        "analyze": lambda **option: overton.analyze(name, ran(name), **option),
+    }
     with pytest.raises(InputError) as error:
-        if call == "run":
-            overton.run(name, **named(study), out=tmp_path / "run", sideways=3)
-        elif call == "plan":
-            overton.plan(name, **named(study), sideways=3)
-        elif call == "extend":
-            overton.extend(ran(name), sideways=3)
-        else:
-            overton.analyze(name, ran(name), sideways=3)
+        surfaces[call](sideways=3)
     said = str(error.value)
     assert "option sideways: no such option; known are" in said
     assert all(option in said for option in known)

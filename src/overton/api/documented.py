@@ -55,9 +55,10 @@ def _options(study: AnyStudy) -> Iterator[Sequence[str]]:
     for role in study.roles:
         yield _role(study, role)
     items = study.items
-    flags = " or ".join(dict.fromkeys(("`--items`", f"`--{items.plural}`")))
+    flags = " or ".join(f"`--{name}`" for name in items.words[:2])
     starter = f"the starter {items.plural}" if items.starter else ""
-    yield (flags if study.kind == "asks" else f"`{items.plural.upper()}`", "`items`", items.layouts, starter, "")
+    by_place = study.kind != "asks" and items.starter is None
+    yield (f"`{items.plural.upper()}`" if by_place else flags, "`items`", items.layouts, starter, "")
     yield from map(_field, fields_of(items.reading))
     yield from (_field(one) for one in fields_of(study.options) if not one.option.follows)
 

@@ -113,8 +113,11 @@ def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
         yield _keyword("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
     else:
         starter = f"; the starter {items.plural} by default" if items.starter else ""
-        flags = dict.fromkeys(("--items", f"--{items.plural}"))
-        yield _keyword("items", str | None, typer.Option(*flags, metavar="PATH", help=f"{help_}{starter}."), None)
+        kind, metavar, repeat = (list[str], "WORD", "; repeat") if items.named else (str, "PATH", "")
+        option = typer.Option(
+            *(f"--{name}" for name in items.words), metavar=metavar, help=f"{help_}{repeat}{starter}."
+        )
+        yield _keyword("items", kind | None, option, None)
     yield from field_params(fields_of(items.reading))
 
 

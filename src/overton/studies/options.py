@@ -197,6 +197,8 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
         return type(known[0]), known
     if get_origin(hint) is tuple:
         return tuple, ()
+    if get_origin(hint) in (Union, UnionType) and str in get_args(hint):  # Python calls take more than the word
+        return str, ()
     if hint in (str, int, float, bool):
         return hint, ()
     raise TypeError(f"the field {name!r} has a type that cannot be given as an option: {hint}")
