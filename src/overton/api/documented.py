@@ -57,8 +57,9 @@ def _options(study: AnyStudy) -> Iterator[Sequence[str]]:
     items = study.items
     flags = " or ".join(f"`--{name}`" for name in items.words[:2])
     starter = f"the starter {items.plural}" if items.starter else ""
+    layouts = f"{items.noun} by its name; repeat" if items.named else items.layouts
     by_place = study.kind != "asks" and items.starter is None
-    yield (f"`{items.plural.upper()}`" if by_place else flags, "`items`", items.layouts, starter, "")
+    yield (f"`{items.plural.upper()}`" if by_place else flags, "`items`", layouts, starter, "")
     yield from map(_field, fields_of(items.reading))
     yield from (_field(one) for one in fields_of(study.options) if not one.option.follows)
 

@@ -108,7 +108,8 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
 
 def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
     """Where items come from, and how they are read."""
-    help_ = f"{items.layouts[:1].upper()}{items.layouts[1:]}"
+    layouts = f"{items.noun} by its name" if items.named else items.layouts
+    help_ = f"{layouts[:1].upper()}{layouts[1:]}"
     if argument and items.starter is None:
         yield _keyword("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
     else:
