@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
     from overton.api.demo import demo
+    from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
     from overton.api.reports import report
     from overton.api.runs import Run, extend, open_run, plan, resume, run
@@ -30,6 +31,7 @@ __all__ = [
     "analyze",
     "corpus",
     "demo",
+    "describe",
     "export_run",
     "extend",
     "import_logs",
@@ -51,6 +53,7 @@ _HOMES = {
     "Run": "runs",
     "analyze": "analyses",
     "demo": "demo",
+    "describe": "documented",
     "export_run": "inspect_logs",
     "extend": "runs",
     "import_logs": "inspect_logs",

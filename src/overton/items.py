@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
+from overton.api.calling import call_of
 from overton.api.items import check_items as check
 from overton.api.items import read_items as read
 from overton.api.items import write_items as write
-from overton.api.runs import run
 from overton.studies.registry import listed, own_commands
 
 __all__ = ["check", "read", "write"]
@@ -24,9 +23,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     """A study that makes items, or a command of a study's own."""
     makers = {one.name.replace("-", "_"): one for one in listed() if one.kind == "makes"}
     if name in makers:
-        made = partial(run, makers[name].name)
-        made.__doc__ = f"{makers[name].question}\n\nArguments and errors are those of `overton.run`."
-        return made
+        return call_of(makers[name])
     commands = {one.name.replace("-", "_"): one for one in own_commands()}
     if name in commands:
         return commands[name].function

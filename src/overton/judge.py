@@ -7,10 +7,9 @@ has them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from overton.api.runs import run
+from overton.api.calling import call_of
 from overton.api.sheets import draw_sheet as sample
 from overton.api.sheets import read_agreement as agreement
 from overton.studies.registry import listed
@@ -23,9 +22,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     labelling = {one.word.replace("-", "_"): one for one in listed() if one.kind == "labels"}
     if name not in labelling:
         raise AttributeError(f"module 'overton.judge' has no attribute {name!r}")
-    made = partial(run, labelling[name].name)
-    made.__doc__ = f"{labelling[name].question}\n\nArguments and errors are those of `overton.run`."
-    return made
+    return call_of(labelling[name])
 
 
 def __dir__() -> list[str]:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from overton.api.issues import starter_issues
 
-from overton.api.items import write_items
+from overton.api.items import read_items, write_items
 from overton.studies.open_mindedness import STUDY
 
 SIMULATED = "simulated/open-minded"
@@ -40,14 +39,14 @@ def test_the_installed_command_starts() -> None:
 @pytest.fixture
 def issues(tmp_path: Path) -> str:
     """Two issues in a file."""
-    write_items(STUDY, starter_issues()[:2], tmp_path / "two.jsonl")
+    write_items(STUDY, read_items(STUDY)[:2], tmp_path / "two.jsonl")
     return "two.jsonl"
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     """A chat endpoint: 401 under the model 'locked'; 'picky' rejects one question of the second issue."""
-    refused = starter_issues()[1].paraphrases[0].text
+    refused = read_items(STUDY)[1].paraphrases[0].text
 
     class Chat(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

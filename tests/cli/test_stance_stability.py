@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from overton.api.topics import starter_topics
 from typer.testing import CliRunner, Result
 
-from overton.api.items import write_items
+from overton.api.items import read_items, write_items
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
@@ -147,12 +146,12 @@ def fill(sheet: Path) -> None:
 
 
 def test_topics_are_checked_by_the_published_rules_or_by_none(tmp_path: Path) -> None:
-    topic = starter_topics()[0]
+    topic = read_items(STUDY)[0]
     file = write_items(STUDY, [msgspec.structs.replace(topic, questions=topic.questions[:3])], tmp_path / "mine.jsonl")
-    checked = overton("items", "check", str(file), "--topics")
+    checked = overton("items", "check", "stance-stability", str(file))
     assert checked.exit_code == 2
     assert "fifteen" in checked.stdout or "15" in checked.stdout
-    assert overton("items", "check", str(file), "--topics", "--any-questions").exit_code == 0
+    assert overton("items", "check", "stance-stability", str(file), "--any-questions").exit_code == 0
     words = ["--model", "simulated/chameleon", "--judge", "simulated/stance-judge", "--search", "starter"]
     out = ["--topics", str(file), "--temperature", "0", "--out", str(tmp_path / "run")]
     with pytest.raises(InputError):
@@ -167,7 +166,7 @@ def test_topics_are_checked_by_the_published_rules_or_by_none(tmp_path: Path) ->
         (["--temperature", "warm"], "--temperature: warm: must be a number, or own"),
         (["--search-arg", "top"], "--search-arg: top: must be KEY=VALUE"),
         (["--pages-per-turn", "0"], "--pages-per-turn: 0"),
-        (["--judge-prompt", "mine"], "judge_prompts"),
+        (["--judge-prompt", "mine"], "--judge-prompt: mine: must be one of topic, published, both"),
         (["--pages", "nowhere"], "--pages: nowhere"),
     ],
 )

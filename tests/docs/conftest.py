@@ -13,14 +13,16 @@ from zlib import crc32
 import pytest
 import zstandard
 from aiohttp import web
-from overton.api.issues import starter_issues
-from overton.api.topics import starter_topics
+
+from overton.api.items import read_items
+from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
+from overton.studies.stance_stability import STUDY as STANCE_STABILITY
 
 PARAPHRASES = [
     {"question": paraphrase.text, "orientation": paraphrase.orientation}
-    for paraphrase in starter_issues()[0].paraphrases
+    for paraphrase in read_items(OPEN_MINDEDNESS)[0].paraphrases
 ]
-TOPIC = starter_topics()[0]
+TOPIC = read_items(STANCE_STABILITY)[0]
 PROPOSED = [
     {"topic": "Free city buses", "proposition": "City buses should be free."},
     {"topic": "Trams instead of car lanes", "proposition": "Trams should take the place of car lanes."},

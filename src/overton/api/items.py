@@ -13,6 +13,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items, Parsed, usable
 from overton.studies.noting import Finding, found
 from overton.studies.options import fields_of, options_of
+from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -22,44 +23,53 @@ if TYPE_CHECKING:
 __all__ = ["check_items", "read_items", "write_items"]
 
 
-def read_items(study: AnyStudy, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
+def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
     """The items at `path`, ready to be asked; those that come with the study where it is None.
 
-    `reading` are the fields of the study's `Items.reading`, files by their paths.
+    `study` is one, or the name of one; `reading` are the fields of the study's `Items.reading`, files by their paths.
 
     Raises:
         InputError: every problem of every file, with its place; an option that there is not.
     """
-    where = _where(study.items, path)
+    asked = _asked(study)
+    where = _where(asked, path)
     if isinstance(where, Sequence):
         return list(where)
-    return usable(_parsed(study.items, where, _reading(study.items, where, reading)))
+    return usable(_parsed(asked, where, _reading(asked, where, reading)))
 
 
-def check_items(study: AnyStudy, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
+def check_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
     """Everything wrong or odd about the items that `read_items` would read. Nothing is asked.
 
     Raises:
         InputError: an option that there is not, or no path and no items that come with the study.
     """
-    where = _where(study.items, path)
+    asked = _asked(study)
+    where = _where(asked, path)
     if isinstance(where, Sequence):
         return []
-    options = _reading(study.items, where, reading)
+    options = _reading(asked, where, reading)
     try:
-        return list(_parsed(study.items, where, options).findings)
+        return list(_parsed(asked, where, options).findings)
     except InputError as error:
         return [found(problem) for problem in error.problems]
 
 
-def write_items(study: AnyStudy, items: Sequence[msgspec.Struct], path: str | Path, *, replace: bool = False) -> Path:
+def write_items(
+    study: AnyStudy | str, items: Sequence[msgspec.Struct], path: str | Path, *, replace: bool = False
+) -> Path:
     """Write items to a '.jsonl' file, or as the study's dataset into a folder, whole or not at all; gives the file.
 
     Raises:
         InputError: the file exists already and not `replace`, or cannot be written.
     """
     file = Path(path)
-    return write_objects(items, file if file.suffix == ".jsonl" else file / study.items.dataset, replace=replace)
+    return write_objects(items, file if file.suffix == ".jsonl" else file / _asked(study).dataset, replace=replace)
+
+
+def _asked(study: AnyStudy | str) -> Items[Any]:
+    """What a study asks about, named or as it is."""
+    return (study_named(study) if isinstance(study, str) else study).items
 
 
 def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | Traversable | Sequence[Any]:

@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
+from overton.cli.known import Knowing
+
 __all__ = ["app"]
 
 app = typer.Typer(help="Index a collection of pages for local search, and try it.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def index(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of .txt, .md, .html and .jsonl files.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to make: the index.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to make: the index.")],
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out what cannot be read, and say so.")] = False,
 ) -> None:
     """Index a folder's pages: a text or HTML file is one, and a line of JSON with url and text (title, date)."""
@@ -31,11 +33,14 @@ def index(
     results().print(str(made.path), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def search(
     collection: Annotated[str, typer.Argument(metavar="INDEX", help="An index's folder, or 'starter'.")],
     query: Annotated[str, typer.Argument(help="Words to look for.")],
-    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many hits.")] = 10,
+    top: Annotated[
+        int,
+        typer.Option("--top", min=1, max=100, metavar="N", help="How many hits; 10 by default.", show_default=False),
+    ] = 10,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a query's hits, best first, as a run would get them."""

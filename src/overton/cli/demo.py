@@ -14,7 +14,9 @@ def demo(
     full: Annotated[
         bool, typer.Option("--full", help="Leave out nothing: twelve issues, 990 calls each. Takes hours.")
     ] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder to make; one below runs/ by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to make; one below runs/ by default.")
+    ] = None,
 ) -> None:
     """Measure a small model that runs in this process on starter issues, in all eleven configurations."""
     from overton.api import demo as demonstration

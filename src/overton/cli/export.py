@@ -22,9 +22,14 @@ class Form(StrEnum):
 def export(
     run: opt.RunArgument,
     to: Annotated[
-        Form, typer.Option("--to", help="Inspect AI's logs, which 'inspect view' opens: one for each model.")
+        Form,
+        typer.Option(
+            "--to", metavar="inspect", help="Inspect AI's logs, which 'inspect view' opens: one for each model."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the logs.")] = Path("logs"),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder of the logs; logs by default.", show_default=False)
+    ] = Path("logs"),
 ) -> None:
     """Write a run in the form of another tool. Nothing is asked; whole items only."""
     from overton.api.inspect_logs import export_run

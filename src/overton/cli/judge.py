@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.cli.known import Knowing
 from overton.cli.studies import Labelling
 
 __all__ = ["app"]
@@ -16,17 +17,21 @@ app = typer.Typer(
     cls=Labelling,
     help="Have a judge label conversations that exist already, and have a person check a judge.",
     no_args_is_help=True,
+    subcommand_metavar="COMMAND",
 )
 
 
-@app.command()
+@app.command(cls=Knowing)
 def sample(
     run: opt.RunArgument,
-    out: Annotated[Path, typer.Option("--out", help="CSV file to make; its key is written beside it.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV file to make; its key is written beside it.")],
     size: Annotated[
-        int | None, typer.Option("--size", min=1, help="How many labelled rows; as many as the paper has by default.")
+        int | None,
+        typer.Option("--size", min=1, metavar="N", help="How many labelled rows; as many as the paper has by default."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Seed of the draw; 0 by default.", show_default=False)
+    ] = 0,
     stratified: Annotated[
         bool, typer.Option("--stratified", help="As many of each label as can be, so that rare ones are checked too.")
     ] = False,
@@ -34,6 +39,7 @@ def sample(
         str | None,
         typer.Option(
             "--what",
+            metavar="WORD",
             help="The label, where a study's judge gives several.",
         ),
     ] = None,
@@ -48,12 +54,26 @@ def sample(
     results().print(str(sheet), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def agreement(
     sheet: Annotated[Path, typer.Argument(metavar="SHEET", help="The sheet as the person sent it back.")],
-    run: Annotated[Path | None, typer.Option("--run", help="Keep the agreement in this run, for its report.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="The sheet's key, where it is not beside it.")] = None,
-    level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Coverage of the intervals.")] = 0.95,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="RUN", help="Keep the agreement in this run, for its report.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="The sheet's key, where it is not beside it.")
+    ] = None,
+    level: Annotated[
+        float,
+        typer.Option(
+            "--level",
+            min=0.5,
+            max=0.999,
+            metavar="X",
+            help="Coverage of the intervals; 0.95 by default.",
+            show_default=False,
+        ),
+    ] = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Read a sheet back: how often person and judge agree, and Cohen's kappa, with intervals."""

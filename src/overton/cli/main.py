@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import corpus, demo, export, import_logs, items, judge, models, report, resume
+from overton.cli import corpus, demo, describe, export, import_logs, items, judge, models, report, resume
+from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.params import told
 from overton.cli.studies import Analyzing, Extending, Planning, Running
@@ -27,11 +28,17 @@ class _Ordered(TyperGroup):
 
 
 _ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
-_ORDER += ["export", "import", "demo"]
+_ORDER += ["export", "import", "describe", "demo"]
 
 
 def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
-    return typer.Typer(cls=kind, help=help_, no_args_is_help=True, subcommand_metavar=metavar, rich_markup_mode=None)
+    return typer.Typer(
+        cls=kind,
+        help=help_,
+        no_args_is_help=True,
+        subcommand_metavar=metavar,
+        rich_markup_mode=None,
+    )
 
 
 app = typer.Typer(
@@ -45,7 +52,7 @@ app = typer.Typer(
 )
 app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
 app.add_typer(_group(Planning, "Say what a run would ask and cost. Nothing is asked."), name="plan")
-app.command()(resume.resume)
+app.command(cls=Knowing)(resume.resume)
 app.add_typer(
     _group(
         Extending,
@@ -54,15 +61,16 @@ app.add_typer(
     ),
     name="extend",
 )
-app.command()(report.report)
+app.command(cls=Knowing)(report.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
 app.add_typer(judge.app, name="judge")
-app.command()(export.export)
-app.command("import")(import_logs.import_logs)
+app.command(cls=Knowing)(export.export)
+app.command("import", cls=Knowing)(import_logs.import_logs)
 app.add_typer(items.app, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
-app.command()(demo.demo)
+app.command(cls=Knowing)(describe.describe)
+app.command(cls=Knowing)(demo.demo)
 
 
 def _version(wanted: bool) -> None:

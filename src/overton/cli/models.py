@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.cli.known import Knowing
 
 __all__ = ["app"]
 
@@ -15,7 +16,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@app.command("list", cls=Knowing)
 def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List providers and models that are known, with prices and what each needs."""
     from rich.markup import escape
@@ -37,7 +38,7 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
     results().print(table)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def check(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, as provider/name.")],
     model_arg: opt.ModelArgOption = None,
@@ -51,7 +52,7 @@ def check(
     results().print(f"{spec} answered {reply.text[:200]!r} ({tokens})", markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=Knowing)
 def pull(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An embedded model, as embedded/smollm2-135m.")],
 ) -> None:

@@ -16,7 +16,6 @@ __all__ = [
     "MaxCallsOption",
     "MaxCostOption",
     "ModelArgOption",
-    "MoreModelsOption",
     "OnlyOption",
     "OutOption",
     "PriceOption",
@@ -28,10 +27,6 @@ __all__ = [
     "source_arguments",
 ]
 
-MoreModelsOption = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="Model to add, as provider/name or NAME=provider/name; repeat for several."),
-]
 ModelArgOption = Annotated[
     list[str] | None,
     typer.Option("--model-arg", metavar="NAME KEY=VALUE", help="Setting of one model, as temperature=0; repeat."),
@@ -41,17 +36,24 @@ PriceOption = Annotated[
     typer.Option("--price", metavar="NAME IN OUT", help="A model's price in US dollars a million tokens, in and out."),
 ]
 OnlyOption = Annotated[
-    list[str] | None, typer.Option("--only", help="Ask about this item only, by its id; repeat for more.")
+    list[str] | None, typer.Option("--only", metavar="ID", help="Ask about this item only, by its id; repeat for more.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random draws.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="Seed of all random draws; 0 by default.", show_default=False)
+]
 MaxCostOption = Annotated[
-    float | None, typer.Option("--max-cost", min=0, help="Stop before this many US dollars are spent, in all sessions.")
+    float | None,
+    typer.Option("--max-cost", min=0, metavar="X", help="Stop before this many US dollars are spent, in all sessions."),
 ]
 MaxCallsOption = Annotated[
-    int | None, typer.Option("--max-calls", min=0, help="Stop before this many requests are sent, in all sessions.")
+    int | None,
+    typer.Option("--max-calls", min=0, metavar="N", help="Stop before this many requests are sent, in all sessions."),
 ]
 OutOption = Annotated[
-    Path | None, typer.Option("--out", help="Folder to make; one below runs/ by default. One that exists is refused.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Folder to make; one below runs/ by default. One that exists is refused."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]

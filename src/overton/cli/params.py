@@ -18,6 +18,9 @@ __all__ = ["command", "field_params", "items_params", "role_params", "source_arg
 
 Param = inspect.Parameter
 
+_WIDEST = 40
+"""Letters of a list of values that stands in an option's place; a longer one stands in its help only."""
+
 
 def command(body: Callable[..., Any], params: Iterable[Param], told_as: Mapping[str, str], help_: str) -> Any:
     """A function that Typer makes a command of: `body` takes what `params` declare, by name.
@@ -105,13 +108,17 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
 
 def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
     """Where items come from, and how they are read."""
-    help_ = f"{items.layouts[:1].upper()}{items.layouts[1:]}"
+    layouts = f"{items.noun} by its name" if items.named else items.layouts
+    help_ = f"{layouts[:1].upper()}{layouts[1:]}"
     if argument and items.starter is None:
         yield _keyword("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
     else:
         starter = f"; the starter {items.plural} by default" if items.starter else ""
-        flags = dict.fromkeys(("--items", f"--{items.plural}"))
-        yield _keyword("items", str | None, typer.Option(*flags, metavar="PATH", help=f"{help_}{starter}."), None)
+        kind, metavar, repeat = (list[str], "WORD", "; repeat") if items.named else (str, "PATH", "")
+        option = typer.Option(
+            *(f"--{name}" for name in items.words), metavar=metavar, help=f"{help_}{repeat}{starter}."
+        )
+        yield _keyword("items", kind | None, option, None)
     yield from field_params(fields_of(items.reading))
 
 
@@ -132,5 +139,6 @@ def _metavar(field: Field) -> str:
     if field.option.file:
         return "FILE"
     if field.option.known:
-        return "|".join(field.word(one) for one in field.option.known)
+        words = "|".join(field.word(one) for one in field.option.known)
+        return words if len(words) <= _WIDEST else "WORD"
     return {int: "N", float: "X", tuple: "N-N-N"}.get(field.kind, "WORD")

@@ -13,9 +13,11 @@ __all__ = ["report"]
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of one or more runs of one study.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="HTML file; a single run's own report.html by default.")
+        Path | None, typer.Option("--out", metavar="FILE", help="HTML file; a single run's own report.html by default.")
     ] = None,
-    figures: Annotated[Path | None, typer.Option("--figures", help="Folder for each chart as PNG and SVG.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Folder for each chart as PNG and SVG.")
+    ] = None,
 ) -> None:
     """Write one self-contained HTML report of runs, several models side by side."""
     from overton.api import reports

@@ -13,6 +13,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from overton.cli import options as opt
+from overton.cli.known import Knowing
 from overton.cli.params import (
     Param,
     command,
@@ -46,7 +47,7 @@ class _StudyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Commands of the group's own, then a word for each study."""
-        return [*super().list_commands(ctx), *(one.word for one in self._listed())]
+        return [*super().list_commands(ctx), *map(self.word, self._listed())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name.
@@ -56,22 +57,37 @@ class _StudyGroup(TyperGroup):
         """
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
-        if self.kinds != ("asks",):
-            name = next((one.name for one in self._listed() if one.word == cmd_name), None)
-            return None if name is None else typed(cmd_name, self.make(study_named(name)))
-        return typed(cmd_name, self.make(study_named(cmd_name)))
+        study = self.study(cmd_name)
+        return None if study is None else typed(cmd_name, self.make(study))
+
+    def study(self, name: str) -> AnyStudy | None:
+        """The study of this name, None where this group has no place for it; no other one is imported.
+
+        Raises:
+            InputError: there is no such study, or it cannot be used.
+        """
+        found = study_named(name)
+        return found if found.kind in self.kinds else None
+
+    def word(self, one: Listed) -> str:
+        """What a study is called here: its name, since a study and what labels for it share a word."""
+        return one.name
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What stands behind the group's name in its usage line: it has no options of its own."""
+        return [self.subcommand_metavar]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """What each study asks in one line; for one that cannot be used, why."""
-        own = [(name, super().get_command(ctx, name)) for name in super().list_commands(ctx)]
-        rows = [(name, one.get_short_help_str(120)) for name, one in own if one and not one.hidden]
+        own = [(name, self.commands[name]) for name in sorted(self.commands)]
+        rows = [(name, one.get_short_help_str(120)) for name, one in own if not one.hidden]
         rows += self.rows()
-        with formatter.section("Commands"):
+        with formatter.section("Commands" if own else "Studies"):
             formatter.write_dl(rows)
 
     def rows(self) -> list[tuple[str, str]]:
         """A line for each study: what it asks, or why it cannot be used."""
-        return [(one.word, one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
+        return [(self.word(one), one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
 
     def _listed(self) -> list[Listed]:
         return [one for one in listed() if one.kind in self.kinds]
@@ -80,7 +96,9 @@ class _StudyGroup(TyperGroup):
 def typed(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
     """A command of Typer's, from a function whose signature declares its parameters."""
     made = get_command_from_info(
-        CommandInfo(name=name, callback=body, help=help_), pretty_exceptions_short=False, rich_markup_mode=None
+        CommandInfo(name=name, cls=Knowing, callback=body, help=help_),
+        pretty_exceptions_short=False,
+        rich_markup_mode=None,
     )
     assert isinstance(made, TyperCommand)
     return made
@@ -199,8 +217,17 @@ class ItemMaking(_StudyGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name."""
-        found = next((one for one in own_commands() if one.name == cmd_name), None)
-        return super().get_command(ctx, cmd_name) if found is None else typed(cmd_name, _own(found))
+        if (found := super().get_command(ctx, cmd_name)) is not None:
+            return found
+        own = next((one for one in own_commands() if one.name == cmd_name), None)
+        return None if own is None else typed(cmd_name, _own(own))
+
+    def study(self, name: str) -> AnyStudy | None:
+        """The study of this name; None where there is none, since it may be a command that a study adds."""
+        try:
+            return super().study(name)
+        except InputError:
+            return None
 
     def rows(self) -> list[tuple[str, str]]:
         """What each study and each added command does."""
@@ -237,9 +264,18 @@ class Checking(_StudyGroup):
 
 
 class Labelling(_StudyGroup):
-    """`overton judge STUDY`, for studies that label what exists."""
+    """`overton judge STUDY`, for studies that label what exists: here they go by their words."""
 
     kinds = ("labels",)
+
+    def word(self, one: Listed) -> str:
+        """What the command line calls it."""
+        return one.word
+
+    def study(self, name: str) -> AnyStudy | None:
+        """The study under this word, None where there is none."""
+        found = next((one.name for one in self._listed() if one.word == name), None)
+        return None if found is None else study_named(found)
 
     def make(self, study: AnyStudy) -> Any:
         """The command that labels."""

@@ -50,6 +50,11 @@ class Items(Generic[Item]):
         """What several are called; options that name a file of them are called so, too."""
         return f"{self.noun}s"
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What options call them, the word to use first: items that are words are named one by one."""
+        return tuple(dict.fromkeys((self.noun, self.plural, "items") if self.named else ("items", self.plural)))
+
     def parsed(self, texts: Sequence[Text], reading: Any) -> Parsed[Item]:
         """What opened texts hold, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)

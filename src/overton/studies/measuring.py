@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.table import RawTable
+    from overton.studies.table import RawTable, Table
 
 __all__ = ["UNMEASURED", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
@@ -112,6 +112,7 @@ class Measuring(Generic[Analysis, Record]):
     analysis    the type of an analysis, whose JSON Schema is derived from it
     sections    `sections(analysis)` gives what is shown of an analysis alone
     tables      in one line: which tables made elsewhere can be measured
+    read        the kinds of such tables, as documentation shows their columns
     table       `table(table, how)` gives the analysis of one of them, opened
     exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
     headline    the few figures that stand for it
@@ -133,6 +134,7 @@ class Measuring(Generic[Analysis, Record]):
     names: tuple[str, ...] = ("model",)
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    read: tuple[Table, ...] = ()
     schema: int = field(default=1)
 
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:

@@ -94,7 +94,7 @@ class Field:
 
     def shown_default(self) -> str:
         """The default in words, '' where there is none to show."""
-        if self.needed or self.default is None or self.default in ((), False):
+        if self.needed or self.default is None or self.default is False or self.default == ():
             return ""
         values = self.default if self.several else (self.default,)
         return ", ".join(f"{value:,}" if _is_long(value) else self.word(value) for value in values)
@@ -109,12 +109,20 @@ class Field:
             return short if float(short := f"{value:g}") == value else repr(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    def told(self) -> str:
-        """What is told of it in one line: help, the values it takes, its default."""
+    def named(self) -> str:
+        """Its help, and the values it takes where that does not say them."""
         help_ = self.option.help.rstrip(".")
         known = [self.word(value) for value in self.option.known]
-        if known and not any(word in self.option.help for word in known):
-            help_ += f": {', '.join(known)}"
+        return f"{help_}: {', '.join(known)}" if known and not any(word in help_ for word in known) else help_
+
+    def meant(self) -> str:
+        """What a table of options says of it: what it means, and its limits."""
+        limits = _range(self.option)
+        return f"{self.named()} ({limits})" if limits else self.named()
+
+    def told(self) -> str:
+        """What is told of it in one line: help, the values it takes, its default."""
+        help_ = self.named()
         default = self.shown_default()
         several = "; repeat" if self.several else ""
         return f"{help_}{several}; {default} by default." if default else f"{help_}{several}."
@@ -195,6 +203,8 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
         return type(known[0]), known
     if get_origin(hint) is tuple:
         return tuple, ()
+    if get_origin(hint) in (Union, UnionType) and str in get_args(hint):  # Python calls take more than the word
+        return str, ()
     if hint in (str, int, float, bool):
         return hint, ()
     raise TypeError(f"the field {name!r} has a type that cannot be given as an option: {hint}")

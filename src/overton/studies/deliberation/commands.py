@@ -13,6 +13,7 @@ from overton.api.runs import Run, run
 from overton.corpora.forum import Tally, read_comments, read_posts, told_of
 from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem
+from overton.hosts.local import Watch  # the command line reads the hints of what it calls
 from overton.studies.command import Done
 from overton.studies.deliberation import crowd
 from overton.studies.deliberation.selection import select, survey
@@ -20,7 +21,6 @@ from overton.studies.deliberation.steps import SelectionOptions
 from overton.studies.options import Option, option_place
 
 if TYPE_CHECKING:
-    from overton.hosts.local import Watch
     from overton.studies.deliberation.items import Dilemma, Verdict
     from overton.studies.deliberation.steps import Step
 

@@ -10,6 +10,7 @@ import msgspec
 
 from overton.studies.cautions import held_to_form, refused
 from overton.studies.deliberation.record import Record
+from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
@@ -104,6 +105,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     analysis=_analysis,
     records=_of_records,
     tables="a table of decisions (.parquet, .csv, .jsonl)",
+    read=(DECISIONS,),
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,

@@ -13,6 +13,7 @@ from overton.studies.cautions import held_to_form
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.open_mindedness.record import Record
+from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.options import Option
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     analysis=_analysis,
     records=_of_records,
     tables="records (.parquet, .csv, .jsonl), or a table of counts",
+    read=(RECORDS, COUNTS),
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,

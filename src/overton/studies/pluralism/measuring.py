@@ -15,6 +15,7 @@ from overton.studies.measuring import Headline, How, Measuring, Results, RunFact
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
+from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -178,6 +179,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     analysis=_analysis,
     records=_of_records,
     tables="a table of matches, rankings or pairs (.parquet, .csv, .jsonl)",
+    read=(MATCHES, SUMMARIES, RANKINGS, PAIRS),
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,

@@ -14,6 +14,7 @@ from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
+from overton.studies.stance_stability.tables import TURNS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -167,6 +168,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     analysis=_analysis,
     records=_of_records,
     tables=_TABLES,
+    read=(TURNS,),
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
@@ -178,6 +180,7 @@ MEASURING_TRANSCRIPTS: Measuring[Analysis, Record] = Measuring(
     analysis=_analysis,
     records=_of_records,
     tables=_TABLES,
+    read=(TURNS,),
     table=_of_table,
     sections=_sections,
     exhibits=_of_transcripts,

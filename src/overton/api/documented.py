@@ -1,0 +1,91 @@
+"""A study as its page has it: tables of options, columns and measures' choices, written from what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from overton.studies.options import Field, fields_of
+from overton.studies.registry import study_named
+from overton.studies.study import AnyStudy, Role
+from overton.studies.table import Documented, columns_of_record
+
+__all__ = ["describe", "parts_of"]
+
+_TITLES = {"options": "Options", "analysis": "Choices of the analysis", "record": "Records"}
+
+
+def describe(study: str) -> str:
+    """A study in Markdown: what it asks, its options, the columns of its records, the tables that `analyze` reads.
+
+    Raises:
+        InputError: there is no such study, or it cannot be used.
+    """
+    found = study_named(study)
+    chapters = [f"## {_TITLES.get(name) or name.capitalize()}\n\n{text}" for name, text in parts_of(found).items()]
+    return "\n\n".join([f"# {found.title or found.name}", found.question, *chapters]) + "\n"
+
+
+def parts_of(study: AnyStudy) -> dict[str, str]:
+    """Tables in Markdown by what they are of: 'options', 'analysis', 'record', and 'table NAME' for each that it reads.
+
+    A study without measures has no 'analysis', one whose records are not described has no 'record'.
+    Pages of the documentation have them between `<!-- PART: STUDY -->` and `<!-- end -->`.
+    """
+    made = {"options": _table(("option", "in Python", "", "by default", "`extend`"), _options(study))}
+    if study.measuring is not None:
+        how = fields_of(study.measuring.how)
+        made["analysis"] = _table(("option", "in Python", "", "by default"), (_field(one)[:4] for one in how))
+    if (columns := _described(study)) is not None:
+        made["record"] = _columns(columns, "always there")
+    for table in study.measuring.read if study.measuring is not None else ():
+        made[f"table {table.name}"] = _columns(table.documented(), "needed")
+    return made
+
+
+def _described(study: AnyStudy) -> Sequence[Documented] | None:
+    """The columns of its records; None where some have no description, which a study of another package may lack."""
+    try:
+        return columns_of_record(study.record)
+    except TypeError:
+        return None
+
+
+def _options(study: AnyStudy) -> Iterator[Sequence[str]]:
+    """Who answers, what is asked about, and what shapes it."""
+    for role in study.roles:
+        yield _role(study, role)
+    items = study.items
+    flags = " or ".join(f"`--{name}`" for name in items.words[:2])
+    starter = f"the starter {items.plural}" if items.starter else ""
+    layouts = f"{items.noun} by its name; repeat" if items.named else items.layouts
+    by_place = study.kind != "asks" and items.starter is None
+    yield (f"`{items.plural.upper()}`" if by_place else flags, "`items`", layouts, starter, "")
+    yield from map(_field, fields_of(items.reading))
+    yield from (_field(one) for one in fields_of(study.options) if not one.option.follows)
+
+
+def _role(study: AnyStudy, role: Role) -> Sequence[str]:
+    first = role.name == study.first
+    name = "models" if first else role.word
+    usual = role.usual or ("none" if role.optional else "")
+    return (f"`--{role.word.replace('_', '-')}`", f"`{name}`", role.help, usual, "adds" if first else "")
+
+
+def _field(field: Field) -> Sequence[str]:
+    flag = f"`{field.name.upper()}`" if field.option.argument else f"`{field.flag}`"
+    grows = ("adds" if field.several else "replaces") if field.option.extends else ""
+    default = field.shown_default() or ("no" if field.kind is bool else "")
+    return (flag, f"`{field.name}`", field.meant(), default, grows)
+
+
+def _columns(columns: Sequence[Documented], needed: str) -> str:
+    rows = ((f"`{one.column}`", one.kind, one.meaning, one.values, "yes" if one.needed else "") for one in columns)
+    return _table(("column", "kind", "", "values", needed), rows)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join([_row(heads), "|---" * len(heads) + "|", *map(_row, rows)])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

@@ -1,0 +1,49 @@
+"""Commands that say which options they know where they are given another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from typer.core import TyperCommand
+
+from overton.errors import InputError, Problem
+
+__all__ = ["Knowing"]
+
+
+class Knowing(TyperCommand):
+    """A command that refuses options that it does not have, all of them at once, and names those that it has."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command's words.
+
+        Raises:
+            InputError: options that there are not.
+        """
+        if not ctx.resilient_parsing and (strangers := [*self._strangers(args)]):
+            known = ", ".join(name for names in self._names() for name in names[:1]) or "none"
+            raise InputError([Problem(name, "", f"no such option; known are {known}") for name in strangers])
+        return super().parse_args(ctx, args)
+
+    def _names(self) -> Iterator[list[str]]:
+        """The words of each option, the one to use first."""
+        for param in self.params:
+            if param.param_type_name == "option" and not getattr(param, "hidden", False):
+                yield [name for name in param.opts if name.startswith("--")]
+
+    def _strangers(self, args: list[str]) -> Iterator[str]:
+        """Words in the place of an option that are none; the value of one that takes a value is not looked at."""
+        takes_value = {"--help": False}
+        for param in self.params:
+            if param.param_type_name == "option":
+                takes_value |= dict.fromkeys((*param.opts, *param.secondary_opts), not getattr(param, "is_flag", False))
+        words = iter(args)
+        for word in words:
+            if word == "--":
+                return
+            name, value, _ = word.partition("=")
+            if name.startswith("--") and name not in takes_value:
+                yield name
+            elif takes_value.get(name) and not value:
+                next(words, None)

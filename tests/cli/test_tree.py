@@ -1,0 +1,185 @@
+"""Every command has its Python call under the evident name, and every surface refuses options that there are not."""
+
+from __future__ import annotations
+
+import pydoc
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+import overton
+from overton.cli.main import app
+from overton.errors import InputError
+from overton.studies.options import fields_of
+from overton.studies.registry import asking_names, study_named
+from overton.studies.study import AnyStudy
+
+OTHER_NAMES = {"export": "export_run", "import": "import_logs"}
+"""Words of the command line that are no names in Python, or no good ones."""
+OF_A_STUDY = {"run", "plan", "analyze", "items check"}
+"""Groups whose commands are studies: in Python the study is the first argument."""
+STUDIES = asking_names()
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    """The words of every command."""
+
+    def walk(group: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        context = typer.Context(group)
+        for name in group.list_commands(context):
+            one = group.get_command(context, name)
+            assert one is not None, " ".join([*words, name])
+            if isinstance(one, TyperGroup) and name != "extend":
+                yield from walk(one, (*words, name))
+            else:
+                yield (*words, name)
+
+    return walk(typer.main.get_command(app), ())
+
+
+COMMANDS = list(commands())
+
+
+def names_of(words: tuple[str, ...]) -> list[str]:
+    """The names that lead from `overton` to a command's call."""
+    group = next((kind for kind in OF_A_STUDY if " ".join(words[:-1]) == kind), None)
+    return [OTHER_NAMES.get(word, word).replace("-", "_") for word in (group.split() if group else words)]
+
+
+def test_the_tree_has_commands_of_every_kind() -> None:
+    assert {("run", STUDIES[0]), ("items", "check", "audit"), ("judge", "sample"), ("extend",)} <= set(COMMANDS)
+    assert len(COMMANDS) > 40
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_command_has_its_call_and_is_listed(words: tuple[str, ...]) -> None:
+    found: Any = overton
+    for name in names_of(words):
+        assert name in dir(found)
+        found = getattr(found, name)
+    assert callable(found)
+    assert (found.__doc__ or "").strip()
+    parameters = signature(found).parameters.values()
+    assert all(one.annotation is not one.empty for one in parameters), "typed"
+
+
+def test_help_of_the_package_shows_its_calls_and_its_doors() -> None:
+    text = pydoc.plain(pydoc.render_doc(overton))
+    for name in {names_of(words)[0] for words in COMMANDS}:
+        assert f"\n    {name}" in text, name
+    for door in ("corpus", "items", "judge", "models", "studies"):
+        assert set(import_module(f"overton.{door}").__all__) <= set(dir(getattr(overton, door)))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_is_in_plain_words(words: tuple[str, ...]) -> None:
+    if words == ("extend",):
+        return
+    shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=200).output
+    options = shown.partition("\nOptions:")[2]
+    assert options
+    assert not re.search(r"<\w", options), "a type in the place of a word"
+    assert "[default: " not in options
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A run of a study that stopped at once, made where it is asked for."""
+    made: dict[str, Path] = {}
+
+    def of(name: str) -> Path:
+        if name not in made:
+            out = tmp_path_factory.mktemp("runs") / "run"
+            made[name] = overton.run(name, **named(study_named(name)), max_calls=0, out=out).path
+        return made[name]
+
+    return of
+
+
+def named(study: AnyStudy) -> dict[str, Any]:
+    """Who answers in each role, all of them simulated."""
+    judges = [name for name in study.simulated if name.endswith("-judge")]
+    asked = next(name for name in study.simulated if name not in judges and not name.endswith("/NAME"))
+    several = [f"{letter}=simulated/{asked}" for letter in "ab"[: 1 + study.together]]
+    others = {
+        role.name: ["starter" if role.retrieves else f"simulated/{judges[0]}"]
+        for role in study.roles[1:]
+        if not role.optional and role.retrieves != "pages"
+    }
+    return {"models": several, "others": others}
+
+
+def words(study: AnyStudy) -> list[str]:
+    """The same for the command line."""
+    who = named(study)
+    models = [word for model in who["models"] for word in (f"--{study.roles[0].word}", model)]
+    return models + [word for role, (spec,) in who["others"].items() for word in (f"--{study.role(role).word}", spec)]
+
+
+def refused(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert isinstance(done.exception, InputError), done.output
+    return str(done.exception)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("command", ["run", "plan", "extend", "analyze"])
+def test_an_option_that_there_is_not_is_refused_with_those_that_there_are(
+    command: str, name: str, ran: Callable[[str], Path], tmp_path: Path
+) -> None:
+    study = study_named(name)
+    measuring = study.measuring
+    assert measuring is not None
+    if command in ("run", "plan"):
+        given = [command, name, *words(study), *(["--out", str(tmp_path / "run")] if command == "run" else [])]
+        known = [field.flag for field in fields_of(study.options) if not field.option.follows]
+    elif command == "extend":
+        given, known = ["extend", str(ran(name))], [one.flag for one in fields_of(study.options) if one.option.extends]
+    else:
+        given, known = ["analyze", name, str(tmp_path)], [field.flag for field in fields_of(measuring.how)]
+    said = refused(*given, "--sideways", "3", "--upwards")
+    assert "--sideways: no such option; known are" in said
+    assert "--upwards: no such option" in said
+    assert known
+    assert all(flag in said for flag in known)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("call", ["run", "plan", "extend", "analyze"])
+def test_a_call_refuses_an_option_that_there_is_not_in_the_same_way(
+    call: str, name: str, ran: Callable[[str], Path], tmp_path: Path
+) -> None:
+    study = study_named(name)
+    measuring = study.measuring
+    assert measuring is not None
+    known = [field.name for field in fields_of(measuring.how if call == "analyze" else study.options)]
+    surfaces: dict[str, Callable[..., Any]] = {
+        "run": lambda **option: overton.run(name, **named(study), out=tmp_path / "run", **option),
+        "plan": lambda **option: overton.plan(name, **named(study), **option),
+        "extend": lambda **option: overton.extend(ran(name), **option),
+        "analyze": lambda **option: overton.analyze(name, ran(name), **option),
+    }
+    with pytest.raises(InputError) as error:
+        surfaces[call](sideways=3)
+    said = str(error.value)
+    assert "option sideways: no such option; known are" in said
+    assert all(option in said for option in known)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_what_cannot_grow_is_refused_by_extend(name: str, ran: Callable[[str], Path]) -> None:
+    fixed = [one for one in fields_of(study_named(name).options) if not one.option.extends and not one.option.follows]
+    for field in fixed:
+        assert f"{field.flag}: no such option" in refused("extend", str(ran(name)), field.flag, "3")
+        with pytest.raises(InputError, match="stays as it is"):
+            overton.extend(ran(name), **{field.name: 3})
