@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from overton.api.issues import starter_issues
 
 from overton.api.inspect_scores import figures_of_records
+from overton.api.items import read_items
 from overton.hosts.inspect.layout import CALLS, KEY, CallData, SampleData
+from overton.studies.registry import study_named
 
-ISSUES = [issue.id for issue in starter_issues()[:2]]
+ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 SMALL = {"trials": 1, "templates": [1, 4], "conditions": ["baseline", "balanced"], "only": ISSUES}
 """Two issues, three samples each, two trials a sample."""
 BACKENDS = ("asyncio", "trio")

@@ -13,16 +13,17 @@ import pytest
 pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
 
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries, recompute_metrics
-from overton.api.issues import starter_issues
 
 import overton
 from overton import tasks
+from overton.api.items import read_items
 from overton.engine import entries
 from overton.errors import InputError, RunError, RunMismatch
 from overton.hosts.inspect import writing
 from overton.hosts.inspect.layout import CALLS, RECORDS
+from overton.studies.registry import study_named
 
-ISSUES = sorted(issue.id for issue in starter_issues())[:3]
+ISSUES = sorted(issue.id for issue in read_items(study_named("open-mindedness")))[:3]
 KEY_TEXT = "sk-secret-of-the-endpoint"
 ASKED: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 2, "templates": [1], "only": ["cashless-shops"]},

@@ -14,7 +14,6 @@ pytest.importorskip("inspect_ai", reason="Inspect AI is not installed")
 
 from inspect_ai.log import EvalError, EvalLog, EvalSample, ProvenanceData, read_eval_log, write_eval_log
 from inspect_ai.scorer import Score
-from overton.api.studies import binding_of
 
 import overton
 from overton.engine import entries
@@ -25,6 +24,7 @@ from overton.hosts.inspect.layout import CALLS, KEY
 from overton.hosts.local import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
 from overton.studies.open_mindedness.templates import render_templates
+from overton.studies.registry import study_named
 
 SCORING = Scoring(
     "stances", lambda records: Score(value=len(records)), lambda table: {"rows": table.height}, "rows", {}, {}
@@ -61,7 +61,7 @@ def asked(out: Path, **more: Any) -> Any:
 
 
 def logs_of(run: Any, out: Path) -> list[Path]:
-    study = binding_of(run.manifest.study).study
+    study = study_named(run.manifest.study)
     done = write_logs(RunFolder(run.path), study, run.manifest, out, lambda task: SCORING)
     return [log.path for log in done]
 

@@ -12,16 +12,15 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.dilemmas import starter_dilemmas
 from overton.api.inspect_scores import figures
-from overton.api.issues import starter_issues
-from overton.api.studies import binding_of
+from overton.api.items import read_items
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.hosts.inspect.layout import KEY, TaskData
+from overton.studies.registry import study_named
 
 SEED = 5
-DILEMMAS = [dilemma.id for dilemma in starter_dilemmas()[:2]]
-ISSUES = [issue.id for issue in starter_issues()[:2]]
+DILEMMAS = [dilemma.id for dilemma in read_items(study_named("deliberation"))[:2]]
+ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 
 
 @dataclass
@@ -75,7 +74,7 @@ def rows(table: pl.DataFrame) -> list[str]:
 
 def records_of(study: str, log: Any) -> pl.DataFrame:
     """The records in a log's scores, as a run has them but for its labels."""
-    kind = binding_of(study).study.record
+    kind = study_named(study).record
     rows = [
         msgspec.convert(record, kind)
         for sample in log.samples
