@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from overton.calls import Failure, Form, Message, Question, Reply, Request, Settings
 from overton.engine.desk import Bound, Desk
 from overton.engine.identity import Identity, Place
-from overton.engine.placing import Placing
+from overton.engine.placing import Placing, S
 from overton.errors import CallFailed, Stopped
 
-__all__ = ["TrialAsk", "gravity"]
+__all__ = ["Asking", "TrialAsk", "gravity"]
 
 
-class TrialAsk(Placing[Bound]):
-    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+class Asking(Placing[S], ABC):
+    """An `Ask`, whoever hosts the trial: a host says how one call is answered, and how several are side by side."""
 
-    __slots__ = ("_desk", "_task")
-
-    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
-        super().__init__(trial, bindings, own)
-        self._desk = desk
-        self._task = asyncio.current_task()
+    __slots__ = ()
 
     async def __call__(
         self,
@@ -40,11 +36,37 @@ class TrialAsk(Placing[Bound]):
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
         calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
-        outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
+        outcomes = await self._side_by_side(calls)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if errors:
             raise min(errors, key=gravity)
         return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+
+    @abstractmethod
+    async def _answer(self, call: tuple[S, Identity, Place, Request]) -> Reply:
+        """The reply to a call, or what `Ask` raises."""
+
+    @abstractmethod
+    async def _side_by_side(
+        self, calls: Sequence[tuple[S, Identity, Place, Request]]
+    ) -> Sequence[Reply | BaseException]:
+        """What came of each call, in their order, once all have ended."""
+
+
+class TrialAsk(Asking[Bound]):
+    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+
+    __slots__ = ("_desk", "_task")
+
+    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
+        super().__init__(trial, bindings, own)
+        self._desk = desk
+        self._task = asyncio.current_task()
+
+    async def _side_by_side(
+        self, calls: Sequence[tuple[Bound, Identity, Place, Request]]
+    ) -> Sequence[Reply | BaseException]:
+        return await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
 
     async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
         _, _, place, _ = call

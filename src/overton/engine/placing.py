@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from overton.calls import Form, Message, Request, Settings
 from overton.engine.identity import Identity, Place, call_seed, identify
 
-__all__ = ["Placing", "Seat"]
+__all__ = ["Placing", "S", "Seat"]
 
 
 class Identified(Protocol):

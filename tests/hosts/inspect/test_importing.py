@@ -365,7 +365,8 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held)["models"].update(subject=[]), "subject: is damaged: it names no model"),
         (lambda held: task_of(held).pop("seed"), "overton: its metadata is damaged"),
         (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
-        (lambda held: task_of(held).update(study="rephrase"), "no such study"),
+        (lambda held: task_of(held).update(study="rephrase"), "rephrase, which has no task"),
+        (lambda held: task_of(held).update(study="nothing"), "no such study"),
         (lambda held: held.eval.metadata.clear(), "none of Overton's"),
     ],
 )

@@ -58,7 +58,7 @@ CASES = (
         {"formats": ["synchronous", "round-robin"], "rounds": 3},
         DILEMMAS,
         models=("m", "n", "m"),
-        roles={"agent_2": "n", "values": "values"},
+        roles={"agent_2": "n", "values_judge": "values"},
         task={"formats": ["synchronous", "round-robin"], "rounds": 3},
     ),
 )
