@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import zipfile
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,20 @@ def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores
     assert not [name for name in told if name.endswith("_stderr")]  # of so few items there is none
     recompute_metrics(log)
     assert repr({name: metric.value for name, metric in log.results.scores[0].metrics.items()}) == repr(told)
+
+
+@pytest.mark.parametrize("study", ASKED)
+def test_a_logs_figures_are_the_studys_own_headline(study: str, tmp_path: Path) -> None:
+    models = ASKED[study]["models"]
+    run = asked(study, tmp_path, models=models if study == "deliberation" else models[:1])
+    (done,) = overton.export_run(run.path, out=tmp_path / "logs")
+    told = {name: metric.value for name, metric in read_eval_log(done.path).results.scores[0].metrics.items()}
+    measuring = study_named(study).measuring
+    assert measuring is not None
+    assert measuring.headline is not None
+    figures = {name: one.value for name, one in measuring.headline.figures(overton.analyze(study, run.path))}
+    assert told == pytest.approx({name: value for name, value in figures.items() if isfinite(value)})
+    assert told
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {

@@ -103,17 +103,18 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     talking.asked.clear()
 
     specs = [f"inspect/openai-api/local/{name}" for name in case.models]
-    others = {
+    others = {  # by their words, as Inspect has them
         role: [f"inspect/openai-api/local/{name}"] for role, name in case.roles.items() if not role.startswith("agent")
     }
     named = {*specs, *(spec for found in others.values() for spec in found)}
     run = overton.run(
         case.study,
         models=specs,
-        others=others | case.others,
+        others=case.others,
         only=case.only,
         out=tmp_path / "run",
         model_args={spec: {"seed": str(SEED), "base_url": talking.url} for spec in named},
+        **others,
         **case.options,
     )
     assert run.finished
