@@ -94,6 +94,9 @@ def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
 
     logs = [reading.open_log(path) for path in paths]
     study = study_named(logs[0].task.study)
+    if study.condition is None:
+        reason = f"says that it is of {study.name}, which has no task in Inspect"
+        raise InputError([Problem(str(logs[0].path), "", reason)])
     importing.check_same_run(logs, study)
     folder = Path(out) if out is not None else fresh_folder(study.name)
     return Run(folder, importing.make_run(logs, study, folder))

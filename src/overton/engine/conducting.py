@@ -4,17 +4,18 @@ outcomes replies or errors."""
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from overton.calls import Conduct, Failure, Form, Message, Question, Reply, Request, Settings, Trial
 from overton.engine.desk import Bound, Desk, NotRecalled
-from overton.engine.identity import Identity, Place, Placing
+from overton.engine.identity import Identity, Place, Placing, S
 from overton.engine.outcomes import Outcomes
 from overton.errors import CallFailed, OvertonError, Stopped
 
-__all__ = ["Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
+__all__ = ["Asking", "Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
 
 
 @dataclass
@@ -113,15 +114,10 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
         raise
 
 
-class TrialAsk(Placing[Bound]):
-    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+class Asking(Placing[S], ABC):
+    """An `Ask`, whoever hosts the trial: a host says how one call is answered, and how several are side by side."""
 
-    __slots__ = ("_desk", "_task")
-
-    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
-        super().__init__(trial, bindings, own)
-        self._desk = desk
-        self._task = asyncio.current_task()
+    __slots__ = ()
 
     async def __call__(
         self,
@@ -139,11 +135,37 @@ class TrialAsk(Placing[Bound]):
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
         calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
-        outcomes = await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
+        outcomes = await self._side_by_side(calls)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if errors:
             raise min(errors, key=gravity)
         return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+
+    @abstractmethod
+    async def _answer(self, call: tuple[S, Identity, Place, Request]) -> Reply:
+        """The reply to a call, or what `Ask` raises."""
+
+    @abstractmethod
+    async def _side_by_side(
+        self, calls: Sequence[tuple[S, Identity, Place, Request]]
+    ) -> Sequence[Reply | BaseException]:
+        """What came of each call, in their order, once all have ended."""
+
+
+class TrialAsk(Asking[Bound]):
+    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
+
+    __slots__ = ("_desk", "_task")
+
+    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
+        super().__init__(trial, bindings, own)
+        self._desk = desk
+        self._task = asyncio.current_task()
+
+    async def _side_by_side(
+        self, calls: Sequence[tuple[Bound, Identity, Place, Request]]
+    ) -> Sequence[Reply | BaseException]:
+        return await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
 
     async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
         _, _, place, _ = call

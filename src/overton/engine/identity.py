@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Form, Message, Request, Settings
 
-__all__ = ["Identity", "Place", "Placing", "call_seed", "differing_parts", "digest", "identify"]
+__all__ = ["Identity", "Place", "Placing", "S", "call_seed", "differing_parts", "digest", "identify"]
 
 _PARTS = ("messages", "settings", "form")
 """What a call's content is made of, in the order of its digests."""

@@ -1,6 +1,8 @@
 """The studies as tasks of Inspect AI: what `inspect eval overton/NAME` finds, those of other packages included."""
 
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from overton.hosts.inspect.versions import check_inspect
 
@@ -9,15 +11,26 @@ check_inspect()  # before what an older Inspect AI lacks is imported
 from overton.errors import InputError  # noqa: E402
 from overton.studies.registry import asking_names, study_named  # noqa: E402
 from overton.tasks.models import overton  # noqa: E402
+from overton.tasks.scoring import figures  # noqa: E402
 from overton.tasks.studies import task_of  # noqa: E402
 
-__all__ = ["overton"]
+__all__ = ["figures", "overton"]
 
-for _name in asking_names():
-    try:
-        _task = task_of(study_named(_name))
-    except InputError as _error:  # named and left out: one broken package takes no other study down
-        sys.stderr.write(f"overton: {_error}\n")
-        continue
-    globals()[_task.__name__] = _task
-    __all__ += [_task.__name__]  # noqa: PLE0604
+
+def _tasks() -> Iterator[Callable[..., Any]]:
+    """A task for each study. One that is broken is named and left out: it takes neither others nor Inspect down."""
+    for name in dict.fromkeys(asking_names()):
+        try:
+            study = study_named(name)
+            if study.kind == "asks":
+                yield task_of(study)
+        except InputError as error:
+            sys.stderr.write(f"overton: {error}\n")
+        except Exception as error:  # noqa: BLE001 - a study of another package may declare anything
+            sys.stderr.write(f"overton: study {name}: no task can be made of it: {type(error).__name__}: {error}\n")
+
+
+for _task in _tasks():
+    if _task.__name__ not in globals():  # Inspect knows it by its name anyway
+        globals()[_task.__name__] = _task
+        __all__ += [_task.__name__]  # noqa: PLE0604

@@ -1,19 +1,22 @@
-"""How samples are scored, and what is measured over all of them: by the study's own measures, from its records."""
+"""How samples are scored, and what is measured over all of them: by the study's own measures, from its records.
+
+What a log names is made known to Inspect on import; what computes it is imported when it does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
 
-from overton.api.inspect_scores import figures_of_records, score_of, scorer_name
 from overton.hosts.inspect.handing import handed_over
-from overton.hosts.inspect.layout import KEY, RECORDS
-from overton.hosts.inspect.words import prerequisite
-from overton.hosts.local import ModelEntry
+from overton.hosts.inspect.privates import prerequisite
+
+if TYPE_CHECKING:
+    from overton.hosts.local import ModelEntry
 
 __all__ = ["figures", "measuring"]
 
@@ -26,6 +29,9 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
+        from overton.api.inspect_scores import figures_of_records
+        from overton.hosts.inspect.layout import RECORDS
+
         records = [record for one in scores for record in (one.score.metadata or {}).get(RECORDS, ())]
         return figures_of_records(study, records, models, held=held)
 
@@ -34,6 +40,9 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
 
 @cache
 def _scorer_of(study: str) -> Any:
+    from overton.api.inspect_scores import score_of, scorer_name
+    from overton.hosts.inspect.layout import KEY, RECORDS
+
     @scorer(metrics=[], name=scorer_name(study))
     def conducted() -> Scorer:
         async def score(state: Any, target: Any) -> Score:

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from inspect_ai import Task, task
 
-from overton.api.inspect_tasks import make
 from overton.errors import InputError, OvertonError, Problem
+from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.versions import check_inspect
-from overton.hosts.inspect.words import prerequisite
 from overton.pairs import by_key
-from overton.studies.options import Field, fields_of, option_place
+from overton.studies.options import Field, Option, fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
-from overton.tasks.scoring import measuring
 
 __all__ = ["task_of"]
 
 _HERE = "overton.tasks"
-_AGENTS = 3
-"""How many models meet where nobody says."""
+
+
+class _Asking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every task takes, whatever its study."""
+
+    seed: Annotated[int, Option("Seed of all random draws")] = 0
+    trials_at_once: Annotated[int, Option("Trials of one sample that are under way side by side", least=1)] = 10
+    cache: Annotated[bool, Option("Whether answers are kept, so that an eval that was killed does not pay again")] = (
+        True
+    )
+
+
+class _Together(_Asking, frozen=True, forbid_unknown_fields=True):
+    """What a task takes where models meet, too."""
+
+    agents: Annotated[int, Option("Models that meet", least=1)] = 3
 
 
 def task_of(study: AnyStudy) -> Callable[..., Task]:
@@ -50,8 +63,17 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
 
 
 def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
+    _check_hosted(study)
+    # Here, so that `overton.tasks`, which Inspect imports to find a task, is quick to import.
+    from overton.api.inspect_tasks import make
+    from overton.tasks.scoring import measuring
+
     rest = {name: value for name, value in given.items() if value is not None}
-    sources = {role: [str(rest.pop(role))] for role in study.retrieval if role in rest}
+    asking = options_of(_asking(study), {name: rest.pop(name, None) for name in _names(study)})
+    for name in ("items", study.items.plural):
+        if name in rest and study.items.named is None:
+            rest[name] = _path(rest[name])
+    sources = {role: [_path(rest.pop(role))] for role in study.retrieval if role in rest}
     arguments = {role: _pairs(f"{role}_args", rest.pop(f"{role}_args", ())) for role in study.retrieval}
     only = rest.pop("only", None)
     return make(
@@ -60,8 +82,30 @@ def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
         only=None if only is None else [str(one) for one in _several(only)],
         sources=sources,
         source_args={role: values for role, values in arguments.items() if values},
+        **msgspec.structs.asdict(asking),
         **rest,
     )
+
+
+def _check_hosted(study: AnyStudy) -> None:
+    """Refuse a study that does not say what a sample is, or what stands in the log's head.
+
+    Raises:
+        InputError: which of it is missing.
+    """
+    headline = study.measuring and study.measuring.headline
+    lacking = {"condition": study.condition, "headline": headline}
+    if missing := [name for name, declared in lacking.items() if declared is None]:
+        reason = "is not declared, and a task of Inspect AI needs it"
+        raise InputError([Problem(f"study {study.name}", name, reason) for name in missing])
+
+
+def _asking(study: AnyStudy) -> type[_Asking]:
+    return _Together if study.together else _Asking
+
+
+def _names(study: AnyStudy) -> list[str]:
+    return [field.name for field in fields_of(_asking(study))]
 
 
 def _params(study: AnyStudy) -> Iterator[inspect.Parameter]:
@@ -84,11 +128,10 @@ def _documented(study: AnyStudy) -> Iterator[str]:
 
 def _described(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     """Name, default and help of every parameter."""
-    if study.together:
-        yield "agents", _AGENTS, "How many models meet."
     for role in study.roles:
         if role.retrieves:
-            yield role.name, role.usual or None, f"{role.help}."
+            default = f"; {role.usual} by default" if role.usual else ""
+            yield role.name, role.usual or None, f"{role.help}{default}."
             yield f"{role.name}_args", None, f"Settings of the {role.name}, each as KEY=VALUE."
     items = study.items
     yield "items", None, f"{items.layouts[:1].upper()}{items.layouts[1:]}; the starter {items.plural} by default."
@@ -96,9 +139,8 @@ def _described(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     for field in (*fields_of(items.reading), *_given_fields(study)):
         yield field.name, None, field.told()
     yield "only", None, f"Ask about these {items.plural} only, by id."
-    yield "seed", 0, "Seed of all random draws."
-    yield "trials_at_once", 10, "How many trials of one sample are under way side by side."
-    yield "cache", True, "Whether answers are kept, so that an eval that was killed does not pay again."
+    for field in fields_of(_asking(study)):
+        yield field.name, field.default, field.told()
 
 
 def _given_fields(study: AnyStudy) -> list[Field]:
@@ -120,6 +162,12 @@ def _word(study: AnyStudy, place: str) -> str:
 def _pairs(name: str, given: Any) -> dict[str, list[str]]:
     """KEY=VALUE words as values by key."""
     return by_key([str(one) for one in _several(given)], option_place(name))
+
+
+def _path(given: Any) -> Any:
+    """A path as it was written: Inspect makes several words of one with commas in it."""
+    parts = _several(given)
+    return ",".join(map(str, parts)) if all(isinstance(part, str | int | float) for part in parts) else given
 
 
 def _several(given: Any) -> list[Any]:

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from overton.api.issues import starter_issues
 
 from overton.api.inspect_scores import figures_of_records
+from overton.api.items import read_items
 from overton.hosts.inspect.layout import CALLS, KEY, CallData, SampleData
+from overton.studies.registry import study_named
 
-ISSUES = [issue.id for issue in starter_issues()[:2]]
+ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 SMALL = {"trials": 1, "templates": [1, 4], "conditions": ["baseline", "balanced"], "only": ISSUES}
 """Two issues, three samples each, two trials a sample."""
 BACKENDS = ("asyncio", "trio")
@@ -189,15 +190,21 @@ def test_an_endpoint_that_gives_up_is_named(talking: Any, evaluate: Any) -> None
 @pytest.mark.parametrize(
     ("task", "arguments", "said"),
     [
-        ("open_mindedness", {"conditions": "nonsense"}, "nonsense: unknown; known are"),
-        ("open_mindedness", {"trials": "many"}, "xpected `int`, got `str`"),
+        ("open_mindedness", {"conditions": "nonsense"}, "-T conditions: nonsense: must be one of baseline, "),
+        ("open_mindedness", {"trials": "many"}, "-T trials: many: must be a whole number"),
         ("open_mindedness", {"only": "nowhere"}, "there is no such item"),
         ("open_mindedness", {"issues": "/nowhere/at/all"}, "nowhere"),
-        ("open_mindedness", {"trials_at_once": 0}, "must be 1 or more"),
+        ("open_mindedness", {"items": ["/nowhere", " else"]}, "/nowhere, else"),
+        ("open_mindedness", {"items": "a", "issues": "b"}, "-T items: issues: are given twice"),
+        ("open_mindedness", {"trials_at_once": 0}, "-T trials_at_once: 0: must be 1 or more"),
         ("stance_stability", {}, "--model-role judge=PROVIDER/NAME"),
         ("pluralism", {}, "--model-role judge=PROVIDER/NAME"),
         ("deliberation", {"agents": 1}, "name two agents or more"),
-        ("deliberation", {"order": "first"}, "as in 2-1-3"),
+        ("deliberation", {"agents": "two"}, "-T agents: two: must be a whole number"),
+        ("deliberation", {"named_orders": "first"}, "-T named_orders: first: must be numbers joined by '-', as 2-1-3"),
+        ("deliberation", {"order": "2-1"}, "-T order: no such parameter; known are items, dilemmas, "),
+        ("open_mindedness", {"cache": "perhaps"}, "-T cache: perhaps: must be true or false"),
+        ("pluralism", {"judge": "m"}, "-T judge: no such parameter"),
     ],
 )
 def test_what_is_given_wrongly_is_one_message_before_anything_is_asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import zipfile
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,17 @@ import pytest
 pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
 
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries, recompute_metrics
-from overton.api.issues import starter_issues
 
 import overton
 from overton import tasks
+from overton.api.items import read_items
 from overton.engine import entries
 from overton.errors import InputError, RunError, RunMismatch
 from overton.hosts.inspect import writing
 from overton.hosts.inspect.layout import CALLS, RECORDS
+from overton.studies.registry import study_named
 
-ISSUES = sorted(issue.id for issue in starter_issues())[:3]
+ISSUES = sorted(issue.id for issue in read_items(study_named("open-mindedness")))[:3]
 KEY_TEXT = "sk-secret-of-the-endpoint"
 ASKED: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 2, "templates": [1], "only": ["cashless-shops"]},
@@ -80,6 +82,20 @@ def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores
     assert not [name for name in told if name.endswith("_stderr")]  # of so few items there is none
     recompute_metrics(log)
     assert repr({name: metric.value for name, metric in log.results.scores[0].metrics.items()}) == repr(told)
+
+
+@pytest.mark.parametrize("study", ASKED)
+def test_a_logs_figures_are_the_studys_own_headline(study: str, tmp_path: Path) -> None:
+    models = ASKED[study]["models"]
+    run = asked(study, tmp_path, models=models if study == "deliberation" else models[:1])
+    (done,) = overton.export_run(run.path, out=tmp_path / "logs")
+    told = {name: metric.value for name, metric in read_eval_log(done.path).results.scores[0].metrics.items()}
+    measuring = study_named(study).measuring
+    assert measuring is not None
+    assert measuring.headline is not None
+    figures = {name: one.value for name, one in measuring.headline.figures(overton.analyze(study, run.path))}
+    assert told == pytest.approx({name: value for name, value in figures.items() if isfinite(value)})
+    assert told
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,6 @@ pytest.importorskip("inspect_ai", reason="Inspect AI is not installed")
 
 from inspect_ai.log import EvalError, EvalLog, EvalSample, ProvenanceData, read_eval_log, write_eval_log
 from inspect_ai.scorer import Score
-from overton.api.studies import binding_of
 
 import overton
 from overton.engine import entries
@@ -25,6 +24,7 @@ from overton.hosts.inspect.layout import CALLS, KEY
 from overton.hosts.local import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
 from overton.studies.open_mindedness.templates import render_templates
+from overton.studies.registry import study_named
 
 SCORING = Scoring(
     "stances", lambda records: Score(value=len(records)), lambda table: {"rows": table.height}, "rows", {}, {}
@@ -61,7 +61,7 @@ def asked(out: Path, **more: Any) -> Any:
 
 
 def logs_of(run: Any, out: Path) -> list[Path]:
-    study = binding_of(run.manifest.study).study
+    study = study_named(run.manifest.study)
     done = write_logs(RunFolder(run.path), study, run.manifest, out, lambda task: SCORING)
     return [log.path for log in done]
 
@@ -365,7 +365,8 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held)["models"].update(subject=[]), "subject: is damaged: it names no model"),
         (lambda held: task_of(held).pop("seed"), "overton: its metadata is damaged"),
         (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
-        (lambda held: task_of(held).update(study="rephrase"), "no such study"),
+        (lambda held: task_of(held).update(study="rephrase"), "rephrase, which has no task"),
+        (lambda held: task_of(held).update(study="nothing"), "no such study"),
         (lambda held: held.eval.metadata.clear(), "none of Overton's"),
     ],
 )

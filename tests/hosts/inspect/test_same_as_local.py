@@ -12,16 +12,15 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.dilemmas import starter_dilemmas
 from overton.api.inspect_scores import figures
-from overton.api.issues import starter_issues
-from overton.api.studies import binding_of
+from overton.api.items import read_items
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.hosts.inspect.layout import KEY, TaskData
+from overton.studies.registry import study_named
 
 SEED = 5
-DILEMMAS = [dilemma.id for dilemma in starter_dilemmas()[:2]]
-ISSUES = [issue.id for issue in starter_issues()[:2]]
+DILEMMAS = [dilemma.id for dilemma in read_items(study_named("deliberation"))[:2]]
+ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 
 
 @dataclass
@@ -59,7 +58,7 @@ CASES = (
         {"formats": ["synchronous", "round-robin"], "rounds": 3},
         DILEMMAS,
         models=("m", "n", "m"),
-        roles={"agent_2": "n", "values": "values"},
+        roles={"agent_2": "n", "values_judge": "values"},
         task={"formats": ["synchronous", "round-robin"], "rounds": 3},
     ),
 )
@@ -75,7 +74,7 @@ def rows(table: pl.DataFrame) -> list[str]:
 
 def records_of(study: str, log: Any) -> pl.DataFrame:
     """The records in a log's scores, as a run has them but for its labels."""
-    kind = binding_of(study).study.record
+    kind = study_named(study).record
     rows = [
         msgspec.convert(record, kind)
         for sample in log.samples
@@ -104,17 +103,18 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     talking.asked.clear()
 
     specs = [f"inspect/openai-api/local/{name}" for name in case.models]
-    others = {
+    others = {  # by their words, as Inspect has them
         role: [f"inspect/openai-api/local/{name}"] for role, name in case.roles.items() if not role.startswith("agent")
     }
     named = {*specs, *(spec for found in others.values() for spec in found)}
     run = overton.run(
         case.study,
         models=specs,
-        others=others | case.others,
+        others=case.others,
         only=case.only,
         out=tmp_path / "run",
         model_args={spec: {"seed": str(SEED), "base_url": talking.url} for spec in named},
+        **others,
         **case.options,
     )
     assert run.finished

@@ -18,7 +18,8 @@ import pytest
 pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
 
 import overton
-from overton.api.issues import starter_issues
+from overton.api.items import read_items
+from overton.studies.registry import study_named
 
 pytestmark = pytest.mark.browser
 
@@ -29,7 +30,7 @@ SHOWN = "(document.body?.innerText ?? '')"
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log of one issue whose first argument is hostile."""
-    issue = starter_issues()[0]
+    issue = read_items(study_named("open-mindedness"))[0]
     first = msgspec.structs.replace(issue.pros[0], text=HOSTILE)
     asked = msgspec.structs.replace(issue, pros=(first, *issue.pros[1:]))
     run = overton.run(

@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from overton.calls import Failure, Form, Message, Question, Reply, Request, Settings
-from overton.engine.conducting import gravity
-from overton.engine.identity import Identity, Place, Placing
+from overton.calls import Failure, Message, Reply, Request
+from overton.engine.conducting import Asking
+from overton.engine.identity import Identity, Place
 from overton.errors import AccessError, CallFailed
 from overton.hosts.inspect.layout import CallData
+from overton.hosts.inspect.privates import is_inspects_own
 from overton.hosts.inspect.seats import Seat
 from overton.hosts.inspect.settings import config_of
 from overton.hosts.inspect.sharing import Shared
 from overton.hosts.inspect.sources import Sources
-from overton.hosts.inspect.words import is_inspects_own, trouble_of
+from overton.hosts.inspect.words import trouble_of
 from overton.models.inspect import chat_messages, reply_of
 
 __all__ = ["Conversation", "InspectAsk", "Table"]
@@ -45,49 +46,32 @@ class Conversation:
     output: Any
 
 
-class InspectAsk:
+class InspectAsk(Asking[Seat]):
     """The `Ask` that one trial's `conduct` is given. `keep` is handed every call as its outcome comes."""
 
     def __init__(self, table: Table, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
+        super().__init__(trial, table.seats, table.own)
         self._table = table
-        self._call = Placing(trial, table.seats, table.own).call
         self._first = first_role
         self._keep = keep
         self.last: Conversation | None = None
 
-    async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        settings: Settings | None = None,
-        shared: bool = False,
-    ) -> Reply:
-        """See `Ask`."""
-        return await self._answer(self._call(role, messages, speaker, form, settings, shared))
-
-    async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """See `Ask`."""
-        calls = [self._call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
-        replies: dict[int, Reply] = {}
-        errors: list[Exception] = []
+    async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
+        """Under either backend; see `Asking`."""
+        outcomes: dict[int, Reply | BaseException] = {}
 
         async def answer(number: int, call: Call) -> None:
             try:
-                replies[number] = await self._answer(call)
-            except Exception as error:  # noqa: BLE001 - raised below, once its siblings have ended
-                errors.append(error)
+                outcomes[number] = await self._answer(call)
+            except Exception as error:  # noqa: BLE001 - handed over: its siblings are to come to their end
+                outcomes[number] = error
 
         import anyio
 
         async with anyio.create_task_group() as group:
             for number, call in enumerate(calls):
                 group.start_soon(answer, number, call)
-        if errors:
-            raise min(errors, key=gravity)
-        return [replies[number] for number in range(len(calls))]
+        return [outcomes[number] for number in range(len(calls))]
 
     async def _answer(self, call: Call) -> Reply:
         _, identity, place, _ = call

@@ -19,9 +19,9 @@ from inspect_ai.model import (
 
 from overton.calls import Answerer, Message, Reply, Request, Settings
 from overton.errors import InputError, OvertonError, Problem, UnavailableError
+from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.settings import FORM, form_in
 from overton.hosts.inspect.sources import check_backend
-from overton.hosts.inspect.words import prerequisite
 from overton.models import Model, open_model
 
 __all__ = ["OvertonAPI", "Own"]

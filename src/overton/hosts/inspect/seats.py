@@ -8,6 +8,7 @@ from typing import Any
 
 from overton.calls import Settings
 from overton.errors import InputError, Problem
+from overton.hosts.inspect.privates import config_in_use
 from overton.hosts.inspect.settings import pairs_of, settings_of
 from overton.hosts.local.folder import ModelEntry
 from overton.hosts.local.opening import published, with_defaults
@@ -43,7 +44,7 @@ class Seat:
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
-    """Inspect's models by role of the study: the evaluated one in the first, those of `--model-role` in the others.
+    """Inspect's models by role of the study: the evaluated one in the first, in the others those of `--model-role`.
 
     Where models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one where not named, or
     as many as `--model-role agent=[...]` lists.
@@ -53,17 +54,16 @@ def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
     """
     from inspect_ai.model import get_model, model_roles
 
-    roles = model_roles()
+    given = model_roles()
     evaluated = _evaluated()
-    first, *others = study.role_names
-    found = {first: _together(first, agents, evaluated) if study.together else [evaluated]}
-    for role in others:
-        if role in study.retrieval:
+    found = {study.first: _together(study.roles[0].word, agents, evaluated) if study.together else [evaluated]}
+    for role in study.roles[1:]:
+        if role.retrieves:
             continue
-        found[role] = [get_model(role=role)] if role in roles else []
-        if not found[role] and role not in study.optional:
-            reason = f"name a model for this role: --model-role {role}=PROVIDER/NAME"
-            raise InputError([Problem("--model-role", role, reason)])
+        found[role.name] = [get_model(role=role.word)] if role.word in given else []
+        if not found[role.name] and not role.optional:
+            reason = f"name a model for this role: --model-role {role.word}=PROVIDER/NAME"
+            raise InputError([Problem(f"role {role.name}", "", reason)])
     return found
 
 
@@ -94,7 +94,7 @@ def entry_of(model: Any, role: str, seed: int) -> ModelEntry:
     Raises:
         InputError: it is set up in a way that would change the study.
     """
-    settings, spec = settings_of(_config(model), role), _spec(model)
+    settings, spec = settings_of(config_in_use(model), role), _spec(model)
     parsed = parse_spec(spec)
     own = getattr(model.api, "overton", None)
     arguments = own.arguments if own else _address(model)
@@ -141,11 +141,6 @@ def seats_of(
                 settings=entry.settings,
                 model=model,
                 holds_form=entry.holds_form,
-                extra_body=dict(_config(model).extra_body or {}),
+                extra_body=dict(config_in_use(model).extra_body or {}),
             )
     return seats
-
-
-def _config(model: Any) -> Any:
-    """What Inspect generates with where a call says nothing: the model's own settings, the task's, the user's flags."""
-    return model._resolve_config(None)

@@ -9,6 +9,7 @@ from typing import Any
 from overton.calls import Failure, Reply, Request
 from overton.engine import Patience
 from overton.errors import InputError, Problem, RejectedError, UnavailableError
+from overton.hosts.inspect.privates import runs_on_trio
 from overton.retrieval import Source
 
 __all__ = ["Sources", "check_backend"]
@@ -72,9 +73,7 @@ def check_backend(what: str) -> None:
     Raises:
         InputError: it does.
     """
-    from inspect_ai._util._async import configured_async_backend
-
-    if configured_async_backend() == "trio":
+    if runs_on_trio():
         reason = f"{what} runs on asyncio only: leave INSPECT_ASYNC_BACKEND unset"
         raise InputError([Problem("INSPECT_ASYNC_BACKEND", "trio", reason)])
 

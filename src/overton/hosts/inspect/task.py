@@ -18,8 +18,8 @@ from overton.hosts.inspect.conducting import Held, hold_trials
 from overton.hosts.inspect.handing import hand_over
 from overton.hosts.inspect.layout import CALLS, KEY, TaskData
 from overton.hosts.inspect.planning import Groups, grouped, samples_of
+from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.viewing import viewer_config
-from overton.hosts.inspect.words import prerequisite
 from overton.models.inspect import chat_messages
 
 __all__ = ["MAX_RETRIES", "Hosted", "make_task"]

@@ -1,4 +1,4 @@
-"""What an error of Inspect's means for a sample, and how to say what is wrong so that Inspect shows it."""
+"""What an error of Inspect's means for a sample."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from overton.calls import Failure
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
 from overton.models.inspect import cause_of, said
 
-__all__ = ["is_inspects_own", "prerequisite", "trouble_of"]
+__all__ = ["trouble_of"]
 
 _REJECTED = {400, 413, 422}
 """Statuses that are about this one request: malformed, too long, filtered."""
-
-
-def is_inspects_own(error: Exception) -> bool:
-    """Whether an error is Inspect's own affair, not the endpoint's: a limit reached, a sample ended by its operator."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"LimitExceededError", "TerminateSampleError", "ModelRefusalError", "PrerequisiteError"})
 
 
 def trouble_of(error: Exception, name: str) -> Failure | AnswerError:
@@ -40,12 +34,3 @@ def trouble_of(error: Exception, name: str) -> Failure | AnswerError:
     if cause is not error:
         message = f"{message} (in all attempts that --max-retries and --timeout allow)"
     return UnavailableError("no answer", message)
-
-
-def prerequisite(message: object) -> Exception:
-    """An error that Inspect shows as one message, without a traceback."""
-    from inspect_ai._util.error import PrerequisiteError
-    from rich.markup import escape
-
-    error: Exception = PrerequisiteError(escape(str(message)))
-    return error

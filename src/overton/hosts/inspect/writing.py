@@ -10,13 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from overton.hosts.inspect.privates import SAMPLES, START, SUMMARIES
+
 __all__ = ["write_log"]
 
 _AT_ONCE = 32
 """Samples in memory at a time."""
-_SAMPLES = "samples/"
-_SUMMARIES = "summaries.json"
-_START = "_journal/start.json"
 
 
 def write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], path: Path) -> None:
@@ -29,13 +28,13 @@ def write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], pa
     summaries: list[Any] = []
     with TemporaryDirectory(dir=path.parent) as beside, ZipFile(path, "w", ZIP_DEFLATED, compresslevel=5) as whole:
         for part in _parts(spec, samples, Path(beside) / "part.eval"):
-            if _START not in whole.namelist():
-                whole.writestr(_START, part.read(_START))
+            if START not in whole.namelist():
+                whole.writestr(START, part.read(START))
             for name in part.namelist():
-                if name.startswith(_SAMPLES):
+                if name.startswith(SAMPLES):
                     whole.writestr(name, part.read(name))
-            summaries += json.loads(part.read(_SUMMARIES))
-        whole.writestr(_SUMMARIES, json.dumps(summaries))
+            summaries += json.loads(part.read(SUMMARIES))
+        whole.writestr(SUMMARIES, json.dumps(summaries))
     write_eval_log(finished(), path, header_only=True)
 
 

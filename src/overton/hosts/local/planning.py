@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Form, Message, Price, Question, Reply, Settings, Trial, Usage
+from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
@@ -133,8 +133,8 @@ class _CannedAsk:
         *,
         speaker: str | None = None,
         form: Form | None = None,
-        settings: Settings | None = None,
         shared: bool = False,
+        **_: Any,
     ) -> Reply:
         text = self._canned(role, speaker or role, form)
         once = shared and role not in self._retrieval

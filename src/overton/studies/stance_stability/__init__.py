@@ -81,6 +81,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
             "search",
             "starter, index/DIR, archive/RUN, google, brave or searxng/http://HOST:PORT",
             retrieves="search",
+            usual="starter",
         ),
         Role(
             "pages",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -65,18 +65,11 @@ class Settled:
     settings: Settings
 
     async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        settings: Settings | None = None,
-        shared: bool = False,
+        self, role: str, messages: Sequence[Message], *, settings: Settings | None = None, **how: Any
     ) -> Reply:
         """See `Ask`."""
-        how = settings or (self.settings if role == "writer" else None)
-        return await self.ask(role, messages, speaker=speaker, form=form, settings=how, shared=shared)
+        own = self.settings if role == "writer" else None
+        return await self.ask(role, messages, settings=settings or own, **how)
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""

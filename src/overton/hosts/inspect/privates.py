@@ -1,0 +1,51 @@
+"""What Overton uses of Inspect AI that Inspect does not promise to keep: every such name, here and nowhere else.
+
+A new version of Inspect AI is tried against this page first; `tests/hosts/inspect/test_privates.py` holds that no other
+file knows a private name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SAMPLES", "START", "SUMMARIES", "config_in_use", "is_inspects_own", "prerequisite", "runs_on_trio"]
+
+# Members of an .eval archive. Were they called otherwise, a log that is written a few samples at a time would lack its
+# samples or its head (`writing.write_log`): Inspect's own writer would do, at the price of all samples in memory.
+SAMPLES = "samples/"
+SUMMARIES = "summaries.json"
+START = "_journal/start.json"
+
+# Errors by their names, as not all of them can be imported from a public module. Were one called otherwise, a limit
+# that the user set or a sample that its operator ended would count as an endpoint that gave no answer.
+_OWN_ERRORS = {"LimitExceededError", "TerminateSampleError", "ModelRefusalError", "PrerequisiteError"}
+
+
+def is_inspects_own(error: Exception) -> bool:
+    """Whether an error is Inspect's own affair, not the endpoint's: a limit reached, a sample ended by its operator."""
+    return bool({kind.__name__ for kind in type(error).__mro__} & _OWN_ERRORS)
+
+
+def prerequisite(message: object) -> Exception:
+    """An error that Inspect shows as one message, without a traceback."""
+    # Were it gone, every mistake of a user's would be shown with a traceback: any exception would do, less kindly.
+    from inspect_ai._util.error import PrerequisiteError
+    from rich.markup import escape
+
+    error: Exception = PrerequisiteError(escape(str(message)))
+    return error
+
+
+def runs_on_trio() -> bool:
+    """Whether the user has Inspect run on trio instead of asyncio."""
+    # Were it gone, INSPECT_ASYNC_BACKEND would have to be read here, as Inspect reads it.
+    from inspect_ai._util._async import configured_async_backend
+
+    return bool(configured_async_backend() == "trio")
+
+
+def config_in_use(model: Any) -> Any:
+    """What Inspect generates with where a call says nothing: the model's own settings, the task's, the user's flags."""
+    # Were it gone, a call's identity and the manifest would not know `--temperature` and its like: nothing public
+    # tells which flags hold for a model.
+    return model._resolve_config(None)

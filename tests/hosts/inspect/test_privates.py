@@ -1,0 +1,71 @@
+"""One file knows what of Inspect AI is private, and what it knows is there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import overton
+
+SOURCE = Path(overton.__file__).parent
+ALLOWED = SOURCE / "hosts" / "inspect" / "privates.py"
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != ALLOWED)
+
+
+def modules(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def private_uses(text: str) -> list[str]:
+    """Private modules and names of Inspect AI that are imported, and private attributes of others' objects."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        for name in modules(node):
+            first, *rest = name.split(".")
+            found += [name] if first == "inspect_ai" and any(map(is_private, rest)) else []
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            found += [] if own else [node.attr]
+    return found
+
+
+def test_no_other_file_uses_a_private_name_of_inspects() -> None:
+    told = [path for path in FILES if "inspect_ai" in path.read_text("utf-8") or "inspect" in path.parts[-2]]
+    assert len(told) > 20
+    wrong = {str(path.relative_to(SOURCE)): uses for path in told if (uses := private_uses(path.read_text("utf-8")))}
+    assert not wrong
+
+
+def test_the_reader_of_uses_sees_every_form() -> None:
+    text = "import inspect_ai._util\nfrom inspect_ai.model._model import M\nfrom inspect_ai import _x\nmodel._resolve()"
+    assert private_uses(text) == ["inspect_ai._util", "inspect_ai.model._model.M", "inspect_ai._x", "_resolve"]
+    assert private_uses(ALLOWED.read_text("utf-8"))
+
+
+def test_what_is_private_is_there() -> None:
+    pytest.importorskip("inspect_ai", reason="Inspect AI is not installed: pip install 'overton[inspect]'")
+    from inspect_ai._util.exception import TerminateSampleError
+    from inspect_ai.model import get_model
+    from inspect_ai.model._model import ModelRefusalError
+    from inspect_ai.util import LimitExceededError
+
+    from overton.hosts.inspect import privates
+
+    assert "[no]" in str(privates.prerequisite("[no]").message).replace("\\", "")  # type: ignore[attr-defined]
+    assert privates.runs_on_trio() in {True, False}
+    assert privates.config_in_use(get_model("mockllm/model")) is not None
+    assert privates.is_inspects_own(privates.prerequisite("no"))
+    assert privates.is_inspects_own(LimitExceededError("token", value=2, limit=1))
+    assert privates.is_inspects_own(TerminateSampleError("so"))
+    assert {kind.__name__ for kind in (TerminateSampleError, ModelRefusalError)} <= privates._OWN_ERRORS
+    assert not privates.is_inspects_own(ValueError("no"))
