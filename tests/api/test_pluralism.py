@@ -92,7 +92,7 @@ def test_options_of_the_measures_are_passed_on(run):
 def test_a_run_takes_no_summaries_but_its_own(run, tmp_path):
     assert analysis_of(run, summaries=None, resamples=100)
     (tmp_path / "s.csv").write_text("thread,summary,stance,votes\n")
-    with pytest.raises(InputError, match="option summaries: .*a run has its own"):
+    with pytest.raises(InputError, match=r"option summaries: .*a run has its own"):
         overton.analyze("pluralism", run.path, summaries=tmp_path / "s.csv")
 
 

@@ -42,7 +42,8 @@ def analyze(study: str, source: str | Path, **how: Any) -> Any:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
     Which tables that are is said by the study's `measuring.tables`, and by `overton analyze STUDY --help`. Each study
-    gives its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and what else it has.
+    gives its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed`
+    and what else it has.
 
     Example: `overton.analyze("STUDY", "runs/first").to_json()`.
 
