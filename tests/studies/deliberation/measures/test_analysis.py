@@ -72,7 +72,9 @@ def test_goals_are_fitted_apart_and_correctness_comes_first(analysis, simulated)
 
 def test_the_choice_model_is_fitted_to_these_decisions(analysis, simulated):
     part = simulated.filter(pl.col("goal") == "correctness")
-    expected = fit(decisions_from_columns(**{name: part[name].to_list() for name in COLUMNS}, verdicts=VERDICTS))
+    columns = {name: part[name].to_list() for name in COLUMNS}
+    columns["discussion"] = columns.pop("deliberation")
+    expected = fit(decisions_from_columns(**columns, verdicts=VERDICTS))
     found = analysis.choice[0]
     for model in ("claude", "gpt"):
         assert found.inertia[model].estimate == pytest.approx(expected.inertia[model].estimate, abs=1e-3)
