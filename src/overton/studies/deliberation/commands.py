@@ -15,14 +15,14 @@ from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem
 from overton.studies.command import Done
 from overton.studies.deliberation import crowd
+from overton.studies.deliberation.posts import SelectionOptions
 from overton.studies.deliberation.selection import select, survey
-from overton.studies.deliberation.steps import SelectionOptions
 from overton.studies.options import Option, option_place
 
 if TYPE_CHECKING:
     from overton.hosts.local import Watch
     from overton.studies.deliberation.items import Dilemma, Verdict
-    from overton.studies.deliberation.steps import Step
+    from overton.studies.deliberation.selection import Step
 
 __all__ = ["Built", "dilemmas", "show_dilemmas"]
 

@@ -12,7 +12,7 @@ from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal
 from overton.studies.options import Option, option_place
 
-__all__ = ["FORMATS", "GOALS", "MOST_ROUNDS", "Options", "orders_of", "wrong"]
+__all__ = ["FORMATS", "Options", "orders_of", "wrong"]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 GOALS: tuple[Goal, ...] = get_args(Goal)

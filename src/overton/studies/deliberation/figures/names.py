@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 
-from overton.studies.deliberation.measures.analysis import Analysis, Contrast, Setting, Significance
+from overton.studies.deliberation.measures.analysis import Analysis
+from overton.studies.deliberation.measures.results import Contrast, Setting, Significance
 from overton.studies.exhibits import Callout, Cell, Column, Table
 from overton.studies.numbers import Kind
 

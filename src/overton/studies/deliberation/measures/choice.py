@@ -19,11 +19,10 @@ from overton.statistics.choice import (
 )
 from overton.statistics.choice import Parameter as Fit
 from overton.studies.deliberation.items import VERDICTS
-from overton.studies.deliberation.measures.analysis import Choice, Parameter, Spread
-from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.steering import in_order
+from overton.studies.deliberation.measures.parts import Part, Parts, in_order
+from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 
-__all__ = ["ESTIMATORS", "Fitting", "decisions_of", "fit_choices"]
+__all__ = ["Fitting", "decisions_of", "fit_choices"]
 
 ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
 

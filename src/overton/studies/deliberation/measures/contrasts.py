@@ -15,23 +15,12 @@ from scipy.stats import mannwhitneyu
 from overton.statistics.multiplicity import holm
 from overton.statistics.resampling import Counts, Resampling
 from overton.statistics.signed_rank import signed_rank
-from overton.studies.deliberation.measures.analysis import Contrast, Significance
+from overton.studies.deliberation.measures.results import Contrast, Significance
 
-__all__ = [
-    "MANN_WHITNEY",
-    "MCNEMAR",
-    "NOTHING",
-    "PROPORTIONS",
-    "SIGNED_RANK",
-    "Pair",
-    "compared",
-    "corrected",
-    "mann_whitney",
-    "mcnemar",
-    "proportions",
-]
+__all__ = ["NOTHING", "Pair", "compared", "corrected", "mann_whitney", "mcnemar", "proportions"]
 
 Array = NDArray[np.float64]
+
 Key = TypeVar("Key")
 
 PROPORTIONS = "two-proportion z"
