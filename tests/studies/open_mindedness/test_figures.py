@@ -16,9 +16,9 @@ from overton.studies.charts.dots import Axis, Dot, difference_axis, dots, series
 from overton.studies.charts.drawing import shortened
 from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.conditions import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.figures import sections, trial_table
 from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_counts
+from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
 from overton.studies.open_mindedness.tables import COUNTS
 

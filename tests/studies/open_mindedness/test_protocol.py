@@ -8,8 +8,7 @@ import pytest
 from overton.calls import Reply, Usage
 from overton.errors import CallFailed, InputError
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED
-from overton.studies.open_mindedness.options import check_options
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED, check_options
 
 ORIENTATIONS = ("pro", "pro", "pro", "pro", "con", "con")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from overton.errors import InputError, Problem
-from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import Record
 from overton.studies.table import Column, Once, RawTable, Table, columns_of_record
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from overton.studies.exhibits import Section
-from overton.studies.open_mindedness.figures import bias, influence, refusals, scores, shifts, stances
+from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
 from overton.studies.open_mindedness.figures.names import HELD, Names
 from overton.studies.open_mindedness.figures.trials import trial_table
 from overton.studies.open_mindedness.measures.analysis import Analysis
 
-__all__ = ["HELD", "sections", "trial_table"]
+__all__ = ["sections", "trial_table"]
 
 
 def sections(
@@ -34,11 +34,11 @@ def sections(
         shifts.topics(analysis, names),
         shifts.contrary(analysis, names),
         shifts.counter(analysis, names),
-        influence.correlations(comparison, names) if comparison else None,
-        refusals.refusals(analysis, names),
+        shifts.correlations(comparison, names) if comparison else None,
+        stances.refusals(analysis, names),
         bias.bias(analysis, names),
-        influence.draws(analysis, names),
+        shifts.draws(analysis, names),
         bias.respondent(analysis, names),
-        refusals.readings(analysis, names),
+        stances.readings(analysis, names),
     ]
     return [section for section in made if section]

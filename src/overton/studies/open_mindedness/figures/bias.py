@@ -9,7 +9,8 @@ from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, difference_axis, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import Names, absent, by_model
-from overton.studies.open_mindedness.measures.analysis import Analysis, LetterOrPosition, ModelResult, Pulls
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
 
 __all__ = ["bias", "respondent"]
 

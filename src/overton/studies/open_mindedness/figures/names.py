@@ -1,15 +1,16 @@
-"""How models, issues and configurations are named for readers."""
+"""How issues and configurations are named for readers, and the tables and the axis that several sections share."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from overton.studies.charts import Axis
 from overton.studies.exhibits import Callout, Cell, Column, Missing, Table
-from overton.studies.open_mindedness.conditions import CONDITIONS
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.options import CONDITIONS
 
-__all__ = ["HELD", "LABELS", "Names", "absent", "arguments_only", "blank", "by_model", "present"]
+__all__ = ["HELD", "LABELS", "SCORE", "Names", "absent", "arguments_only", "blank", "by_model", "present"]
 
 HELD = "held to format"
 
@@ -85,3 +86,6 @@ def by_model(
 def blank(reasons: Mapping[str, str], key: str) -> Missing:
     """A cell that says why it is empty."""
     return Missing(reasons.get(key, "not computed"))
+
+
+SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")

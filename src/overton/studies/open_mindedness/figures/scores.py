@@ -21,9 +21,9 @@ from overton.studies.exhibits import (
     Table,
 )
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.axes import SCORE
-from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
-from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
+from overton.studies.open_mindedness.figures.names import HELD, SCORE, Names, blank, by_model
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.results import IssueResult, Scores
 
 __all__ = ["by_issue", "definition", "headline"]
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import Stance
 from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from overton.statistics import not_computed
 from overton.statistics.resampling import Bootstrap
-from overton.studies.open_mindedness.measures.analysis import Baseline, ConditionResult, IssueResult, Pulls
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, STANCES, Cells
-from overton.studies.open_mindedness.measures.definition import STRONG_PRIOR, flipped
-from overton.studies.open_mindedness.measures.letters import letter_or_position
+from overton.studies.open_mindedness.measures.pulls import letter_or_position
+from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult, Pulls
 from overton.studies.open_mindedness.measures.scores import (
     SCORED,
+    STRONG_PRIOR,
     IssueScores,
     baseline_stance,
+    flipped,
     plurality,
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_estimates
