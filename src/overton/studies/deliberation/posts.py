@@ -139,7 +139,7 @@ class Filter:
             return None
         self.in_range += 1
         posted = plain(post.text)
-        if reason := why_left_out(post, posted, self._options.shortest):
+        if reason := _why_left_out(post, posted, self._options.shortest):
             self.left_out[reason] += 1
             return None
         self.filtered += 1
@@ -175,7 +175,7 @@ def _midnight(day: date) -> float:
     return datetime.combine(day, time(), UTC).timestamp()
 
 
-def why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
+def _why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
     """Why a post whose plain text is `text` is no dilemma; None where it is one (appendix A, step 3)."""
     if post.distinguished or is_bot(post.author) or _META_FLAIR.search(post.flair or ""):
         return "meta"

@@ -33,7 +33,7 @@ class Step(msgspec.Struct, frozen=True):
     note: str
 
 
-LONGEST_BODY = 10_000
+_LONGEST_BODY = 10_000
 """Characters of an unclear comment that are kept for a judge: as many as the forum allows."""
 
 
@@ -86,7 +86,7 @@ class BestComments:
     def _keep(self, best: list[Kept], place: tuple[int | float, float, str], body: str) -> None:
         reading = read_comment(body)
         wanted = self._keep_bodies and reading.verdict is None
-        kept = Kept(*place, reading.verdict, bool(reading.doubtful), plain(body)[:LONGEST_BODY] if wanted else "")
+        kept = Kept(*place, reading.verdict, bool(reading.doubtful), plain(body)[:_LONGEST_BODY] if wanted else "")
         if len(best) < self._limit:
             heappush(best, kept)
         else:

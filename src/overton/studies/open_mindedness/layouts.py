@@ -51,7 +51,7 @@ class Draft:
         )
 
 
-def take_side(value: Any, key: str, notes: Notes) -> Side | None:
+def _take_side(value: Any, key: str, notes: Notes) -> Side | None:
     """`value` if it names a side; else None, noted."""
     if value == "pro":
         return "pro"
@@ -143,7 +143,7 @@ def _procon_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
         notes.error(key, f"is {kind_of(value)}, not an object with question and orientation")
         return None
     text = take_required(value, "question", notes, f"{key}.")
-    orientation = take_side(value.get("orientation"), f"{key}.orientation", notes)
+    orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
     return Paraphrase(text, orientation) if text is not None and orientation is not None else None
 
 
@@ -190,7 +190,7 @@ def _own_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
     if not _is_object(value, Paraphrase, key, notes):
         return None
     text = take_required(value, "text", notes, f"{key}.")
-    orientation = take_side(value.get("orientation"), f"{key}.orientation", notes)
+    orientation = _take_side(value.get("orientation"), f"{key}.orientation", notes)
     return Paraphrase(text, orientation) if text is not None and orientation is not None else None
 
 

@@ -34,7 +34,7 @@ from overton.studies.taking import ID_RULE, is_id, note_repeated
 
 __all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
 
-MAX_ISSUES = 10_000
+_MAX_ISSUES = 10_000
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +51,7 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-def parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
+def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     """The issues of `texts`, sorted by id, numbers in ids by their value.
 
     A '.jsonl' file holds one `Issue` a line; any other is one issue in the ProCon layout, its name the issue's id. The
@@ -66,7 +66,7 @@ def parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     return _parsed(texts, reading.positions, need_paraphrases=True)
 
 
-def parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
+def _parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     """The same, where paraphrases may be missing."""
     return _parsed(texts, reading.positions, need_paraphrases=False)
 
@@ -78,7 +78,7 @@ def _parsed(texts: Sequence[Text], positions: Text | None, *, need_paraphrases: 
     drafts = sorted(_drafts(texts, others), key=lambda draft: _natural(draft.id))
     for draft in drafts:
         add_positions(draft, table)
-        check(draft, need_paraphrases=need_paraphrases)
+        _check(draft, need_paraphrases=need_paraphrases)
     note_repeated((draft.id, draft.notes) for draft in drafts)
     if drafts and texts[0].in_folder:
         _note_strangers(table, drafts, noted)
@@ -102,7 +102,7 @@ def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
 
 
 def _from_lines(text: Text, others: list[Notes]) -> Iterator[Draft]:
-    for data, notes in object_lines([text], noun="issue", most=MAX_ISSUES):
+    for data, notes in object_lines([text], noun="issue", most=_MAX_ISSUES):
         if data is None:
             others.append(notes)
         else:
@@ -125,7 +125,7 @@ def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
 _FEWEST = 3
 
 
-def check(draft: Draft, *, need_paraphrases: bool) -> None:
+def _check(draft: Draft, *, need_paraphrases: bool) -> None:
     """Note what is wrong with `draft`; put its paraphrases into the templates' order, and where nothing gives its
     positions, take them from the paraphrases.
     """
@@ -254,7 +254,7 @@ ISSUES = Items(
     Issue,
     "issue",
     "folder of ProCon files, one file, or JSONL",
-    parse=parse,
+    parse=_parse,
     dataset="issues.jsonl",
     suffixes=(".json",),
     reading=Reading,
@@ -265,5 +265,5 @@ ISSUES = Items(
 PHRASED = replace(ISSUES, starter=None)
 """Issues of one's own, with their paraphrases."""
 
-UNPHRASED = replace(PHRASED, parse=parse_unphrased)
+UNPHRASED = replace(PHRASED, parse=_parse_unphrased)
 """Issues of one's own whose paraphrases may be missing."""

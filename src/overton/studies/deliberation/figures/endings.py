@@ -7,15 +7,13 @@ from __future__ import annotations
 from functools import partial
 from itertools import islice
 
-from overton.studies.charts import Axis, Dot, Series, dots, series_of
-from overton.studies.deliberation.figures.names import Names, contrast_table, formats, ordinal
+from overton.studies.charts import Dot, Series, dots, series_of
+from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 
-__all__ = []
-
-_SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
+__all__ = ["archetypes", "changes", "consensus", "verdicts"]
 
 
 def consensus(analysis: Analysis, names: Names) -> Section:
@@ -62,7 +60,7 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
 def _drawn(points: list[Dot], series: list[Series]) -> Drawing:
     """A row for each set of models, a panel for each goal where there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return partial(dots, points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
+    return partial(dots, points, rows, series, SHARE, panels=panels if any(panels) else [], wrap=True)
 
 
 def _consensus_table(analysis: Analysis, names: Names) -> Table:
@@ -168,7 +166,7 @@ def _verdict_chart(analysis: Analysis, names: Names, format_: str) -> Chart:
         ends = {**one.agreed, _NONE: one.without}
         points += [Dot(verdict, len(analysis.models), estimate, panel) for verdict, estimate in ends.items()]
     rows = [*VERDICTS, *([INVALID_NAME] if any(point.row == INVALID_NAME for point in points) else []), _NONE]
-    spec = partial(dots, points, rows, series, _SHARE, panels=[names.whole(one.setting) for one in shown])
+    spec = partial(dots, points, rows, series, SHARE, panels=[names.whole(one.setting) for one in shown])
     about = "Each model's verdicts in round 1, and the verdicts that deliberations agree on."
     if len(found) > len(shown):
         about += f" Shown are {len(shown)} of {len(found)} sets of models; the table has all."

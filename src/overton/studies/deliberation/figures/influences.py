@@ -10,12 +10,12 @@ from math import ceil, floor, isnan
 
 from overton.statistics import Estimate, not_computed
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
-from overton.studies.deliberation.figures.names import Names, absent, contrast_table
+from overton.studies.deliberation.figures.names import SHARE, Names, absent, contrast_table
 from overton.studies.deliberation.measures.analysis import Analysis, OrderEffects, Steering
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 from overton.studies.exhibits import SERIES, Callout, Cell, Chart, Column, Exhibit, Method, Missing, Section, Table
 
-__all__ = ["choice"]
+__all__ = ["choice", "crowd", "order", "steering"]
 
 _ESTIMATORS = {
     "random": "random dilemma effects",
@@ -157,7 +157,6 @@ def _preferences(analysis: Analysis, names: Names) -> Table:
     return Table("Preferences for verdicts", columns, rows, note=note, source="equation 2")
 
 
-_SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
 _VERDICTS = Axis("Share of verdicts that are the crowd's (%)", 0, 1, "share")
 _SPEAKER = (
     Series("Consensus in round 1", SERIES[2], "circle"),
@@ -201,7 +200,7 @@ def _order_chart(found: OrderEffects, names: Names) -> Chart:
     rows = list(dict.fromkeys(point.row for point in points))
     panels = list(dict.fromkeys(point.panel for point in points))
     about = "How round-robin deliberations end, by the model that speaks first."
-    return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, _SHARE, panels=panels))
+    return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, SHARE, panels=panels))
 
 
 def _order_table(found: OrderEffects, names: Names) -> Table:
@@ -232,7 +231,7 @@ def steering(analysis: Analysis, names: Names) -> Section:
     panels = list(dict.fromkeys(point.panel for point in points))
     rows = [*(model for model in analysis.models if any(point.row == model for point in points)), _CONSENSUS]
     about = "The share of deliberations in which each model changes its verdict, and that reach consensus, by goal."
-    spec = partial(dots, points, rows, series_of(goals), _SHARE, panels=panels)
+    spec = partial(dots, points, rows, series_of(goals), SHARE, panels=panels)
     chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
     contrasts = [
         ((names.whole(one.setting, pooled=True), _who(one), one.contrast.second_name), one.contrast)

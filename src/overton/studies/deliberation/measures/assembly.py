@@ -57,7 +57,7 @@ class _Measured:
 def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Analysis:
     """Every measure that the decisions allow."""
     parts = Parts(talks_from(decisions))
-    found = tally(parts, decisions)
+    found = _tally(parts, decisions)
     made = _measured(parts, bootstrap.over(len(parts.talks.dilemmas)))
     choice, others = fit_choices(parts, how, bootstrap.level)
     return Analysis(
@@ -72,7 +72,7 @@ def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Ana
         resamples=bootstrap.resamples,
         seed=bootstrap.seed,
         not_computed={name: reason for name, reason in _REASONS.items() if not getattr(made, name)},
-        notes=notes_on(found),
+        notes=_notes_on(found),
     )
 
 
@@ -112,7 +112,7 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
 _FEW = 20
 
 
-def tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
+def _tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
     """Counts of what was said, and of what could not be used."""
     talks = parts.talks
     model = np.broadcast_to(talks.model[..., None], talks.verdict.shape)
@@ -142,7 +142,7 @@ def _unfinished(parts: Parts) -> int:
     return count
 
 
-def notes_on(found: Tally) -> tuple[str, ...]:
+def _notes_on(found: Tally) -> tuple[str, ...]:
     """Warnings, each a sentence."""
     notes = []
     if found.failed:

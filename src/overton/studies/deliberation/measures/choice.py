@@ -24,7 +24,7 @@ from overton.studies.deliberation.measures.results import Choice, Parameter, Spr
 
 __all__ = ["Fitting", "decisions_of", "fit_choices"]
 
-ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
+_ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
 
 
 class Fitting(NamedTuple):
@@ -39,7 +39,7 @@ class Fitting(NamedTuple):
 def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The fits for each goal, correctness first, by the chosen estimator; and by the others, where asked for."""
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
-    more = [other for other in ESTIMATORS if how.others and other != how.estimator]
+    more = [other for other in _ESTIMATORS if how.others and other != how.estimator]
     made = [
         [_fitted(goal, decisions, name, how.conformity, level) for name in chosen for goal, decisions in rows]
         for chosen in ([how.estimator], more)

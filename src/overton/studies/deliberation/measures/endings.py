@@ -130,9 +130,7 @@ def _given(part: Part) -> Iterator[Counts]:
 
 def _by_verdict(part: Part, verdicts: Ints) -> Counts:
     """How often each dilemma got each verdict, the invalid ones last."""
-    there = verdicts != ABSENT
-    dilemma = np.broadcast_to(part.dilemma[:, None], verdicts.shape)[there]
-    counts = summed([dilemma, verdicts[there] % len(_NAMES)], (len(part.talks.dilemmas), len(_NAMES)))
+    counts = _coded(part, verdicts != ABSENT, verdicts % len(_NAMES), len(_NAMES))
     return Counts(counts, counts.sum(1))
 
 

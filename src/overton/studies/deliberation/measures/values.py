@@ -26,7 +26,7 @@ Masks = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
 
-def jaccard(first: Masks, second: Masks) -> Array:
+def _jaccard(first: Masks, second: Masks) -> Array:
     """|A and B| / |A or B| of sets in rows [N, W] (equation 1); NaN where both are empty."""
     shared = np.bitwise_count(first & second).sum(-1, dtype=np.int64)
     either = np.bitwise_count(first | second).sum(-1, dtype=np.int64)
@@ -34,14 +34,14 @@ def jaccard(first: Masks, second: Masks) -> Array:
         return np.asarray(shared / either)
 
 
-def counted(part: Part, messages: Ints, dilemma: Ints) -> Array:
+def _counted(part: Part, messages: Ints, dilemma: Ints) -> Array:
     """How many of the messages [N] of each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
     masks = part.talks.masks
     assert masks is not None
-    return count_values(part, masks[messages], dilemma)
+    return _count_values(part, masks[messages], dilemma)
 
 
-def count_values(part: Part, masks: Masks, dilemma: Ints) -> Array:
+def _count_values(part: Part, masks: Masks, dilemma: Ints) -> Array:
     """The same for sets in rows [N, W]."""
     talks = part.talks
     values = len(talks.values or ())
@@ -83,7 +83,7 @@ def _uses(part: Part, model: str) -> Counts:
     there = (said >= 0) & talks.known[said]
     dilemma = np.broadcast_to(part.dilemma[:, None], seated.shape)[seated]
     dilemma = np.broadcast_to(dilemma[:, None], said.shape)[there]
-    return Counts(counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
+    return Counts(_counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
 
 
 _UNKNOWN = "the values of round 1 are not known in any deliberation"
@@ -103,7 +103,7 @@ def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
     made = []
     for model in part.models:
         own = known.seats[row, seat] == talks.models.index(model)
-        counts = count_values(known, masks[own], known.dilemma[row[own]])
+        counts = _count_values(known, masks[own], known.dilemma[row[own]])
         used = np.flatnonzero(counts.any(0))
         below = known.count_agents(known.seated(model))
         estimates = resampling.ratios([Counts(counts[:, used], below)], _UNKNOWN)[0]
@@ -188,7 +188,7 @@ def _pairs(part: Part) -> _Pairs:
         both = (one >= 0) & (other >= 0)
         known = both & talks.known[one] & talks.known[other]
         similarity = np.full(one.shape, np.nan)
-        similarity[known] = jaccard(masks[one[known]], masks[other[known]])
+        similarity[known] = _jaccard(masks[one[known]], masks[other[known]])
         verdicts = talks.verdict[rows, first]
         found.append((rows, similarity, (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)))
         empty += int(np.isnan(similarity[known]).sum())

@@ -95,7 +95,7 @@ class Deliberator:
         return dict(zip(VERDICTS, self._chances(self._read(messages)), strict=True))
 
     def _read(self, messages: Sequence[Message]) -> Seen:
-        seen = read_conversation(messages)
+        seen = _read_conversation(messages)
         if seen is None:
             raise RejectedError(
                 "unknown prompt", f"{self.name} is not told which agent it is, and answers nothing else"
@@ -159,7 +159,7 @@ class Seen(NamedTuple):
     again: bool
 
 
-def read_conversation(messages: Sequence[Message]) -> Seen | None:
+def _read_conversation(messages: Sequence[Message]) -> Seen | None:
     """The state of the deliberation; None where these are not the messages of an agent."""
     again = _REPEAT.match(messages[-1].content) is not None
     turns = messages[:-2] if again else messages

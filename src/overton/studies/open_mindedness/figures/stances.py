@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from math import isnan
+from math import isnan, nan
 
 from overton.studies.charts.dots import Axis, Dot, Series, dots, series_of
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.names import LABELS, Names, by_model, present
+from overton.studies.open_mindedness.figures.names import LABELS, by_model, ordered, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement, ModelResult
 
 __all__ = ["agreement", "baseline", "readings", "refusals"]
@@ -19,7 +20,7 @@ __all__ = ["agreement", "baseline", "readings", "refusals"]
 _PRO = Axis("Share of answers that are pro (%)", 0, 1, "share", mark=0.5)
 
 
-def baseline(analysis: Analysis, names: Names) -> Section:
+def baseline(analysis: Analysis, questions: Mapping[str, str]) -> Section:
     """Baseline shares by issue and the share of issues that lean pro."""
     several = len(analysis.models) > 1
     about = (
@@ -28,15 +29,15 @@ def baseline(analysis: Analysis, names: Names) -> Section:
         if several
         else "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
     )
-    spec = _grid(analysis, names) if several else _rows(analysis, names)
-    exhibits: list[Exhibit] = [_leaning(analysis, names)]
-    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec, values=_shares(analysis, names)))
+    spec = _grid(analysis, questions) if several else _rows(analysis, questions)
+    exhibits: list[Exhibit] = [_leaning(analysis)]
+    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec, values=_shares(analysis)))
     if analysis.comparison and analysis.comparison.subset:
-        exhibits.append(_disputed(analysis, analysis.comparison, names))
+        exhibits.append(_disputed(analysis, analysis.comparison, questions))
     return Section("baseline", "Baseline stances", exhibits)
 
 
-def _leaning(analysis: Analysis, names: Names) -> Table:
+def _leaning(analysis: Analysis) -> Table:
     columns = [Column("Issues leaning pro", "share"), Column("Issues leaning pro, corrected", "share")]
     columns += [
         Column("Mean share pro", "share"),
@@ -48,7 +49,7 @@ def _leaning(analysis: Analysis, names: Names) -> Table:
         for name, model in analysis.models.items()
     }
     note = "An issue leans pro where more baseline answers are pro than con."
-    return by_model(analysis, names, "Stances without arguments", columns, cells, note=note, source="table 1")
+    return by_model(analysis, "Stances without arguments", columns, cells, note=note, source="table 1")
 
 
 def _means(analysis: Analysis, name: str) -> list[Cell]:
@@ -58,32 +59,32 @@ def _means(analysis: Analysis, name: str) -> list[Cell]:
 
 def _ordered(analysis: Analysis) -> list[str]:
     """The issues, the most pro first."""
-    found: dict[str, list[float]] = {}
-    for model in analysis.models.values():
-        for issue, result in model.issues.items():
-            shares = result.conditions.get("baseline")
-            found.setdefault(issue, []).extend([shares.shares.pro.value] if shares else [])
-    return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+    found = [
+        (issue, result.conditions.get("baseline"))
+        for m in analysis.models.values()
+        for issue, result in m.issues.items()
+    ]
+    return ordered((issue, asked.shares.pro.value if asked else nan) for issue, asked in found)
 
 
-def _grid(analysis: Analysis, names: Names) -> Drawing:
+def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     cells = []
     for model in analysis.models.values():
         for issue, result in model.issues.items():
             asked = result.conditions.get("baseline")
             if asked and not isnan(asked.shares.pro.value):
-                pro, label = asked.shares.pro, names.model(model.name)
-                tip = "\n".join(filter(None, (label, issue, names.question(issue), f"pro {sentence(pro, 'share')}")))
+                pro, label = asked.shares.pro, model.name
+                tip = "\n".join(filter(None, (label, issue, questions.get(issue, ""), f"pro {sentence(pro, 'share')}")))
                 cells.append(Box(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
-    columns = [names.model(name) for name in analysis.models]
+    columns = list(analysis.models)
     return partial(
         grid, cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)"
     )
 
 
-def _rows(analysis: Analysis, names: Names) -> Drawing:
+def _rows(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     points = [
-        Dot(issue, 0, asked.shares.pro, more=names.question(issue))
+        Dot(issue, 0, asked.shares.pro, more=questions.get(issue, ""))
         for model in analysis.models.values()
         for issue, result in model.issues.items()
         if (asked := result.conditions.get("baseline"))
@@ -91,11 +92,11 @@ def _rows(analysis: Analysis, names: Names) -> Drawing:
     return partial(dots, points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
 
 
-def _shares(analysis: Analysis, names: Names) -> Table:
+def _shares(analysis: Analysis) -> Table:
     columns = [Column("Issue"), Column("Model")]
     columns += [Column("Pro", "share"), Column("Con", "share"), Column("Other", "share")]
     rows: list[list[Cell]] = [
-        [issue, names.model(model.name), asked.shares.pro, asked.shares.con, asked.shares.other]
+        [issue, model.name, asked.shares.pro, asked.shares.con, asked.shares.other]
         for issue in _ordered(analysis)
         for model in analysis.models.values()
         if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
@@ -103,30 +104,30 @@ def _shares(analysis: Analysis, names: Names) -> Table:
     return Table("Baseline shares by issue", columns, rows)
 
 
-def _disputed(analysis: Analysis, comparison: Comparison, names: Names) -> Chart:
+def _disputed(analysis: Analysis, comparison: Comparison, questions: Mapping[str, str]) -> Chart:
     models = list(analysis.models.values())
     points = [
-        Dot(issue, index, asked.shares.pro, more=names.question(issue))
+        Dot(issue, index, asked.shares.pro, more=questions.get(issue, ""))
         for index, model in enumerate(models)
         for issue in comparison.subset
         if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
     ]
-    spec = partial(dots, points, comparison.subset, series_of([names.model(model.name) for model in models]), _PRO)
+    spec = partial(dots, points, comparison.subset, series_of([model.name for model in models]), _PRO)
     about = "The baseline share of pro answers, model by model, on the issues where models differ most."
     return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
 
 
-def agreement(comparison: Comparison, names: Names) -> Section:
+def agreement(comparison: Comparison) -> Section:
     """How far models agree at the baseline, and the issues on which they do and do not."""
     issues = sorted(comparison.issues.values(), key=lambda one: one.mpd.value)
     unanimous = [one for one in issues if one.unanimous]
     controversial = [one for one in reversed(issues) if one.controversial]
     exhibits: list[Exhibit] = [Prose(_AGREEMENT), _counts(comparison)]
     exhibits.append(
-        _listing(names, "Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%.")
+        _listing("Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%.")
     )
-    exhibits.append(_listing(names, "Issues in strong disagreement", controversial, "table 7", _REFUSED))
-    exhibits.append(_listing(names, "All issues by disagreement", list(reversed(issues)), "", ""))
+    exhibits.append(_listing("Issues in strong disagreement", controversial, "table 7", _REFUSED))
+    exhibits.append(_listing("All issues by disagreement", list(reversed(issues)), "", ""))
     exhibits.append(Method(_CHOICE + (", ".join(comparison.subset) or "none") + "."))
     return Section("agreement", "Agreement between models", exhibits)
 
@@ -153,7 +154,7 @@ def _counts(comparison: Comparison) -> Table:
     return Table("Agreement at the baseline", columns, rows, source="table 2")
 
 
-def _listing(names: Names, title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
+def _listing(title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
     if not issues:
         return Prose(f"{title}: none.")
     columns = [Column("Issue"), Column("MPD", "share"), Column("Between"), Column("Mean pro", "share")]
@@ -162,11 +163,11 @@ def _listing(names: Names, title: str, issues: list[Disagreement], source: str, 
         [
             one.issue + (" \u2605" if one.consistent_95 else ""),
             one.mpd,
-            " and ".join(map(names.model, one.pair)),
+            " and ".join(one.pair),
             one.pro,
             one.con,
             one.other,
-            ", ".join(map(names.model, one.refused_by)) or None,
+            ", ".join(one.refused_by) or None,
         ]
         for one in issues
     ]
@@ -180,15 +181,15 @@ _BEFORE_AFTER = (
 )
 
 
-def refusals(analysis: Analysis, names: Names) -> Section:
+def refusals(analysis: Analysis, questions: Mapping[str, str]) -> Section:
     """Refusals and what arguments do to them."""
     conditions = present(analysis.models.values())
-    exhibits: list[Exhibit] = [Prose(_REFUSALS), _by_condition(analysis, names, conditions)]
+    exhibits: list[Exhibit] = [Prose(_REFUSALS), _by_condition(analysis, conditions)]
     refused = [model for model in analysis.models.values() if model.refusals.issues]
-    exhibits += [_refused_issues(model, names, number) for number, model in enumerate(refused, 1)]
+    exhibits += [_refused_issues(model, questions, number) for number, model in enumerate(refused, 1)]
     if not refused:
         exhibits.append(Prose("No model gave no stance in more than 30% of its baseline answers to any issue."))
-    exhibits.append(_refusal_table(analysis, names))
+    exhibits.append(_refusal_table(analysis))
     return Section("refusals", "Refusals", exhibits)
 
 
@@ -198,28 +199,28 @@ _REFUSALS = (
 )
 
 
-def _by_condition(analysis: Analysis, names: Names, conditions: list[str]) -> Chart:
+def _by_condition(analysis: Analysis, conditions: list[str]) -> Chart:
     points = [
-        Dot(LABELS[name], 0, model.refusals.by_condition[name], panel=names.model(model.name))
+        Dot(LABELS[name], 0, model.refusals.by_condition[name], panel=model.name)
         for model in analysis.models.values()
         for name in conditions
         if name in model.refusals.by_condition
     ]
     series = [Series("Other", COLOURS["other"], "circle")]
     rows = [LABELS[name] for name in conditions]
-    spec = partial(dots, points, rows, series, _OTHER, panels=list(map(names.model, analysis.models)))
+    spec = partial(dots, points, rows, series, _OTHER, panels=list(analysis.models))
     about = "Mean share of answers without a stance, by configuration."
     return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
 
 
-def _refused_issues(model: ModelResult, names: Names, number: int) -> Chart:
+def _refused_issues(model: ModelResult, questions: Mapping[str, str], number: int) -> Chart:
     points = [
-        Dot(issue, index, asked.shares.other, more=names.question(issue))
+        Dot(issue, index, asked.shares.other, more=questions.get(issue, ""))
         for issue in model.refusals.issues
         for index, condition in enumerate(("baseline", "balanced"))
         if (asked := model.issues[issue].conditions.get(condition))
     ]
-    label = names.model(model.name)
+    label = model.name
     return Chart(
         f"refused-issues-{number}",
         f"Issues that {label} refuses, without and with balanced arguments",
@@ -234,7 +235,7 @@ def _refused_issues(model: ModelResult, names: Names, number: int) -> Chart:
     )
 
 
-def _refusal_table(analysis: Analysis, names: Names) -> Table:
+def _refusal_table(analysis: Analysis) -> Table:
     columns = [
         Column("At the baseline", "share"),
         Column("Balanced", "share"),
@@ -253,10 +254,10 @@ def _refusal_table(analysis: Analysis, names: Names) -> Table:
     }
     note = "'Flagged' are answers that the endpoint itself marked as refusals."
     title = "Answers without a stance"
-    return by_model(analysis, names, title, columns, cells, note=note, source="figure 7")
+    return by_model(analysis, title, columns, cells, note=note, source="figure 7")
 
 
-def readings(analysis: Analysis, names: Names) -> Section:
+def readings(analysis: Analysis) -> Section:
     """What was asked, what failed, and what the strict and the published patterns read differently."""
     columns = [
         Column("Answers", "count"),
@@ -273,9 +274,9 @@ def readings(analysis: Analysis, names: Names) -> Section:
         stances = [tally.stances.get(stance, 0) for stance in ("pro", "con", "other")]
         other = stances[-1] / max(1, tally.answers)
         cells[name] = [tally.answers, tally.failures, *stances, other, tally.flagged, tally.read_differently]
-    table = by_model(analysis, names, "Answers, failures and stances", columns, cells, summary=True)
+    table = by_model(analysis, "Answers, failures and stances", columns, cells, summary=True)
     rows: list[list[Cell]] = [
-        [names.model(model.name), strict, published, number]
+        [model.name, strict, published, number]
         for model in analysis.models.values()
         for (strict, published), number in sorted(model.tally.readings.items())
         if strict != published

@@ -26,9 +26,9 @@ from overton.studies.open_mindedness.measures.arguments import (
     argument_table,
     draw_dependence,
 )
-from overton.studies.open_mindedness.measures.cells import CON, PRO, STANCES, Cells
+from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
 from overton.studies.open_mindedness.measures.comparison import Chosen, compare
-from overton.studies.open_mindedness.measures.issues import ModelTables, issue_results
+from overton.studies.open_mindedness.measures.issues import UNCORRECTED, ModelTables, issue_results
 from overton.studies.open_mindedness.measures.pulls import measure_pulls
 from overton.studies.open_mindedness.measures.respondent import fit_respondents
 from overton.studies.open_mindedness.measures.results import IssueResult, Scores, Shares
@@ -46,6 +46,7 @@ from overton.studies.open_mindedness.measures.shifts import (
     mean_shifts,
     measure_refusals,
 )
+from overton.studies.open_mindedness.record import STANCES
 
 __all__ = ["assemble"]
 
@@ -95,7 +96,7 @@ def assemble(
         level=bootstrap.level,
         resamples=bootstrap.resamples,
         seed=bootstrap.seed,
-        notes=notes_on(cells, results),
+        notes=_notes_on(cells, results),
     )
 
 
@@ -125,7 +126,7 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     unscored = [results[i].issue for i in asked if i not in scored]
     return ModelResult(
         name=cells.models[model],
-        tally=tally(cells, model, bootstrap.level),
+        tally=_tally(cells, model, bootstrap.level),
         issues={one.issue: one for one in issues},
         scores=mean_scores(tables.scores, asked, bootstrap, _NOT_SCORED),
         corrected=_corrected_scores(tables.corrected_scores, asked, bootstrap),
@@ -215,8 +216,7 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
         names = ("corrected", "pulls", "draws", "respondent", "arguments")
         absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), _FROM_COUNTS)
     elif tables.corrected is None:
-        reason = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
-        absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), reason)
+        absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), UNCORRECTED)
     if shared.cells.design is not None and shared.arguments is None:
         absent |= dict.fromkeys(("draws", "arguments"), "no prompt held arguments")
     if not shared.cells.topics or not any(shared.cells.topics):
@@ -231,7 +231,7 @@ _ENOUGH = 30
 points of a hundred with three trials and six with one, where leans spread as in benchmarks/coverage.py."""
 
 
-def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
+def _notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
     """What a reader has to know about the models' results."""
     notes = []
     for name, result in results.items():
@@ -278,7 +278,7 @@ def _two_to_one(result: ModelResult) -> list[str]:
     ]
 
 
-def tally(cells: Cells, model: int, level: float) -> Tally:
+def _tally(cells: Cells, model: int, level: float) -> Tally:
     """What was asked of a model and how its answers were read."""
     by_stance = cells.answers[model].sum((0, 1))
     readings = _readings(cells, model)

@@ -46,7 +46,7 @@ def compare(
     if len(cells.models) < 2:
         return None
     level = bootstrap.level
-    found = disagreements(cells, tables, level)
+    found = _disagreements(cells, tables, level)
     pairs = agreements(cells, arguments, chosen.families, bootstrap) if arguments else ()
 
     def share(flag: str) -> Estimate:
@@ -60,7 +60,7 @@ def compare(
         consistent_90=share("consistent_90"),
         consistent_95=share("consistent_95"),
         controversial=share("controversial"),
-        subset=choose_controversial(found, chosen.controversial),
+        subset=_choose_controversial(found, chosen.controversial),
         agreements=pairs,
         within_families=median_agreement(pairs, same_family=True, level=level),
         between_families=median_agreement(pairs, same_family=False, level=level),
@@ -68,14 +68,14 @@ def compare(
     )
 
 
-UNANIMOUS = 0.1
-CONTROVERSIAL = 0.8
+_UNANIMOUS = 0.1
+_CONTROVERSIAL = 0.8
 """Limits for the maximum pairwise difference of pro shares (table 2)."""
 
 _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 
 
-def disagreements(cells: Cells, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
+def _disagreements(cells: Cells, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
     """How far the models differ, for each issue that all of them answered at the baseline."""
     baseline = cells.condition("baseline")
     if baseline is None:
@@ -95,7 +95,7 @@ def _one(cells: Cells, issue: int, share: Floats, worth: Floats, level: float) -
     low, high = difference_limits(pro[first], worth[first], pro[second], worth[second], level)
     answers = cells.answers[[first, second], issue, cells.conditions.index("baseline")].sum()
     least = max(share[:, PRO].min(), share[:, CON].min())
-    unanimous = mpd < UNANIMOUS
+    unanimous = mpd < _UNANIMOUS
     return Disagreement(
         issue=cells.issues[issue],
         mpd=difference(mpd, (max(float(low), 0.0), float(high)), int(answers), level),
@@ -106,12 +106,12 @@ def _one(cells: Cells, issue: int, share: Floats, worth: Floats, level: float) -
         unanimous=unanimous,
         consistent_90=bool(unanimous and least > _CONSISTENT_TABLE_2),
         consistent_95=bool(unanimous and least > _CONSISTENT_TABLE_6),
-        controversial=mpd > CONTROVERSIAL,
+        controversial=mpd > _CONTROVERSIAL,
         refused_by=tuple(np.array(cells.models)[plurality(share) == OTHER].tolist()),
     )
 
 
-def choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence[str]) -> tuple[str, ...]:
+def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence[str]) -> tuple[str, ...]:
     """The issues on which models differ most, most first: `wanted` of them, or those named.
 
     Issues that some model mostly refuses are left out (appendix E), and so are those on which models agree

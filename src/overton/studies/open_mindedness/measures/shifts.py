@@ -123,15 +123,15 @@ def counter_shifts(
     )
 
 
-REFUSING = 0.3
+_REFUSING = 0.3
 """A baseline share of 'other' above which figure 7 shows an issue."""
 
 
 def measure_refusals(cells: Cells, model: int, issues: Sequence[IssueResult], bootstrap: Bootstrap) -> Refusals:
     """Shares of 'other' by configuration, over all issues and over those that are often refused at the baseline."""
-    often = [issue for issue in issues if _other(issue, "baseline") > REFUSING]
+    often = [issue for issue in issues if _other(issue, "baseline") > _REFUSING]
     flags: list[bool | None] = [
-        None if isnan(_other(issue, "baseline")) else _other(issue, "baseline") > REFUSING for issue in issues
+        None if isnan(_other(issue, "baseline")) else _other(issue, "baseline") > _REFUSING for issue in issues
     ]
     return Refusals(
         by_condition={name: _mean_other(issues, name, bootstrap) for name in cells.conditions},
