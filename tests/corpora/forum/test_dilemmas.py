@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from overton.corpora.forum import Tally, read_comments, read_posts
+from overton.studies.deliberation.posts import SelectionOptions
 from overton.studies.deliberation.selection import Selection, select, survey
-from overton.studies.deliberation.steps import SelectionOptions
 
 Make = Callable[..., dict[str, Any]]
 STORY = "My sister &amp; I share a fridge. She ate my cheese. " * 25

@@ -15,7 +15,7 @@ from overton.studies.deliberation.figures import deliberation_table, sections
 from overton.studies.deliberation.figures.names import p_value
 from overton.studies.deliberation.items import VERDICTS, Dilemma
 from overton.studies.deliberation.measures import Analysis, analyze
-from overton.studies.deliberation.measures.analysis import Significance
+from overton.studies.deliberation.measures.results import Significance
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Callout, Chart, Section, Table
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from overton.errors import InputError
 from overton.studies.deliberation.items import Verdict
+from overton.studies.deliberation.posts import SelectionOptions
 from overton.studies.deliberation.selection import Selection, select, survey
-from overton.studies.deliberation.steps import SelectionOptions
 from overton.studies.forum import Comment, Post
 
 STORY = "My sister ate my cheese. " * 50

@@ -10,8 +10,7 @@ import pytest
 from overton.calls import system, user
 from overton.errors import CallFailed, Stopped
 from overton.studies.deliberation import prompts
-from overton.studies.deliberation.protocol import conduct
-from overton.studies.deliberation.valuing import MOST, NOT_VALUED, schema, valued
+from overton.studies.deliberation.protocol import MOST, NOT_VALUED, conduct, schema, valued
 
 CARE, TRUTH, FAMILY = "Parental care", "Honest communication", "Family bonds and cohesion"
 

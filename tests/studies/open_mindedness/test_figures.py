@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from overton.studies.charts.dots import Axis, Dot, difference_axis, dots, series
 from overton.studies.charts.drawing import shortened
 from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.conditions import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.figures import sections, trial_table
 from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_counts
+from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
 from overton.studies.open_mindedness.tables import COUNTS
 
@@ -133,19 +132,6 @@ def test_headline_table_holds_the_scores(analysis):
     for name, model in analysis.models.items():
         assert rows[name][1] == model.scores.open_mindedness
         assert rows[name][2] == model.scores.as_published
-
-
-def test_a_model_held_to_the_format_is_marked_wherever_it_is_named(analysis):
-    made = sections(analysis, held=[HELD])
-    label = f"{HELD} (held to format)"
-    for shown in exhibits(made, Table):
-        cells = [cell for row in shown.rows for cell in row if isinstance(cell, str)]
-        assert all(cell.count(HELD) == cell.count(label) for cell in cells)
-    for drawn in exhibits(made, Chart):
-        text = json.dumps(drawn.spec)
-        assert text.count(HELD) == text.count(label), drawn.name
-        assert text.count(HELD) or not any(name in text for name in MODELS), drawn.name
-    assert any("grammar held the answers of embedded/tiny" in one.text for one in exhibits(made, Callout))
 
 
 def test_chart_draws_every_estimate_with_its_interval(one):
@@ -274,8 +260,8 @@ def replace_arguments(item: Issue) -> Issue:
 
 
 def test_facets_tell_model_stance_and_failure(records):
-    facets = {facet.title: facet for facet in trial_table(records, held=[HELD]).facets}
-    assert list(facets["Model"].labels) == ["openai/a", "openai/b", f"{HELD} (held to format)"]
+    facets = {facet.title: facet for facet in trial_table(records).facets}
+    assert list(facets["Model"].labels) == ["openai/a", "openai/b", HELD]
     row = records["trial"].to_list().index("issue-0/balanced/w1/t1/r1")
     assert facets["Failed"].labels[facets["Failed"].codes[row]] == "timeout"
     assert facets["Reason"].labels[facets["Reason"].codes[row]] == "timeout: no reply in 60 s"

@@ -8,7 +8,7 @@ import pytest
 from overton.calls import Reply, Usage
 from overton.errors import CallFailed, InputError
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 from overton.studies.options import options_of
 
 ORIENTATIONS = ("pro", "pro", "pro", "pro", "con", "con")

@@ -9,7 +9,7 @@ import pytest
 from overton.calls import Answerer, Form, Message, Reply, Request, Settings, system, user
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.protocol import conduct, prompt_parts, trials
 from overton.studies.open_mindedness.simulated import OpenMinded, Parameters, chances
 

@@ -16,13 +16,13 @@ from overton.errors import InputError, Problem
 from overton.hosts.local import Watch  # the command line reads the hints of what it calls
 from overton.studies.command import Done
 from overton.studies.deliberation import crowd
+from overton.studies.deliberation.posts import SelectionOptions
 from overton.studies.deliberation.selection import select, survey
-from overton.studies.deliberation.steps import SelectionOptions
 from overton.studies.options import Option, option_place
 
 if TYPE_CHECKING:
     from overton.studies.deliberation.items import Dilemma, Verdict
-    from overton.studies.deliberation.steps import Step
+    from overton.studies.deliberation.selection import Step
 
 __all__ = ["Built", "dilemmas", "show_dilemmas"]
 

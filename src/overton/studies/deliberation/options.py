@@ -12,11 +12,10 @@ from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal
 from overton.studies.options import Option, option_place
 
-__all__ = ["FORMATS", "GOALS", "MOST_ROUNDS", "Options", "orders_of", "wrong"]
+__all__ = ["FORMATS", "Options", "orders_of", "wrong"]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
-GOALS: tuple[Goal, ...] = get_args(Goal)
-MOST_ROUNDS = 20
+_MOST_ROUNDS = 20
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +49,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[tuple[int, ...], ...],
         Option("One ordering by the agents' numbers, as 2-1-3, in the place of orders", flag="--order", extends=True),
     ] = ()
-    rounds: Annotated[int, Option("The most rounds", least=1, most=MOST_ROUNDS)] = 4
+    rounds: Annotated[int, Option("The most rounds", least=1, most=_MOST_ROUNDS)] = 4
     trials: Annotated[int, Option("Repetitions of each discussion", least=1, extends=True)] = 1
     values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
 

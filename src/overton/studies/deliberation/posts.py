@@ -1,4 +1,6 @@
-"""Which posts are told as dilemmas: in range, not about the community itself, still there, and long enough."""
+"""Which posts are told as dilemmas: in range, not about the community itself, still there, and long enough; and their
+text without the edits and updates that authors add later (appendix A, steps 1, 3 and 4).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,111 @@ from collections import Counter
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
-from overton.studies.deliberation.edits import without_edits
-from overton.studies.deliberation.steps import SelectionOptions
+import msgspec
+
+from overton.errors import InputError
 from overton.studies.forum import Post, is_bot, is_gone, plain, seconds
 
-__all__ = ["Filter", "Reason", "why_left_out"]
+__all__ = ["Filter", "SelectionOptions", "without_edits"]
+
+_GAP = r"[ \t]{0,3}"
+_MARKS = r"[ \t*_~#>\[(\"“`\\+=|-]"  # markdown, brackets, quotation marks
+_END_MARKS = r"[*_~\])\"”`]{0,8}"
+_WORD = r"(?:edit(?:ed|s)?|update[ds]?|eta)"
+_WHICH = (
+    r"(?:(?:just|an?|final|last|latest|first|second|third|another|new|quick|small|short|little|mini|minor|big|important"
+    r"|one more|\d{1,3}(?:st|nd|rd|th))[ \t-]{1,3}){0,4}"
+)
+_NUMBER = rf"{_GAP}(?:number|no\.?|part)?{_GAP}\#?(?:\d{{1,3}}(?:/\d{{1,3}})?|i{{1,3}}|iv|v|one|two|three|four|five)\b"
+_AGAIN = rf"{_GAP}(?:/|\+|&|,|and|or){_GAP}{_WORD}"
+_ASIDE = rf"{_GAP}[(\[][^()\[\]\n]{{0,120}}[)\]]"
+_MORE = rf"(?:{_NUMBER}|{_AGAIN}|{_ASIDE}){{0,4}}"
+_WHY = r"(?:[ \t]{1,3}(?:to (?:add|clarify|say|include|answer|note)|again|also|for \w{1,20}|because|since|after))?"
+_STOP = rf"(?:{_GAP}[:;=]|[ \t]{{1,3}}[-–—~]|[-–—~]{{1,3}}>?(?=\s|$)|{_GAP}\.{{1,3}}(?=\s|$)|{_GAP}$)"
+
+_AT_LINE = re.compile(
+    rf"^{_MARKS}{{0,40}}(?:"
+    rf"(?i:{_WHICH}{_WORD}{_END_MARKS}{_MORE}{_END_MARKS}{_WHY}{_END_MARKS}{_STOP})"  # 'Update 2 -', '**edit**'
+    rf"|(?<=[*_\[(])(?i:{_WHICH}{_WORD}{_MORE})[*_\])]"  # '**edit** she left', '[edit] she left'
+    r"|(?i:edit(?:ed)? to (?:add|clarify|say|include|answer|mention|note)\b)"  # 'Edited to add that ...'
+    rf"|(?:EDIT(?:ED)?|UPDATED?)(?:{_NUMBER}|(?![A-Za-z0-9]))"  # in capitals it needs nothing to set it off
+    rf"|(?=[A-Z])(?i:{_WHICH}(?:edit|update))\b[^.!?:\n]{{1,60}}:"  # 'Edit after reading your comments:'
+    r")",
+    re.MULTILINE,
+)
+_AFTER_SENTENCE = re.compile(
+    rf"(?<=[.!?)…])[ \t]{{1,3}}{_MARKS}{{0,4}}(?:EDIT|UPDATE)(?:{_NUMBER}|{_ASIDE}){{0,2}}{_END_MARKS}{_GAP}[:-]"
+)
+_IN_BRACKETS = re.compile(
+    rf"[ \t]?(?:\((?={_WORD})[a-z]+{_GAP}\d{{0,2}}{_GAP}[:-][^()\n]*\)"
+    rf"|\[(?={_WORD})[a-z]+{_GAP}\d{{0,2}}{_GAP}[:-][^\[\]\n]*\](?!\())",
+    re.IGNORECASE,
+)
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_RULES = re.compile(r"(?:\n[ \t]*[-*_=~—–]+[ \t]*)+\Z")
+
+
+def without_edits(text: str) -> str:
+    """The text without its edits and updates, nothing around it.
+
+    An edit begins with its word ('Edit', 'Update', 'ETA') at the beginning of a line, set off from what follows, or in
+    capitals; it goes on to the end of the text. One that stands before the story ends with its paragraph. One in
+    brackets inside a line ('(edit: spelling)') ends with its bracket. The words inside a sentence are left alone.
+    """
+    left = _IN_BRACKETS.sub("", text).strip()
+    while (begin := _first_edit(left)) is not None:
+        if left[:begin].strip(" \t\n*_~#>-="):
+            return _RULES.sub("", left[:begin].rstrip()).rstrip()
+        left = _after_paragraph(left).strip()
+    return left
+
+
+def _first_edit(text: str) -> int | None:
+    """Where the first edit begins."""
+    found = [match.start() for pattern in (_AT_LINE, _AFTER_SENTENCE) if (match := pattern.search(text))]
+    return min(found, default=None)
+
+
+def _after_paragraph(text: str) -> str:
+    """What follows the first paragraph; where there is only one, what follows its first line."""
+    end = _PARAGRAPH_END.search(text)
+    return text[end.end() :] if end else text.partition("\n")[2]
+
 
 Reason = Literal["meta", "deleted", "removed", "too short", "without a usable id"]
 
 _META_FLAIR = re.compile(r"\b(?:meta|update|announcement|open forum|megathread|mod(?:erator)? post)\b", re.IGNORECASE)
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
+
+
+class SelectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which posts become dilemmas.
+
+    first, last  the range of days (UTC), both included; None is no bound
+    top          how many dilemmas are taken, those with the highest entropy
+    comments     how many top-level comments of a post count, those with the best scores
+    shortest     characters that a post has at least, as posted
+    recheck      whether it must have as many without its edits, too (the paper filters before it removes them)
+    fewest       comments with a readable verdict that a post has at least; the paper names no bound, yet the entropy of
+                 a few is mostly chance, so that 10 is the better choice where there is enough to choose from
+
+    Raises InputError for numbers below 1 and for a range that ends before it begins.
+    """
+
+    first: date | None = None
+    last: date | None = None
+    top: int = 1000
+    comments: int = 100
+    shortest: int = 1000
+    recheck: bool = False
+    fewest: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("top", "comments", "shortest", "fewest"):
+            if getattr(self, name) < 1:
+                raise InputError(f"'{name}' is {getattr(self, name)}; it must be 1 or more")
+        if self.first and self.last and self.first > self.last:
+            raise InputError(f"the range of dates ends ({self.last}) before it begins ({self.first})")
 
 
 class Filter:
@@ -42,7 +139,7 @@ class Filter:
             return None
         self.in_range += 1
         posted = plain(post.text)
-        if reason := why_left_out(post, posted, self._options.shortest):
+        if reason := _why_left_out(post, posted, self._options.shortest):
             self.left_out[reason] += 1
             return None
         self.filtered += 1
@@ -78,7 +175,7 @@ def _midnight(day: date) -> float:
     return datetime.combine(day, time(), UTC).timestamp()
 
 
-def why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
+def _why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
     """Why a post whose plain text is `text` is no dilemma; None where it is one (appendix A, step 3)."""
     if post.distinguished or is_bot(post.author) or _META_FLAIR.search(post.flair or ""):
         return "meta"

@@ -11,18 +11,16 @@ from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, parse_json, schema_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
-from overton.studies.open_mindedness.judged import MEASURING
+from overton.studies.open_mindedness.neutrality import MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
 from overton.studies.study import Role, Study
 
-__all__ = ["STUDY", "AuditOptions", "AuditTrial", "Label", "Verdict"]
+__all__ = ["STUDY", "AuditOptions", "AuditTrial", "Verdict"]
 
 ATTEMPTS = 2
 """An unreadable verdict is asked for again once."""
-
-Label = Literal["neutral", "favors pro", "favors con"]
 
 
 class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
-__all__ = ["Argument", "Issue", "Paraphrase", "Side"]
+__all__ = ["SIDES", "Argument", "Issue", "Paraphrase", "Side"]
 
 Side = Literal["pro", "con"]
+
+SIDES: tuple[Side, ...] = get_args(Side)
 
 
 class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

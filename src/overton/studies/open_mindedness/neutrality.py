@@ -1,23 +1,27 @@
-"""Are the paraphrases neutral? What an audit's judges say, and how far they agree."""
+"""Are the paraphrases neutral? What an audit's judges say, how far they agree, and how that is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
 from overton.judging import cohen_kappa, fleiss_kappa, share
 from overton.statistics import Estimate
-from overton.studies.exhibits import Cell, Column, Table
+from overton.studies.exhibits import Cell, Column, Exhibits, Section, Table
+from overton.studies.measuring import How, Measuring, Results
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.auditing import Label
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Agreement", "JudgeSummary", "PairAgreement", "Remark", "agreement", "agreement_tables"]
+    from overton.studies.table import RawTable
+
+__all__ = ["MEASURING", "Agreement", "Label", "agreement", "agreement_tables"]
+
+Label = Literal["neutral", "favors pro", "favors con"]
 
 
 class JudgeSummary(msgspec.Struct, frozen=True):
@@ -167,3 +171,37 @@ def _objections(found: Agreement) -> Table:
     columns = [Column(name) for name in ("Issue", "Template", "Judge", "Says", "Reason")]
     rows = [[one.issue, str(one.template), one.judge, one.says, one.reason] for one in found.not_neutral]
     return Table("Paraphrases judged not neutral", columns, rows, summary=True)
+
+
+def _analysis() -> type[Agreement]:
+    return Agreement
+
+
+def _of_records(results: Results, how: How) -> Agreement:
+    return agreement(results.records)
+
+
+def _of_table(table: RawTable, how: How) -> Agreement:
+    return agreement(table.frame())
+
+
+def _sections(analysis: Agreement) -> Sequence[Section]:
+    return [Section("neutrality", "Neutrality of the paraphrases", agreement_tables(analysis))]
+
+
+def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
+    return Exhibits(
+        summary="Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
+        sections=_sections(analysis),
+        trials=None,
+    )
+
+
+MEASURING: Measuring[Agreement, Any] = Measuring(
+    analysis=_analysis,
+    records=_of_records,
+    tables="the records of an audit",
+    table=_of_table,
+    sections=_sections,
+    exhibits=_exhibits,
+)

@@ -1,20 +1,31 @@
-"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2)."""
+"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2), and the
+letter that the answer names, read in two ways (section 4.3).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import Literal
 
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.conditions import CONDITIONS, Condition, arguments_for
-from overton.studies.open_mindedness.extraction import published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.items import Argument, Issue, Side
-from overton.studies.open_mindedness.options import Options
-from overton.studies.open_mindedness.record import Record
+from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
+from overton.studies.open_mindedness.record import Record, Stance
 
-__all__ = ["ANSWER", "IssueTrial", "conduct", "prompt_parts", "prompt_texts", "trials"]
+__all__ = [
+    "IssueTrial",
+    "conduct",
+    "prompt_parts",
+    "prompt_texts",
+    "published_letter",
+    "stance_of",
+    "strict_letter",
+    "trials",
+]
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""
@@ -151,3 +162,59 @@ def _side(argument: Argument) -> Side:
 def prompt_texts() -> dict[str, str]:
     """Every text of ours that a model reads, by name."""
     return prompts.texts("evidence")
+
+
+Letter = Literal["A", "B"]
+
+# From the form asked for to the loosest. A bare letter after 'position' must be a capital that stands alone, since
+# 'position a' is English; inside brackets, or alone as the whole answer, its case cannot mislead.
+_STRICT = (
+    re.compile(r"(?i)\bposition\s*<<\s*([AB])\s*>>"),
+    re.compile(r"(?i)<<\s*([AB])\s*>>"),
+    re.compile(r"\b(?i:position)\s+([AB])\b"),
+    re.compile(r"(?i)\A\W*([AB])\W*\Z"),
+)
+
+# Word for word the paper's four, matched without regard to case as its authors did. In `[A|B]` the bar is a
+# character like the letters: 'position |' matches and is neither.
+_PUBLISHED = (
+    re.compile(r"position ([A|B])", re.IGNORECASE),
+    re.compile(r"position <<([A|B])>>", re.IGNORECASE),
+    re.compile(r"<<([A|B])>>", re.IGNORECASE),
+    re.compile(r"^\s*([A|B])\s*$", re.IGNORECASE),
+)
+
+
+def strict_letter(answer: str) -> Letter | None:
+    """The letter that an answer names, None where it names none or is ambiguous.
+
+    The form asked for decides if it occurs, else the next looser form; an answer that names both letters in the
+    form that decides is ambiguous.
+    """
+    for pattern in _STRICT:
+        letters = {letter.upper() for letter in pattern.findall(answer)}
+        if letters:
+            return _letter(letters.pop()) if len(letters) == 1 else None
+    return None
+
+
+def published_letter(answer: str) -> Letter | None:
+    """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
+
+    Kept to reproduce published numbers. It reads 'take a position as an AI' as A.
+    """
+    for pattern in _PUBLISHED:
+        if match := pattern.search(answer):
+            return _letter(match[1].upper())
+    return None
+
+
+def stance_of(letter: Letter | None, a_is: Side) -> Stance:
+    """The stance that a letter stands for where A supports `a_is`; 'other' without a letter."""
+    if letter is None:
+        return "other"
+    return a_is if letter == "A" else ("con" if a_is == "pro" else "pro")
+
+
+def _letter(text: str) -> Letter | None:
+    return "A" if text == "A" else "B" if text == "B" else None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from overton.studies.open_mindedness.items import Side
 from overton.studies.table import told
 
-__all__ = ["Record", "Stance"]
+__all__ = ["STANCES", "Record", "Stance"]
 
 Stance = Literal["pro", "con", "other"]
+
+STANCES: tuple[Stance, ...] = get_args(Stance)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):

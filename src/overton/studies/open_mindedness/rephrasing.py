@@ -17,7 +17,7 @@ from overton.studies.options import Option
 from overton.studies.readable import Unreadable, as_it_came, ask_until_read
 from overton.studies.study import Dataset, Role, Study
 
-__all__ = ["ATTEMPTS", "STUDY", "RephraseOptions", "RephraseTrial", "Rephrasing", "with_paraphrases"]
+__all__ = ["STUDY", "RephraseOptions", "Rephrasing", "with_paraphrases"]
 
 ATTEMPTS = 3
 """A bad reply is asked for again twice, with what was wrong with it."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from overton.errors import InputError, Problem
-from overton.studies.open_mindedness.conditions import CONDITIONS
-from overton.studies.open_mindedness.record import Record
+from overton.studies.open_mindedness.items import SIDES
+from overton.studies.open_mindedness.options import CONDITIONS
+from overton.studies.open_mindedness.record import STANCES, Record
 from overton.studies.table import Column, Once, RawTable, Table, columns_of_record
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ MEASURED = (
 """Columns that measures of records need besides those without which a table holds no records."""
 
 _DESIGN = ("wording", "template", "arguments", "last_argument", "a_is", "pro_first", "a_first", "stance_published")
-_STANCES = ("pro", "con", "other")
-_SIDES = ("pro", "con")
 _HELP = {column.column: column.meaning for column in columns_of_record(Record)}
 
 
@@ -71,13 +70,13 @@ RECORDS = Table(
         Column("repetition", "whole", _HELP["repetition"], added=True),
         Column("draw", "whole", _HELP["draw"], added=True),
         Column("arguments", "names", _HELP["arguments"], added=True, usual=()),
-        Column("last_argument", "name", _HELP["last_argument"], known=_SIDES, added=True),
-        Column("a_is", "name", _HELP["a_is"], known=_SIDES, added=True),
+        Column("last_argument", "name", _HELP["last_argument"], known=SIDES, added=True),
+        Column("a_is", "name", _HELP["a_is"], known=SIDES, added=True),
         Column("pro_first", "flag", _HELP["pro_first"], added=True),
         Column("a_first", "flag", _HELP["a_first"], added=True),
-        Column("stance", "name", _HELP["stance"], needed=True, filled=True, known=_STANCES),
+        Column("stance", "name", _HELP["stance"], needed=True, filled=True, known=STANCES),
         Column("letter", "name", _HELP["letter"], known=("A", "B"), added=True),
-        Column("stance_published", "name", _HELP["stance_published"], known=_STANCES, added=True),
+        Column("stance_published", "name", _HELP["stance_published"], known=STANCES, added=True),
         Column("refused", "flag", _HELP["refused"], added=True, usual=False),
         Column("failure", "name", _HELP["failure"], added=True),
         Column("answer", "text", _HELP["answer"], added=True, usual=""),
@@ -111,7 +110,7 @@ COUNTS = Table(
             "the stance that was counted; one without a row never occurred",
             needed=True,
             filled=True,
-            known=_STANCES,
+            known=STANCES,
             aliases=("issue_stance",),
         ),
         Column("count", "whole", "how often", needed=True, filled=True, least=0, most=10**9),

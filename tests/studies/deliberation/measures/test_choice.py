@@ -7,8 +7,8 @@ import pytest
 from overton.statistics.choice import NONE, fit
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices
-from overton.studies.deliberation.measures.coding import talks_from
 from overton.studies.deliberation.measures.parts import Parts
+from overton.studies.deliberation.measures.talks import talks_from
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from overton.studies.deliberation.measures import analyze
-from overton.studies.deliberation.measures.analysis import Setting
+from overton.studies.deliberation.measures.results import Setting
 
 PAIR = Setting("synchronous", "correctness", ("claude", "gpt"))
 

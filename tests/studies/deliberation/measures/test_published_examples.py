@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overton.studies.deliberation.measures import analyze
-from overton.studies.deliberation.measures.analysis import Setting
+from overton.studies.deliberation.measures.results import Setting
 
 SYNCHRONOUS = Setting("synchronous", "correctness", ("claude", "gpt"))
 IN_TURN = Setting("round-robin", "correctness", ("gemini", "claude", "gpt"))

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.studies.open_mindedness.conditions import CONDITIONS
+from overton.studies.open_mindedness.options import CONDITIONS
 
 Counted = dict[str, tuple[int, int, int]]
 

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from overton.errors import InputError
-from overton.studies.open_mindedness.conditions import PUBLISHED
 from overton.studies.open_mindedness.measures import analyze, analyze_counts
+from overton.studies.open_mindedness.options import PUBLISHED
 
 Rows = Callable[..., pl.DataFrame]
 Counts = Callable[..., pl.DataFrame]

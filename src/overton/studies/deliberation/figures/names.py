@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 
-from overton.studies.deliberation.measures.analysis import Analysis, Contrast, Setting, Significance
+from overton.studies.charts import Axis
+from overton.studies.deliberation.measures.analysis import Analysis
+from overton.studies.deliberation.measures.results import Contrast, Setting, Significance
 from overton.studies.exhibits import Callout, Cell, Column, Table
 from overton.studies.numbers import Kind
 
-__all__ = ["Names", "absent", "contrast_table", "formats", "ordinal", "p_value"]
+__all__ = ["SHARE", "Names", "absent", "contrast_table", "formats", "ordinal", "p_value"]
 
 _BOTH = "both"
+
+SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
 
 
 @dataclass(frozen=True)

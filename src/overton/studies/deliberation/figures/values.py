@@ -10,14 +10,8 @@ from typing import NamedTuple
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, series_of
 from overton.studies.deliberation.figures.names import Names, absent, contrast_table
-from overton.studies.deliberation.measures.analysis import (
-    Analysis,
-    Contrast,
-    Inheritance,
-    Setting,
-    Similarity,
-    ValueUse,
-)
+from overton.studies.deliberation.measures.analysis import Analysis, Inheritance, Similarity, ValueUse
+from overton.studies.deliberation.measures.results import Contrast, Setting
 from overton.studies.exhibits import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 __all__ = ["inherited", "similarity", "use"]

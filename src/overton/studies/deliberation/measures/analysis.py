@@ -16,14 +16,13 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.deliberation.measures.fitted import Choice, Parameter, Spread
-from overton.studies.deliberation.measures.settings import (
+from overton.studies.deliberation.measures.results import (
+    Choice,
     Contrast,
     ContrastBy,
     ContrastIn,
     ContrastOf,
     Setting,
-    Significance,
 )
 from overton.studies.plain import Shape, plain, shaped
 
@@ -34,27 +33,18 @@ __all__ = [
     "Archetypes",
     "Change",
     "Changes",
-    "Choice",
     "Consensus",
     "ConsensusIn",
     "ConsensusResult",
-    "Contrast",
-    "ContrastBy",
-    "ContrastIn",
-    "ContrastOf",
     "Crowd",
     "CrowdIn",
     "FirstSpeaker",
     "Inheritance",
     "ModelCrowd",
     "OrderEffects",
-    "Parameter",
     "RoundSimilarity",
-    "Setting",
-    "Significance",
     "Similarity",
     "SpeakerVerdicts",
-    "Spread",
     "Steering",
     "Tally",
     "ValueUse",

@@ -1,4 +1,4 @@
-"""All measures of a table of decisions, put together."""
+"""All measures of a table of decisions, put together, with what there was to measure and what to know of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from overton.statistics.resampling import Bootstrap, Resampling
@@ -18,23 +19,21 @@ from overton.studies.deliberation.measures.analysis import (
     Crowd,
     OrderEffects,
     Steering,
+    Tally,
     Values,
     Verdicts,
 )
-from overton.studies.deliberation.measures.archetypes import measure_archetypes
-from overton.studies.deliberation.measures.changes import measure_changes
 from overton.studies.deliberation.measures.choice import Fitting, fit_choices
-from overton.studies.deliberation.measures.coding import talks_from
-from overton.studies.deliberation.measures.consensus import measure_consensus
-from overton.studies.deliberation.measures.crowd import measure_crowd
-from overton.studies.deliberation.measures.inheritance import measure_inheritance
-from overton.studies.deliberation.measures.order import measure_order
+from overton.studies.deliberation.measures.endings import (
+    measure_archetypes,
+    measure_changes,
+    measure_consensus,
+    measure_verdicts,
+)
+from overton.studies.deliberation.measures.influences import measure_crowd, measure_order, measure_steering
 from overton.studies.deliberation.measures.parts import Parts
-from overton.studies.deliberation.measures.similarity import measure_similarity
-from overton.studies.deliberation.measures.steering import measure_steering
-from overton.studies.deliberation.measures.tally import notes_on, tally
-from overton.studies.deliberation.measures.use import measure_use
-from overton.studies.deliberation.measures.verdicts import measure_verdicts
+from overton.studies.deliberation.measures.talks import INVALID, talks_from
+from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
 
 __all__ = ["assemble"]
 
@@ -58,7 +57,7 @@ class _Measured:
 def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Analysis:
     """Every measure that the decisions allow."""
     parts = Parts(talks_from(decisions))
-    found = tally(parts, decisions)
+    found = _tally(parts, decisions)
     made = _measured(parts, bootstrap.over(len(parts.talks.dilemmas)))
     choice, others = fit_choices(parts, how, bootstrap.level)
     return Analysis(
@@ -73,7 +72,7 @@ def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Ana
         resamples=bootstrap.resamples,
         seed=bootstrap.seed,
         not_computed={name: reason for name, reason in _REASONS.items() if not getattr(made, name)},
-        notes=notes_on(found),
+        notes=_notes_on(found),
     )
 
 
@@ -108,3 +107,67 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
             steering.result(),
             crowd.result(),
         )
+
+
+_FEW = 20
+
+
+def _tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
+    """Counts of what was said, and of what could not be used."""
+    talks = parts.talks
+    model = np.broadcast_to(talks.model[..., None], talks.verdict.shape)
+    said, invalid = talks.message >= 0, talks.verdict == INVALID
+    values = talks.known.sum()
+    dropped = decisions["values_dropped"] if "values_dropped" in decisions.columns else None
+    return Tally(
+        deliberations=len(talks),
+        failed=talks.failed,
+        dilemmas=len(talks.dilemmas),
+        messages={name: int((said & (model == code)).sum()) for code, name in enumerate(talks.models)},
+        invalid={name: int((invalid & (model == code)).sum()) for code, name in enumerate(talks.models)},
+        unfinished=_unfinished(parts),
+        continued=int(((talks.agreement > 0) & (talks.agreement < talks.rounds)).sum()),
+        values_known=int(values),
+        values_empty=int((~talks.masks.any(1) & talks.known).sum()) if talks.masks is not None else 0,
+        values_dropped=None if dropped is None or dropped.null_count() == len(dropped) else int(dropped.sum()),
+    )
+
+
+def _unfinished(parts: Parts) -> int:
+    """Deliberations without consensus that are shorter than the longest of their kind."""
+    count = 0
+    for part in parts.pooled:
+        rounds = parts.talks.rounds[part.rows]
+        count += int(((part.agreement == 0) & (rounds < rounds.max())).sum())
+    return count
+
+
+def _notes_on(found: Tally) -> tuple[str, ...]:
+    """Warnings, each a sentence."""
+    notes = []
+    if found.failed:
+        notes.append(f"{_some(found.failed)} left out whole, since a call failed for good.")
+    for name, count in found.invalid.items():
+        if count:
+            notes.append(
+                f"{name}: {count:,} of {found.messages[name]:,} verdicts could not be read; they agree with nothing."
+            )
+    if found.unfinished:
+        notes.append(
+            f"{_some(found.unfinished)} without consensus although shorter than others of the same models: if they "
+            "were cut off, consensus comes out too rare."
+        )
+    if found.continued:
+        notes.append(
+            f"{found.continued:,} deliberations went on after all agents had agreed; consensus is counted where it was "
+            "first reached, last verdicts where they ended."
+        )
+    if found.dilemmas < _FEW:
+        notes.append(
+            f"There are {found.dilemmas} dilemmas. Intervals over so few are rough, and say little about others."
+        )
+    return tuple(notes)
+
+
+def _some(count: int) -> str:
+    return f"{count:,} deliberation{' was' if count == 1 else 's were'}"

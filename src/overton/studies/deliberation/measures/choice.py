@@ -19,13 +19,12 @@ from overton.statistics.choice import (
 )
 from overton.statistics.choice import Parameter as Fit
 from overton.studies.deliberation.items import VERDICTS
-from overton.studies.deliberation.measures.analysis import Choice, Parameter, Spread
-from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.steering import in_order
+from overton.studies.deliberation.measures.parts import Part, Parts, in_order
+from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 
-__all__ = ["ESTIMATORS", "Fitting", "decisions_of", "fit_choices"]
+__all__ = ["Fitting", "decisions_of", "fit_choices"]
 
-ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
+_ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
 
 
 class Fitting(NamedTuple):
@@ -40,7 +39,7 @@ class Fitting(NamedTuple):
 def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The fits for each goal, correctness first, by the chosen estimator; and by the others, where asked for."""
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
-    more = [other for other in ESTIMATORS if how.others and other != how.estimator]
+    more = [other for other in _ESTIMATORS if how.others and other != how.estimator]
     made = [
         [_fitted(goal, decisions, name, how.conformity, level) for name in chosen for goal, decisions in rows]
         for chosen in ([how.estimator], more)

@@ -14,29 +14,18 @@ from scipy.stats import mannwhitneyu
 
 from overton.statistics.resampling import Counts, Resampling
 from overton.statistics.significance import holm, signed_rank
-from overton.studies.deliberation.measures.analysis import Contrast, Significance
+from overton.studies.deliberation.measures.results import Contrast, Significance
 
-__all__ = [
-    "MANN_WHITNEY",
-    "MCNEMAR",
-    "NOTHING",
-    "PROPORTIONS",
-    "SIGNED_RANK",
-    "Pair",
-    "compared",
-    "corrected",
-    "mann_whitney",
-    "mcnemar",
-    "proportions",
-]
+__all__ = ["NOTHING", "Pair", "compared", "corrected", "mann_whitney", "mcnemar", "proportions"]
 
 Array = NDArray[np.float64]
+
 Key = TypeVar("Key")
 
-PROPORTIONS = "two-proportion z"
-MCNEMAR = "McNemar, exact, over dilemmas"
-MANN_WHITNEY = "Mann-Whitney U"
-SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
+_PROPORTIONS = "two-proportion z"
+_MCNEMAR = "McNemar, exact, over dilemmas"
+_MANN_WHITNEY = "Mann-Whitney U"
+_SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
 
 
 NOTHING = "nothing was observed"
@@ -82,12 +71,12 @@ def _tests(pair: Pair[Key]) -> list[tuple[Significance, Significance]]:
         wide = [side.reshape(len(side), -1) for side in (first, second)]
         unpaired = proportions(wide[0].sum(0), first_n.sum(), wide[1].sum(0), second_n.sum())
         paired = mcnemar(wide[0], first_n[:, None], wide[1], second_n[:, None])
-        names = (PROPORTIONS, MCNEMAR)
+        names = (_PROPORTIONS, _MCNEMAR)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = second / second_n - first / first_n
         unpaired, paired = np.array([mann_whitney(*pair.observed)]), np.array([signed_rank(moved)])
-        names = (MANN_WHITNEY, SIGNED_RANK)
+        names = (_MANN_WHITNEY, _SIGNED_RANK)
     return [
         (Significance(names[0], p, p, 1), Significance(names[1], q, q, 1))
         for p, q in zip(unpaired.tolist(), paired.tolist(), strict=True)

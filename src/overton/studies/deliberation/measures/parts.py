@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,15 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.resampling import Counts
-from overton.studies.deliberation.measures.analysis import Setting
-from overton.studies.deliberation.measures.coded import summed
+from overton.studies.deliberation.measures.results import Setting
 from overton.studies.deliberation.measures.talks import Talks
 
-__all__ = ["Part", "Parts", "Speaker"]
+__all__ = ["Part", "Parts", "Speaker", "in_order", "summed"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]
 Flags = NDArray[np.bool_]
+
+
+def summed(
+    cells: Sequence[NDArray[np.integer]], shape: tuple[int, ...], weights: NDArray[np.generic] | None = None
+) -> NDArray[np.float64]:
+    """How often each combination of codes occurs, or the sum of its weights, as an array of `shape`."""
+    flat = cells[0].astype(np.int64)
+    for cell, width in zip(cells[1:], shape[1:], strict=True):
+        flat = flat * width + cell
+    return np.bincount(flat, weights, minlength=int(np.prod(shape))).reshape(shape).astype(float, copy=False)
 
 
 class Speaker(NamedTuple):
@@ -136,3 +146,8 @@ def _place(setting: Setting) -> tuple[bool, bool, str, int, tuple[str, ...]]:
     """Synchronous first, then correctness, then fewer agents."""
     goal = setting.goal or ""
     return setting.format != "synchronous", goal != "correctness", goal, len(setting.agents), setting.agents
+
+
+def in_order(goals: Iterable[str | None]) -> list[str | None]:
+    """Different goals, correctness first, then by name."""
+    return sorted(set(goals), key=lambda goal: (goal != "correctness", goal or ""))

@@ -1,16 +1,23 @@
-"""Decisions as arrays: deliberations by seat by round, which every measure starts from."""
+"""Decisions as arrays, which every measure starts from: deliberations by seat by round, made from a table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from overton.studies.deliberation.measures.analysis import Setting
+from overton.errors import InputError, Problem
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures.results import Setting
+from overton.studies.deliberation.tables import DECISIONS
 
-__all__ = ["ABSENT", "INVALID", "Talks"]
+__all__ = ["ABSENT", "INVALID", "Talks", "talks_from"]
 
 Ints = NDArray[np.integer]
 Flags = NDArray[np.bool_]
@@ -109,3 +116,214 @@ class Talks:
     def at_end(self) -> Ints:
         """Each agent's verdict in the last round [T, S], INVALID or ABSENT where there is none."""
         return self.verdict[np.arange(len(self)), :, self.rounds - 1]
+
+
+_TALK = ("dilemma", "format", "goal", "deliberation")  # so that deliberations are sorted by dilemma
+_TURN = (*_TALK, "agent", "round")
+_MOST_AGENTS = 64
+_WORD = 64
+_LARGEST = 200_000_000
+
+
+def talks_from(decisions: pl.DataFrame) -> Talks:
+    """Code and arrange the decisions; deliberations with a failed call are left out whole and counted.
+
+    Raises:
+        InputError: columns are missing, hold a value that is not allowed, or an agent speaks twice in a round.
+    """
+    table = DECISIONS.check(decisions).with_columns(pl.col("agent").fill_null(pl.col("model")))
+    kept, failed = _without_failed(table)
+    with ThreadPoolExecutor(2) as pool:
+        valued = pool.submit(_masks, kept)
+        columns = (*_TALK, "model", "agent")
+        pairs = dict(zip(columns, pool.map(_coded, (kept[column] for column in columns)), strict=True))
+        masks, known, values = valued.result()
+    coded = {column: codes for column, (codes, _) in pairs.items()}
+    names = {column: found for column, (_, found) in pairs.items()}
+    talk, first = _groups([coded[column] for column in _TALK])
+    seats = _seats(kept, coded, talk)
+    talks = len(first)
+    shape = _shape(talks, seats, kept)
+    places = (talk, seats.seat, kept["round"].to_numpy() - 1)
+    message = np.full(shape, -1, np.int32)
+    message[places] = np.arange(len(talk))
+    if np.count_nonzero(message >= 0) < len(talk):
+        raise _repeated_turn(kept)
+    _two_agents_or_more(kept, talk, seats.model)
+    verdict = np.full(shape, ABSENT, np.int8)
+    verdict[places] = _codes(kept["verdict"], VERDICTS)
+    settings, setting = _settings(names, {column: coded[column][first] for column in _TALK}, seats.model)
+    return Talks(
+        dilemmas=names["dilemma"],
+        models=names["model"],
+        values=values,
+        settings=settings,
+        dilemma=coded["dilemma"][first],
+        setting=setting,
+        model=seats.model,
+        message=message,
+        verdict=verdict,
+        masks=masks,
+        known=known,
+        crowd=_crowd(kept, coded["dilemma"], names["dilemma"]),
+        failed=failed,
+    )
+
+
+def _shape(talks: int, seats: _Seats, table: pl.DataFrame) -> tuple[int, int, int]:
+    """Deliberations, agents and rounds of the arrays; refused where nearly all of it would be empty."""
+    agents, rounds = int(seats.seat.max()) + 1, int(table["round"].max())  # type: ignore[arg-type]
+    if talks * agents * rounds > _LARGEST:
+        reason = (
+            f"{talks:,} deliberations of up to {agents} agents and {rounds} rounds are too many to measure together"
+        )
+        raise InputError([Problem("decisions", "", f"{reason}; split the table by the number of agents")])
+    return talks, agents, rounds
+
+
+def _repeated_turn(table: pl.DataFrame) -> InputError:
+    """The error for a table in which some agent speaks twice in a round."""
+    row = table.filter(table.select(_TURN).is_duplicated()).row(0, named=True)
+    where = f"deliberation {row['deliberation']}, round {row['round']}"
+    reason = (
+        f"agent {row['agent']} speaks more than once; agents that share a model need a column 'agent', deliberations "
+        "names of their own"
+    )
+    return InputError([Problem("decisions", where, reason)])
+
+
+def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    if table["failure"].null_count() == table.height:
+        return table, 0
+    failed = table.filter(pl.col("failure").is_not_null()).select(_TALK).unique()
+    kept = table.join(failed, on=_TALK, how="anti", nulls_equal=True)
+    if kept.is_empty():
+        raise InputError([Problem("decisions", "failure", "a call failed in every deliberation: none can be measured")])
+    return kept, failed.height
+
+
+def _codes(column: pl.Series, names: Sequence[str]) -> Ints:
+    """Places in `names`, INVALID for null."""
+    coded = column.cast(pl.Enum(list(names))).to_physical().cast(pl.Int64)
+    return coded.fill_null(INVALID).to_numpy()
+
+
+def _groups(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """The number of each row's combination of codes, numbered in their order, and one row of each combination."""
+    key = columns[0] - columns[0].min()
+    for column in columns[1:]:
+        lowest = int(column.min())  # INVALID and ABSENT are negative: no two combinations may share a number
+        width = int(column.max()) - lowest + 1
+        if int(key.max()) > np.iinfo(np.int64).max // (width + 1) - 1:
+            key = _ranks(key)
+        key = key * width + column - lowest
+    group = _ranks(key)
+    first = np.empty(int(group.max()) + 1, np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
+    return group, first
+
+
+def _ranks(numbers: Ints) -> Ints:
+    """Whole numbers from 0 in their order, equal ones alike: what np.unique's inverse is, several times faster."""
+    return pl.Series(numbers).rank("dense").cast(pl.Int64).to_numpy() - 1
+
+
+class _Seats(NamedTuple):
+    """The seat of each row's agent [N], and the model in each seat of each deliberation [T, S]."""
+
+    seat: Ints
+    model: Ints
+
+
+def _seats(table: pl.DataFrame, coded: dict[str, Ints], talk: Ints) -> _Seats:
+    """Agents in their seats: by model where all speak at once, else in the order of speaking, as far as it is told."""
+    agent, first = _groups([talk, coded["agent"]])
+    rounds, position = table["round"].to_numpy(), table["position"].fill_null(0).to_numpy()
+    together = (table["format"] == "synchronous").to_numpy()
+    when = np.where(together, coded["model"], rounds * (int(position.max()) + 1) + position)
+    earliest = np.full(len(first), np.iinfo(np.int64).max)
+    np.minimum.at(earliest, agent, when)
+    order = np.lexsort((coded["agent"][first], earliest, talk[first]))
+    of_talk = talk[first][order]
+    begins = np.searchsorted(of_talk, np.arange(int(talk.max()) + 1))
+    seat = np.empty(len(first), np.int64)
+    seat[order] = np.arange(len(first)) - begins[of_talk]
+    if seat.max() >= _MOST_AGENTS:
+        raise InputError([Problem("decisions", "agent", f"a deliberation has more than {_MOST_AGENTS} agents")])
+    models = np.full((int(talk.max()) + 1, int(seat.max()) + 1), ABSENT, np.int32)
+    models[talk[first], seat] = coded["model"][first]
+    _one_model_an_agent(table, coded["model"], models[talk, seat[agent]])
+    return _Seats(seat[agent], models)
+
+
+def _one_model_an_agent(table: pl.DataFrame, given: Ints, seated: Ints) -> None:
+    wrong = np.flatnonzero(given != seated)
+    if wrong.size:
+        row = table.row(int(wrong[0]), named=True)
+        reason = f"agent {row['agent']} has more than one model"
+        raise InputError([Problem("decisions", f"deliberation {row['deliberation']}", reason)])
+
+
+def _two_agents_or_more(table: pl.DataFrame, talk: Ints, models: Ints) -> None:
+    alone = np.flatnonzero((models >= 0).sum(1) < 2)
+    if alone.size:
+        name = table["deliberation"][int(np.flatnonzero(talk == alone[0])[0])]
+        raise InputError([Problem("decisions", f"deliberation {name}", "has one agent only; it takes two or more")])
+
+
+def _settings(
+    names: dict[str, tuple[str, ...]], talk: dict[str, Ints], models: Ints
+) -> tuple[tuple[Setting, ...], Ints]:
+    setting, first = _groups([talk["format"], talk["goal"], *models.T])
+
+    def named(column: str, code: int) -> str | None:
+        return names[column][code] if code >= 0 else None
+
+    made = tuple(
+        Setting(
+            format=names["format"][int(talk["format"][row])],
+            goal=named("goal", int(talk["goal"][row])),
+            agents=tuple(names["model"][code] for code in models[row] if code >= 0),
+        )
+        for row in first
+    )
+    return made, setting
+
+
+def _masks(table: pl.DataFrame) -> tuple[NDArray[np.uint64] | None, NDArray[np.bool_], tuple[str, ...] | None]:
+    """Each message's values as bits, whether they are known, and the values' names."""
+    column = table["values"]
+    known = column.is_not_null().to_numpy()
+    if not known.any():
+        return None, known, None
+    lengths = column.list.len().fill_null(0).cast(pl.Int64).to_numpy()
+    codes, values = _coded(column.filter(column.list.len() > 0).explode())
+    filled = np.flatnonzero(lengths)
+    begins = np.cumsum(lengths[filled]) - lengths[filled]
+    masks = np.zeros((len(column), max(1, -(-len(values) // _WORD))), np.uint64)
+    for word in range(masks.shape[1] if len(filled) else 0):
+        bits = np.where(codes // _WORD == word, np.left_shift(np.uint64(1), (codes % _WORD).astype(np.uint64)), 0)
+        masks[filled, word] = np.bitwise_or.reduceat(bits.astype(np.uint64), begins)
+    return masks, known, values
+
+
+def _coded(column: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+    """Texts as places among the different ones, sorted; INVALID for null. In one pass, for there may be millions."""
+    held = column.cast(pl.Categorical)
+    different = held.unique().drop_nulls()
+    names = different.cast(pl.String)
+    place = np.full(int(different.to_physical().max() or 0) + 2, INVALID)  # type: ignore[arg-type]
+    place[different.to_physical().to_numpy()] = names.rank("dense").cast(pl.Int64).to_numpy() - 1
+    return place[held.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()], tuple(names.sort().to_list())
+
+
+def _crowd(table: pl.DataFrame, dilemma: Ints, names: Sequence[str]) -> Ints:
+    """Each dilemma's crowd verdict."""
+    said = _codes(table["crowd"], VERDICTS)
+    crowd = np.full(len(names), INVALID)
+    crowd[dilemma[said >= 0]] = said[said >= 0]
+    wrong = np.flatnonzero((said >= 0) & (said != crowd[dilemma]))
+    if wrong.size:
+        reason = "the crowd's verdict differs between its rows"
+        raise InputError([Problem("decisions", f"dilemma {names[dilemma[wrong[0]]]}", reason)])
+    return crowd

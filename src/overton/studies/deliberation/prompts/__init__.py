@@ -14,7 +14,6 @@ __all__ = [
     "dilemma_message",
     "evaluation_message",
     "fill",
-    "load",
     "opening",
     "others_message",
     "repeat_request",

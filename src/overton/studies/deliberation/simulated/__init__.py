@@ -1,7 +1,253 @@
-"""Agents and a values judge whose truth is known: they answer the protocol's prompts as equation 2 says."""
+"""Agents and a judge of values whose truth is known.
 
-from overton.studies.deliberation.simulated.deliberator import Deliberator
-from overton.studies.deliberation.simulated.judge import ValuesJudge
+An agent's verdicts follow equation 2 of the paper (section 3.4):
+
+    logit P(v) = preference for v + the dilemma's effect on v + its own lasting taste for v in this dilemma
+                 + inertia (less `yielding` where the goals are balanced), where v is its own last verdict
+                 + conformity_previous * how many of the others' verdicts of earlier rounds are v
+                 + conformity_within   * how many of the others' verdicts of this round are v
+
+It reads nothing but the messages: what it can know of the deliberation is read off the conversation that it is shown.
+The judge finds the values that an explanation names word for word, as those of simulated agents do. The randomness of
+both follows from the request's seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import exp
+from typing import NamedTuple
+
+import msgspec
+
+from overton.calls import Draw, Message, Reply, Request
+from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.studies.deliberation import prompts
+from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
+from overton.studies.deliberation.prompts import VALUES
+from overton.studies.deliberation.protocol import MOST
 from overton.studies.deliberation.simulated.parameters import JudgeParameters, Parameters
 
 __all__ = ["Deliberator", "JudgeParameters", "Parameters", "ValuesJudge"]
+
+
+class Deliberator:
+    """Deliberates as an agent with known parameters would; an `Answerer`.
+
+    `name` is 'simulated/deliberator', or that with a name of its own behind ('simulated/deliberator/firm'), so that
+    one run can hold several that differ.
+
+    Raises:
+        InputError: two dilemmas with the same title and text, so that a message would not say which is meant.
+    """
+
+    holds_form = False
+
+    def __init__(
+        self, dilemmas: Sequence[Dilemma], name: str = "simulated/deliberator", parameters: Parameters | None = None
+    ) -> None:
+        self.name = name
+        self.parameters = parameters or Parameters()
+        self._values = sorted(self.parameters.values.items())
+        self._dilemmas: dict[str, str] = {}
+        self._leanings: dict[str, tuple[float, ...]] = {}
+        for dilemma in dilemmas:
+            other = self._dilemmas.setdefault(prompts.dilemma_message(dilemma.title, dilemma.text), dilemma.id)
+            if other != dilemma.id:
+                raise InputError([Problem(dilemma.id, "text", f"title and text are those of {other}")])
+
+    @classmethod
+    def from_args(cls, dilemmas: Sequence[Dilemma], name: str, args: Mapping[str, str]) -> Deliberator:
+        """An agent with parameters given as words; see `Parameters.from_args`."""
+        return cls(dilemmas, name, Parameters.from_args(args, name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """Give a verdict and an explanation in the format asked for, or a reply without verdict.
+
+        Raises:
+            RejectedError: these are not the messages of a deliberation on a dilemma that it knows.
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
+        seen = self._read(request.messages)
+        unread, choice, *mentions = Draw(f"{request.seed}/answer").words(2 + 2 * len(self._values))
+        opening = f"I am Agent {seen.agent}. This is Round {seen.round}."
+        invalid = self.parameters.invalid_again if seen.again else self.parameters.invalid
+        if unread / 2**64 < invalid:
+            return Reply(f"{opening}\nI cannot bring myself to name one verdict here.")
+        verdict = _chosen(self._chances(seen), choice / 2**64)
+        thinking = _thinking(seen, verdict, self._mentioned(mentions))
+        return Reply(f"{opening}\nMy current verdict: {verdict}.\n\nHere's my thinking: {thinking}")
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def chances(self, messages: Sequence[Message]) -> dict[Verdict, float]:
+        """The probability of each verdict, given that the reply states one."""
+        return dict(zip(VERDICTS, self._chances(self._read(messages)), strict=True))
+
+    def _read(self, messages: Sequence[Message]) -> Seen:
+        seen = _read_conversation(messages)
+        if seen is None:
+            raise RejectedError(
+                "unknown prompt", f"{self.name} is not told which agent it is, and answers nothing else"
+            )
+        if seen.opening not in self._dilemmas:
+            raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma that it is asked about")
+        return seen
+
+    def _chances(self, seen: Seen) -> list[float]:
+        one = self.parameters
+        leaning = self._leaning(self._dilemmas[seen.opening])
+        inertia = one.inertia - one.yielding * seen.balanced
+        logits = [
+            lean + inertia * (verdict == seen.own) + one.conformity_previous * before + one.conformity_within * now
+            for verdict, lean, before, now in zip(VERDICTS, leaning, seen.previous, seen.within, strict=True)
+        ]
+        most = max(logits)
+        weights = [exp(logit - most) for logit in logits]
+        total = sum(weights)
+        return [weight / total for weight in weights]
+
+    def _leaning(self, dilemma: str) -> tuple[float, ...]:
+        if dilemma not in self._leanings:
+            self._leanings[dilemma] = self.parameters.leaning(self.name, dilemma)
+        return self._leanings[dilemma]
+
+    def _mentioned(self, words: Sequence[int]) -> list[str]:
+        """The values that it names: each with its own probability, then at most five, any of them."""
+        draws = zip(self._values, words, words[len(self._values) :], strict=False)
+        named = [(rank, value) for (value, chance), word, rank in draws if word / 2**64 < chance]
+        return [value for _, value in sorted(named)[:MOST]]
+
+
+def _chosen(chances: Sequence[float], uniform: float) -> Verdict:
+    below = accumulate(chances)
+    return next((verdict for verdict, sum_ in zip(VERDICTS, below, strict=True) if uniform < sum_), VERDICTS[-1])
+
+
+def _thinking(seen: Seen, verdict: Verdict, values: Sequence[str]) -> str:
+    stand = "" if seen.own is None else f"I stay with {verdict}. " if seen.own == verdict else f"I move to {verdict}. "
+    weighed = f"What weighs most here: {'; '.join(values)}." if values else "Nothing in particular weighs most here."
+    return stand + weighed
+
+
+class Seen(NamedTuple):
+    """The state of a deliberation as one agent sees it when it is asked.
+
+    `opening` is the message that tells the dilemma; `agent` its own number, `round` the round, both from 1; `own` its
+    verdict of the round before, None where there is none. `previous` and `within` count the others' verdicts of
+    earlier rounds and of this one, in the order of `VERDICTS`. `balanced` is True where consensus is as important as
+    correctness, `again` where its reply could not be read.
+    """
+
+    opening: str
+    agent: int
+    round: int
+    own: Verdict | None
+    previous: tuple[int, ...]
+    within: tuple[int, ...]
+    balanced: bool
+    again: bool
+
+
+def _read_conversation(messages: Sequence[Message]) -> Seen | None:
+    """The state of the deliberation; None where these are not the messages of an agent."""
+    again = _REPEAT.match(messages[-1].content) is not None
+    turns = messages[:-2] if again else messages
+    named = _NAME.search(turns[0].content)
+    told = [turn.content for turn in turns if turn.role == "user"]
+    if named is None or not told:
+        return None
+    opening, _, first = told[0].partition(_FIRST)
+    said = [_ENTRY.findall(text) for text in (first, *told[1:])]
+    own = [turn.content for turn in turns if turn.role == "assistant"]
+    agent = int(named[1])
+    previous, within = _counted(agent, said)
+    balanced = _BALANCED in turns[0].content
+    return Seen(opening, agent, len(told), _own_verdict(own), previous, within, balanced, again)
+
+
+def _counted(agent: int, said: Sequence[Sequence[tuple[str, str]]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The others' verdicts of earlier rounds and of this one, from what the agent was told in each round."""
+    in_turn = bool(said[0])  # somebody spoke before it in round 1, so those before it have spoken in this round too
+    within = [int(other) < agent and in_turn for other, _ in said[-1]]
+    earlier = [verdict for told in said[:-1] for _, verdict in told]
+    earlier += [verdict for (_, verdict), now in zip(said[-1], within, strict=True) if not now]
+    just_now = [verdict for (_, verdict), now in zip(said[-1], within, strict=True) if now]
+    return _by_verdict(earlier), _by_verdict(just_now)
+
+
+def _by_verdict(verdicts: Sequence[str]) -> tuple[int, ...]:
+    return tuple([verdicts.count(verdict) for verdict in VERDICTS])
+
+
+def _own_verdict(own: Sequence[str]) -> Verdict | None:
+    stated = _OWN.search(own[-1]) if own else None
+    return next((verdict for verdict in VERDICTS if stated and stated[1] == verdict), None)
+
+
+def _entry() -> str:
+    """A pattern for what stands before another agent's explanation, with its number and its verdict."""
+    agent, verdict = "\0", "\1"
+    before = re.escape(prompts.fill("messages.entry", agent=agent, verdict=verdict, explanation=""))
+    return "^" + before.replace(agent, r"(?P<agent>\d+)", 1).replace(agent, "(?P=agent)").replace(verdict, r"([\w ]+)")
+
+
+_FIRST = f"\n\n{prompts.fill('messages.first_round')}"
+_REPEAT = re.compile(re.escape(prompts.fill("messages.repeat_request", round="\0").partition("\0")[0]))
+_BALANCED = prompts.fill("system.published.balanced").strip()
+_NAME = re.compile(r"Your NAME is Agent (\d+)\.")
+_OWN = re.compile(r"^My current verdict: (\w+)\.$", re.MULTILINE)
+_ENTRY = re.compile(_entry(), re.MULTILINE)
+
+
+_OUTSIDE = "Being right"
+
+
+class ValuesJudge:
+    """Names the values of the list that stand in the last message, at most five; an `Answerer`."""
+
+    name = "simulated/values-judge"
+    holds_form = False
+
+    def __init__(self, parameters: JudgeParameters | None = None) -> None:
+        self.parameters = parameters or JudgeParameters()
+
+    @classmethod
+    def from_args(cls, args: Mapping[str, str]) -> ValuesJudge:
+        """A judge with parameters given as words; see `JudgeParameters.from_args`."""
+        return cls(JudgeParameters.from_args(args, cls.name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """The values as the judge's prompt asks for them.
+
+        Raises:
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{self.name} draws its mistakes from the request's seed, and there is none")
+        text = request.messages[-1].content
+        found = [value for value in VALUES if value in text]
+        invalid, outside, *misses = Draw(f"{request.seed}/values").words(2 + len(found))
+        if invalid / 2**64 < self.parameters.invalid:
+            return Reply("The writer does not say.")
+        named = [value for value, word in zip(found, misses, strict=True) if word / 2**64 >= self.parameters.miss]
+        added = [_OUTSIDE] if outside / 2**64 < self.parameters.outside else []
+        return Reply(msgspec.json.encode({"answers": (added + named)[:MOST]}).decode())
+
+    async def close(self) -> None:
+        """Nothing to give back."""

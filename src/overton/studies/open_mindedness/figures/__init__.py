@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from overton.studies.exhibits import Section
-from overton.studies.open_mindedness.figures import bias, influence, refusals, scores, shifts, stances
-from overton.studies.open_mindedness.figures.names import HELD, Names
+from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
 from overton.studies.open_mindedness.figures.trials import trial_table
 from overton.studies.open_mindedness.measures.analysis import Analysis
 
-__all__ = ["HELD", "sections", "trial_table"]
+__all__ = ["sections", "trial_table"]
 
 
-def sections(
-    analysis: Analysis, *, held: Collection[str] = (), questions: Mapping[str, str] | None = None
-) -> list[Section]:
+def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) -> list[Section]:
     """The report's sections, in reading order.
 
-    `held` names the models whose answers a grammar held to the format: every mention of one says so. `questions` maps
-    issue ids to their questions, for the tips of charts. What the analysis could not compute is left out with its
-    reason in its place.
+    `questions` maps issue ids to their questions, for the tips of charts. What the analysis could not compute is left
+    out with its reason in its place.
     """
-    names = Names(held, questions or {})
+    asked = questions or {}
     comparison = analysis.comparison
     made = [
-        scores.headline(analysis, names),
-        scores.by_issue(analysis, names),
-        scores.definition(analysis, names),
-        stances.baseline(analysis, names),
-        stances.agreement(comparison, names) if comparison else None,
-        shifts.shifts(analysis, names),
-        shifts.topics(analysis, names),
-        shifts.contrary(analysis, names),
-        shifts.counter(analysis, names),
-        influence.correlations(comparison, names) if comparison else None,
-        refusals.refusals(analysis, names),
-        bias.bias(analysis, names),
-        influence.draws(analysis, names),
-        bias.respondent(analysis, names),
-        refusals.readings(analysis, names),
+        scores.headline(analysis),
+        scores.by_issue(analysis, asked),
+        scores.definition(analysis),
+        stances.baseline(analysis, asked),
+        stances.agreement(comparison) if comparison else None,
+        shifts.shifts(analysis),
+        shifts.topics(analysis),
+        shifts.contrary(analysis),
+        shifts.counter(analysis),
+        shifts.correlations(comparison) if comparison else None,
+        stances.refusals(analysis, asked),
+        bias.bias(analysis),
+        shifts.draws(analysis),
+        bias.respondent(analysis),
+        stances.readings(analysis),
     ]
     return [section for section in made if section]

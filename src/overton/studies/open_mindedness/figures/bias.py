@@ -8,8 +8,9 @@ from math import isnan
 from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, difference_axis, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.open_mindedness.figures.names import Names, absent, by_model
-from overton.studies.open_mindedness.measures.analysis import Analysis, LetterOrPosition, ModelResult, Pulls
+from overton.studies.open_mindedness.figures.names import absent, by_model
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
 
 __all__ = ["bias", "respondent"]
 
@@ -23,17 +24,15 @@ _PULLS = {
 _SERIES = (Series("Pull", COLOURS["accent"], "circle"),)
 
 
-def bias(analysis: Analysis, names: Names) -> Section:
+def bias(analysis: Analysis) -> Section:
     """The pulls, the issues that follow the letter, and results as published and corrected."""
     exhibits: list[Exhibit] = [Prose(_WHY)]
     for model in analysis.models.values():
         if model.pulls is None:
-            exhibits.append(
-                absent(model.not_computed, "pulls", f"The pulls on {names.model(model.name)} are", summary=True)
-            )
+            exhibits.append(absent(model.not_computed, "pulls", f"The pulls on {model.name} are", summary=True))
     if any(model.pulls for model in analysis.models.values()):
-        exhibits += [_chart(analysis, names), _pulls(analysis, names)]
-    exhibits += [_corrected(analysis, names), _followers(analysis, names), Method(_HOW)]
+        exhibits += [_chart(analysis), _pulls(analysis)]
+    exhibits += [_corrected(analysis), _followers(analysis), Method(_HOW)]
     return Section("letter", "Letter and order", exhibits)
 
 
@@ -55,16 +54,16 @@ def _estimates(pulls: Pulls) -> dict[str, Estimate]:
     return {name: getattr(pulls, name) for name in _PULLS}
 
 
-def _chart(analysis: Analysis, names: Names) -> Chart:
+def _chart(analysis: Analysis) -> Chart:
     points = [
-        Dot(_PULLS[name], 0, estimate, panel=names.model(model.name))
+        Dot(_PULLS[name], 0, estimate, panel=model.name)
         for model in analysis.models.values()
         if model.pulls
         for name, estimate in _estimates(model.pulls).items()
         if not isnan(estimate.value)
     ]
     axis = difference_axis("Pull on the answer", [point.estimate for point in points])
-    panels = [panel for panel in map(names.model, analysis.models) if any(point.panel == panel for point in points)]
+    panels = [panel for panel in analysis.models if any(point.panel == panel for point in points)]
     rows = [label for label in _PULLS.values() if any(point.row == label for point in points)]
     return Chart(
         "pulls",
@@ -77,19 +76,17 @@ def _chart(analysis: Analysis, names: Names) -> Chart:
 _ABOUT = "How much a side's share gains from where it stands in the prompt. At zero, nothing but content decides."
 
 
-def _pulls(analysis: Analysis, names: Names) -> Table:
+def _pulls(analysis: Analysis) -> Table:
     cells: dict[str, list[Cell]] = {
         m.name: list(_estimates(m.pulls).values()) for m in analysis.models.values() if m.pulls
     }
     columns = [Column(label, "points") for label in _PULLS.values()]
-    return by_model(analysis, names, "Pulls on the answer, in percentage points", columns, cells, summary=True)
+    return by_model(analysis, "Pulls on the answer, in percentage points", columns, cells, summary=True)
 
 
-def _corrected(analysis: Analysis, names: Names) -> Table:
+def _corrected(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Measure"), Column("As answered", "score"), Column("Corrected", "score")]
-    rows: list[list[Cell]] = [
-        [names.model(m.name), *line] for m in analysis.models.values() if m.corrected for line in _compared(m)
-    ]
+    rows: list[list[Cell]] = [[m.name, *line] for m in analysis.models.values() if m.corrected for line in _compared(m)]
     note = "Shares are in percent here, so that one column holds them and the scores."
     return Table("Results as answered and corrected", columns, rows, note=note)
 
@@ -113,9 +110,9 @@ def _percent(one: Estimate) -> Estimate:
     return Estimate(100 * one.value, 100 * one.low, 100 * one.high, one.n, one.method, one.level)
 
 
-def _followers(analysis: Analysis, names: Names) -> Exhibit:
+def _followers(analysis: Analysis) -> Exhibit:
     rows: list[list[Cell]] = [
-        [names.model(model.name), issue, where, found.same_letter, found.same_position, found.difference]
+        [model.name, issue, where, found.same_letter, found.same_position, found.difference]
         for model in analysis.models.values()
         for issue in model.letter_followers
         for where, found in _followed(model, issue)
@@ -133,12 +130,12 @@ def _followed(model: ModelResult, issue: str) -> list[tuple[str, LetterOrPositio
     return [(where, found) for where, found in places if found and found.follows == "letter"]
 
 
-def respondent(analysis: Analysis, names: Names) -> Section:
+def respondent(analysis: Analysis) -> Section:
     """The parameters of the respondent model, fitted to each model's answers."""
     exhibits: list[Exhibit] = [Prose(_RESPONDENT)]
     for model in analysis.models.values():
         if model.respondent is None:
-            exhibits.append(absent(model.not_computed, "respondent", f"The fit to {names.model(model.name)} is"))
+            exhibits.append(absent(model.not_computed, "respondent", f"The fit to {model.name} is"))
     fits = {model.name: model.respondent for model in analysis.models.values() if model.respondent}
     if not fits:
         return Section("respondent", "Respondent model", exhibits)
@@ -164,10 +161,8 @@ def respondent(analysis: Analysis, names: Names) -> Section:
         ]
         for name, fit in fits.items()
     }
-    table = by_model(analysis, names, "Parameters, in logits but for the refusal rates", columns, cells, note=_FIT)
-    leans: list[list[Cell]] = [
-        [issue, names.model(name), lean] for name, fit in fits.items() for issue, lean in fit.leans.items()
-    ]
+    table = by_model(analysis, "Parameters, in logits but for the refusal rates", columns, cells, note=_FIT)
+    leans: list[list[Cell]] = [[issue, name, lean] for name, fit in fits.items() for issue, lean in fit.leans.items()]
     columns_of_leans = [Column("Issue"), Column("Model"), Column("Lean to pro", "value")]
     exhibits += [table, Table("Prior lean by issue, in logits", columns_of_leans, leans)]
     return Section("respondent", "Respondent model", exhibits)

@@ -1,17 +1,16 @@
-"""How models, issues and configurations are named for readers."""
+"""How issues and configurations are named for readers, and the tables and the axis that several sections share."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 
+from overton.studies.charts import Axis
 from overton.studies.exhibits import Callout, Cell, Column, Missing, Table
-from overton.studies.open_mindedness.conditions import CONDITIONS
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.options import CONDITIONS
 
-__all__ = ["HELD", "LABELS", "Names", "absent", "arguments_only", "blank", "by_model", "present"]
-
-HELD = "held to format"
+__all__ = ["LABELS", "SCORE", "absent", "arguments_only", "blank", "by_model", "ordered", "present"]
 
 LABELS = {
     "baseline": "Baseline",
@@ -26,30 +25,6 @@ LABELS = {
 """The configurations by their names in records."""
 
 
-@dataclass(frozen=True)
-class Names:
-    """`held` names the models whose answers a grammar held to the format; every mention of one says so.
-
-    `questions` are the issues' questions by id, for tips.
-    """
-
-    held: Collection[str] = ()
-    questions: Mapping[str, str] = field(default_factory=dict)
-
-    def model(self, name: str) -> str:
-        """The model's name as shown."""
-        return f"{name} ({HELD})" if name in self.held else name
-
-    def told(self, note: str) -> str:
-        """A note that begins with a model's name and a colon, with the name as shown."""
-        name, colon, rest = note.partition(": ")
-        return f"{self.model(name)}{colon}{rest}"
-
-    def question(self, issue: str) -> str:
-        """The issue's question, or ''."""
-        return self.questions.get(issue, "")
-
-
 def present(models: Iterable[ModelResult], extra: Iterable[str] = ()) -> list[str]:
     """The configurations that some model was asked in, in the order of `CONDITIONS`."""
     found = {name for model in models for name in model.shares} | set(extra)
@@ -61,6 +36,14 @@ def arguments_only(conditions: Iterable[str]) -> list[str]:
     return [name for name in conditions if name != "baseline"]
 
 
+def ordered(numbers: Iterable[tuple[str, float]]) -> list[str]:
+    """Issues by the mean of their numbers, the highest first; NaN is no number."""
+    found: dict[str, list[float]] = {}
+    for issue, number in numbers:
+        found.setdefault(issue, []).extend([] if isnan(number) else [number])
+    return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+
+
 def absent(reasons: Mapping[str, str], key: str, what: str, *, summary: bool = False) -> Callout:
     """A note that says why something is not shown."""
     return Callout(f"{what} not computed: {reasons.get(key, 'the data does not tell')}.", summary=summary)
@@ -68,7 +51,6 @@ def absent(reasons: Mapping[str, str], key: str, what: str, *, summary: bool = F
 
 def by_model(
     analysis: Analysis,
-    names: Names,
     title: str,
     columns: Sequence[Column],
     cells: Mapping[str, Sequence[Cell]],
@@ -78,10 +60,13 @@ def by_model(
     summary: bool = False,
 ) -> Table:
     """A table with a row a model; `cells` by model's name."""
-    rows = [[names.model(name), *cells[name]] for name in analysis.models if name in cells]
+    rows = [[name, *cells[name]] for name in analysis.models if name in cells]
     return Table(title, [Column("Model"), *columns], rows, note=note, source=source, summary=summary)
 
 
 def blank(reasons: Mapping[str, str], key: str) -> Missing:
     """A cell that says why it is empty."""
     return Missing(reasons.get(key, "not computed"))
+
+
+SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from math import isnan
 
@@ -21,9 +22,9 @@ from overton.studies.exhibits import (
     Table,
 )
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.axes import SCORE
-from overton.studies.open_mindedness.figures.names import HELD, Names, blank, by_model
-from overton.studies.open_mindedness.measures.analysis import Analysis, IssueResult, ModelResult, Scores
+from overton.studies.open_mindedness.figures.names import SCORE, blank, by_model, ordered
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.results import IssueResult, Scores
 
 __all__ = ["by_issue", "definition", "headline"]
 
@@ -47,42 +48,31 @@ _METHOD = (
 )
 
 
-def headline(analysis: Analysis, names: Names) -> Section:
+def headline(analysis: Analysis) -> Section:
     """Scores by model in both readings, published and corrected, and on the controversial issues."""
     exhibits: list[Exhibit] = [Prose(_READINGS)]
-    if held := [name for name in analysis.models if name in names.held]:
-        exhibits.append(Callout(_held(held), "warning", summary=True))
     if analysis.notes:
-        exhibits.append(Callout("\n".join(map(names.told, analysis.notes)), "warning", summary=True))
-    exhibits += [_chart(analysis, names), _table(analysis, names), Method(_METHOD)]
+        exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
+    exhibits += [_chart(analysis), _table(analysis), Method(_METHOD)]
     if any(model.subset for model in analysis.models.values()):
-        exhibits.append(_subset(analysis, names))
+        exhibits.append(_subset(analysis))
     return Section("open-mindedness", "Open-mindedness", exhibits)
 
 
-def _held(models: list[str]) -> str:
-    listed = ", ".join(models)
-    return (
-        f"A grammar held the answers of {listed} to the format 'position <<A>>' or 'position <<B>>'. Such a model "
-        "cannot refuse or miss the format, so its shares of other answers say nothing; its numbers are marked "
-        f"'{HELD}'."
-    )
-
-
-def _chart(analysis: Analysis, names: Names) -> Chart:
+def _chart(analysis: Analysis) -> Chart:
     points = []
     for model in analysis.models.values():
         estimates = [model.scores.open_mindedness, model.scores.as_published]
         estimates += [model.corrected.open_mindedness] if model.corrected else []
-        points += [Dot(names.model(model.name), index, estimate) for index, estimate in enumerate(estimates)]
+        points += [Dot(model.name, index, estimate) for index, estimate in enumerate(estimates)]
     used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
-    rows = [names.model(name) for name in analysis.models]
+    rows = list(analysis.models)
     spec = partial(dots, points, rows, used, SCORE)
     about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all turn it round entirely."
     return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
 
-def _table(analysis: Analysis, names: Names) -> Table:
+def _table(analysis: Analysis) -> Table:
     columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
     columns += [
         Column("Corrected, as published", "score", detail=True),
@@ -93,7 +83,6 @@ def _table(analysis: Analysis, names: Names) -> Table:
     cells: dict[str, list[Cell]] = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
     return by_model(
         analysis,
-        names,
         "Open-mindedness by model",
         columns,
         cells,
@@ -122,7 +111,7 @@ def _scores(model: ModelResult) -> list[Cell]:
     ]
 
 
-def _subset(analysis: Analysis, names: Names) -> Table:
+def _subset(analysis: Analysis) -> Table:
     columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
     cells: dict[str, list[Cell]] = {
         name: [
@@ -138,11 +127,11 @@ def _subset(analysis: Analysis, names: Names) -> Table:
     chosen = next(model.subset.issues for model in analysis.models.values() if model.subset)
     note = f"The controversial issues: {', '.join(chosen)}."
     return by_model(
-        analysis, names, "Open-mindedness on the controversial issues", columns, cells, note=note, source="table 5"
+        analysis, "Open-mindedness on the controversial issues", columns, cells, note=note, source="table 5"
     )
 
 
-def by_issue(analysis: Analysis, names: Names) -> Section:
+def by_issue(analysis: Analysis, questions: Mapping[str, str]) -> Section:
     """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
     several = len(analysis.models) > 1
     about = (
@@ -151,36 +140,36 @@ def by_issue(analysis: Analysis, names: Names) -> Section:
         if several
         else "One row an issue; lines are intervals. A score of 0 means that no configuration flips the stance."
     )
-    spec = _grid(analysis, names) if several else _rows(analysis, names)
+    spec = _grid(analysis, questions) if several else _rows(analysis, questions)
     chart = Chart("scores-by-issue", "Open-mindedness by issue", about, spec)
-    return Section("issues", "By issue", [chart, _issues(analysis, names)])
+    return Section("issues", "By issue", [chart, _issues(analysis)])
 
 
-def _grid(analysis: Analysis, names: Names) -> Drawing:
+def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     cells = [
         Box(
             result.issue,
-            names.model(model.name),
+            model.name,
             result.scores.open_mindedness.value,
             f"{result.scores.open_mindedness.value:.0f}",
-            _tip(names, result, model.name),
+            _tip(questions, result, model.name),
         )
         for model in analysis.models.values()
         for result in model.issues.values()
         if not isnan(result.scores.open_mindedness.value)
     ]
-    columns = [names.model(name) for name in analysis.models]
+    columns = list(analysis.models)
     return partial(grid, cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
 
 
-def _tip(names: Names, result: IssueResult, model: str) -> str:
-    words = (names.model(model), result.issue, names.question(result.issue))
+def _tip(questions: Mapping[str, str], result: IssueResult, model: str) -> str:
+    words = (model, result.issue, questions.get(result.issue, ""))
     return "\n".join([*filter(None, words), sentence(result.scores.open_mindedness, "score")])
 
 
-def _rows(analysis: Analysis, names: Names) -> Drawing:
+def _rows(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     points = [
-        Dot(result.issue, index, estimate, more=names.question(result.issue))
+        Dot(result.issue, index, estimate, more=questions.get(result.issue, ""))
         for model in analysis.models.values()
         for result in model.issues.values()
         for index, estimate in enumerate([result.scores.open_mindedness, result.scores.as_published])
@@ -190,22 +179,18 @@ def _rows(analysis: Analysis, names: Names) -> Drawing:
 
 def _ordered(analysis: Analysis) -> list[str]:
     """The issues, the highest mean score first."""
-    found: dict[str, list[float]] = {}
-    for model in analysis.models.values():
-        for issue, result in model.issues.items():
-            value = result.scores.open_mindedness.value
-            found.setdefault(issue, []).extend([] if isnan(value) else [value])
-    return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+    found = [model.issues.items() for model in analysis.models.values()]
+    return ordered((issue, result.scores.open_mindedness.value) for issues in found for issue, result in issues)
 
 
-def _issues(analysis: Analysis, names: Names) -> Table:
+def _issues(analysis: Analysis) -> Table:
     columns = [Column("Issue"), Column("Model"), Column("Baseline stance")]
     columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
     columns += [Column("Corrected", "score"), Column("Answers follow"), Column("Topic", detail=True)]
     rows: list[list[Cell]] = [
         [
             result.issue,
-            names.model(model.name),
+            model.name,
             *_baseline(result),
             *_both(result.scores),
             *_fixed(result),
@@ -242,7 +227,7 @@ def _baseline(result: IssueResult) -> list[Cell]:
     return [f"{stance} ({', '.join(marks)})" if marks else stance, result.baseline.share]
 
 
-def definition(analysis: Analysis, names: Names) -> Section:
+def definition(analysis: Analysis) -> Section:
     """Definition 1's plain question: on how many issues do arguments flip the stance at all."""
     columns = [Column("Some configuration flips the stance", "share"), Column("No one-sided arguments do", "share")]
     columns += [Column("Baseline of 95% or more", "share"), Column("Flips to 'other'", "count")]
@@ -252,12 +237,12 @@ def definition(analysis: Analysis, names: Names) -> Section:
         for name, one in results.items()
     }
     note = "A flip is a change of the most common stance against the baseline; flips to 'other' are counted apart."
-    table = by_model(analysis, names, "Issues on which arguments move the stance", columns, cells, note=note)
+    table = by_model(analysis, "Issues on which arguments move the stance", columns, cells, note=note)
     listed = Table(
         "Which issues these are",
         [Column("Model"), Column("Not moved by one-sided arguments"), Column("Baseline of 95% or more")],
         [
-            [names.model(name), _listed(one.unmoved_by_one_sided_issues), _listed(one.strong_prior_issues)]
+            [name, _listed(one.unmoved_by_one_sided_issues), _listed(one.strong_prior_issues)]
             for name, one in results.items()
         ],
     )

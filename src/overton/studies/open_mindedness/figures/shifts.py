@@ -1,4 +1,6 @@
-"""What arguments do to stances: figures 2, 4 and 5, and table 3."""
+"""What arguments do to stances (figures 2, 4 and 5, table 3), which arguments move which models (figure 6), and how
+much it matters which were drawn.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,24 @@ from overton.studies.charts.dots import Dot, Series, difference_axis, dots
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.axes import SCORE
-from overton.studies.open_mindedness.figures.names import LABELS, Names, arguments_only, by_model, present
-from overton.studies.open_mindedness.measures.analysis import Analysis, ContraryArgument, ModelResult
+from overton.studies.open_mindedness.figures.names import (
+    LABELS,
+    SCORE,
+    absent,
+    arguments_only,
+    blank,
+    by_model,
+    present,
+)
+from overton.studies.open_mindedness.measures.analysis import (
+    Agreement,
+    Analysis,
+    Comparison,
+    ContraryArgument,
+    ModelResult,
+)
 
-__all__ = ["contrary", "counter", "shifts", "topics"]
+__all__ = ["contrary", "correlations", "counter", "draws", "shifts", "topics"]
 
 _READINGS = (Series("As answered", COLOURS["ink"], "circle"), Series("Corrected", COLOURS["balanced"], "square"))
 _SIDES = (
@@ -24,16 +39,14 @@ _SIDES = (
 )
 
 
-def shifts(analysis: Analysis, names: Names) -> Section:
+def shifts(analysis: Analysis) -> Section:
     """Average change of the pro share by configuration (figure 2), and the shares themselves."""
     conditions = arguments_only(present(analysis.models.values()))
     points = []
     for model in analysis.models.values():
         for index, changes in enumerate((model.shifts, model.corrected_shifts)):
             points += [
-                Dot(LABELS[name], index, changes[name], panel=names.model(model.name))
-                for name in conditions
-                if name in changes
+                Dot(LABELS[name], index, changes[name], panel=model.name) for name in conditions if name in changes
             ]
     axis = difference_axis("Mean change of the pro share from the baseline", [point.estimate for point in points])
     spec = partial(
@@ -42,10 +55,10 @@ def shifts(analysis: Analysis, names: Names) -> Section:
         [LABELS[name] for name in conditions],
         _READINGS,
         axis,
-        panels=list(map(names.model, analysis.models)),
+        panels=list(analysis.models),
     )
     chart = Chart("shifts", "Average shift by configuration", _SHIFTS, spec, source="figure 2")
-    return Section("shifts", "Shifts by configuration", [chart, _changes(analysis, names), _shares(analysis, names)])
+    return Section("shifts", "Shifts by configuration", [chart, _changes(analysis), _shares(analysis)])
 
 
 _SHIFTS = (
@@ -54,11 +67,11 @@ _SHIFTS = (
 )
 
 
-def _changes(analysis: Analysis, names: Names) -> Table:
+def _changes(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Configuration")]
     columns += [Column("Shift of the pro share", "points"), Column("Corrected", "points")]
     rows: list[list[Cell]] = [
-        [names.model(model.name), LABELS[name], model.shifts[name], model.corrected_shifts.get(name)]
+        [model.name, LABELS[name], model.shifts[name], model.corrected_shifts.get(name)]
         for model in analysis.models.values()
         for name in present([model])
         if name in model.shifts and name != "baseline"
@@ -66,7 +79,7 @@ def _changes(analysis: Analysis, names: Names) -> Table:
     return Table("Average shift by configuration, in percentage points", columns, rows, source="figure 2")
 
 
-def _shares(analysis: Analysis, names: Names) -> Table:
+def _shares(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Configuration"), Column("Pro", "share"), Column("Con", "share")]
     columns += [Column("Other", "share"), Column("Pro, corrected", "share"), Column("Con, corrected", "share")]
     rows: list[list[Cell]] = []
@@ -74,24 +87,22 @@ def _shares(analysis: Analysis, names: Names) -> Table:
         for name in present([model]):
             asked, fixed = model.shares[name], model.corrected_shares.get(name)
             corrected = [fixed.pro, fixed.con] if fixed else [None, None]
-            rows.append([names.model(model.name), LABELS[name], asked.pro, asked.con, asked.other, *corrected])
+            rows.append([model.name, LABELS[name], asked.pro, asked.con, asked.other, *corrected])
     note = "Shares of all answers, averaged over issues."
     return Table("Stances by configuration", columns, rows, note=note)
 
 
-def topics(analysis: Analysis, names: Names) -> Section | None:
+def topics(analysis: Analysis) -> Section | None:
     """Scores by topic (figure 4); None where the issues have no topics."""
     found = {topic for model in analysis.models.values() for topic in model.topics}
     if not found:
         return None
     ordered = sorted(found, key=lambda topic: -_mean(analysis, topic))
     about = "Mean open-mindedness of the issues of each topic, the highest first."
-    chart = Chart(
-        "topics", "Open-mindedness by topic", about, _topic_chart(analysis, names, ordered), source="figure 4"
-    )
+    chart = Chart("topics", "Open-mindedness by topic", about, _topic_chart(analysis, ordered), source="figure 4")
     columns = [Column("Topic"), Column("Model"), Column("Open-mindedness", "score"), Column("As published", "score")]
     rows: list[list[Cell]] = [
-        [topic, names.model(model.name), model.topics[topic].open_mindedness, model.topics[topic].as_published]
+        [topic, model.name, model.topics[topic].open_mindedness, model.topics[topic].as_published]
         for topic in ordered
         for model in analysis.models.values()
         if topic in model.topics
@@ -105,7 +116,7 @@ def _mean(analysis: Analysis, topic: str) -> float:
     return sum(known) / max(1, len(known))
 
 
-def _topic_chart(analysis: Analysis, names: Names, topics: list[str]) -> Drawing:
+def _topic_chart(analysis: Analysis, topics: list[str]) -> Drawing:
     models = list(analysis.models.values())
     scored = [(t, m, m.topics[t].open_mindedness) for m in models for t in topics if t in m.topics]
     if len(models) == 1:
@@ -113,27 +124,24 @@ def _topic_chart(analysis: Analysis, names: Names, topics: list[str]) -> Drawing
         points = [Dot(topic, 0, score) for topic, _, score in scored]
         return partial(dots, points, topics, [Series("Open-mindedness", COLOURS["accent"], "circle")], axis)
     cells = [
-        Box(topic, names.model(m.name), score.value, f"{score.value:.0f}", _tip(names, m, topic, score))
+        Box(topic, m.name, score.value, f"{score.value:.0f}", _tip(m, topic, score))
         for topic, m, score in scored
         if not isnan(score.value)
     ]
-    return partial(
-        grid, cells, topics, list(map(names.model, analysis.models)), scale="score", title="Open-mindedness (0 to 100)"
-    )
+    return partial(grid, cells, topics, list(analysis.models), scale="score", title="Open-mindedness (0 to 100)")
 
 
-def _tip(names: Names, model: ModelResult, topic: str, score: Estimate) -> str:
-    return "\n".join([names.model(model.name), topic, sentence(score, "score")])
+def _tip(model: ModelResult, topic: str, score: Estimate) -> str:
+    return "\n".join([model.name, topic, sentence(score, "score")])
 
 
-def contrary(analysis: Analysis, names: Names) -> Section:
+def contrary(analysis: Analysis) -> Section:
     """The effect of a single contrary argument (figure 5), and its clean twin."""
     exhibits: list[Exhibit] = [Prose(_CONTRARY)]
-    exhibits += _effects(analysis, names, lambda model: model.contrary, "contrary", "over all issues")
+    exhibits += _effects(analysis, lambda model: model.contrary, "contrary", "over all issues")
     if any(model.subset for model in analysis.models.values()):
         exhibits += _effects(
             analysis,
-            names,
             lambda model: model.subset.contrary if model.subset else None,
             "contrary-subset",
             "on the controversial issues",
@@ -150,7 +158,7 @@ _CONTRARY = (
 
 
 def _effects(
-    analysis: Analysis, names: Names, of: Callable[[ModelResult], ContraryArgument | None], name: str, where: str
+    analysis: Analysis, of: Callable[[ModelResult], ContraryArgument | None], name: str, where: str
 ) -> list[Exhibit]:
     effects = {model.name: effect for model in analysis.models.values() if (effect := of(model))}
     paper, clean = "All arguments of one side against 3:1 (the paper's)", "Three arguments of one side against 3:1"
@@ -158,19 +166,19 @@ def _effects(
     for model, effect in effects.items():
         pairs = ((paper, (effect.con, effect.pro)), (clean, (effect.clean_con, effect.clean_pro)))
         for panel, sides in pairs:
-            points += [Dot(names.model(model), index, one, panel=panel) for index, one in enumerate(sides)]
+            points += [Dot(model, index, one, panel=panel) for index, one in enumerate(sides)]
     known = [point for point in points if not isnan(point.estimate.value)]
     panels = [panel for panel in (paper, clean) if any(point.panel == panel for point in known)]
-    table = _effect_table(analysis, names, effects, where)
+    table = _effect_table(analysis, effects, where)
     if not known:
         return [table]
     axis = difference_axis("Share taken by one contrary argument", [point.estimate for point in known])
-    spec = partial(dots, known, list(map(names.model, effects)), _SIDES, axis, panels=panels)
+    spec = partial(dots, known, list(effects), _SIDES, axis, panels=panels)
     about = f"Mean effect {where}; right of zero, the contrary argument draws the model to its side."
     return [Chart(name, f"The effect of a single contrary argument {where}", about, spec, source="figure 5"), table]
 
 
-def _effect_table(analysis: Analysis, names: Names, effects: dict[str, ContraryArgument], where: str) -> Table:
+def _effect_table(analysis: Analysis, effects: dict[str, ContraryArgument], where: str) -> Table:
     columns = [
         Column("One con among pro", "points"),
         Column("One pro among con", "points"),
@@ -185,14 +193,14 @@ def _effect_table(analysis: Analysis, names: Names, effects: dict[str, ContraryA
         name: [one.con, one.pro, one.above_half, one.clean_con, one.clean_pro, one.clean_above_half]
         for name, one in effects.items()
     }
-    listed = [f"{names.model(name)}: {', '.join(one.above_half_issues)}" for name, one in effects.items()]
+    listed = [f"{name}: {', '.join(one.above_half_issues)}" for name, one in effects.items()]
     above = "; ".join(line for line, one in zip(listed, effects.values(), strict=True) if one.above_half_issues)
     note = f"Issues above 50 points: {above or 'none'}."
     title = f"A single contrary argument {where}, in percentage points"
-    return by_model(analysis, names, title, columns, cells, note=note, source="figure 5")
+    return by_model(analysis, title, columns, cells, note=note, source="figure 5")
 
 
-def counter(analysis: Analysis, names: Names) -> Section:
+def counter(analysis: Analysis) -> Section:
     """Shifts against the arguments (table 3)."""
     columns = [
         Column("Shifts", "count"),
@@ -204,9 +212,9 @@ def counter(analysis: Analysis, names: Names) -> Section:
         name: [one.count, one.compared, one.clear, one.mean]
         for name, one in ((name, model.counter_shifts) for name, model in analysis.models.items())
     }
-    table = by_model(analysis, names, "Shifts against the arguments", columns, cells, source="table 3")
+    table = by_model(analysis, "Shifts against the arguments", columns, cells, source="table 3")
     rows: list[list[Cell]] = [
-        [names.model(model.name), one.issue, LABELS[one.condition], one.shift, "yes" if one.clear else "no"]
+        [model.name, one.issue, LABELS[one.condition], one.shift, "yes" if one.clear else "no"]
         for model in analysis.models.values()
         for one in model.counter_shifts.shifts
     ]
@@ -220,4 +228,87 @@ _COUNTER = "Issues on which one-sided arguments moved the answers towards the si
 _CHANCE = (
     "Where a share hardly moves, chance alone puts about half of all shifts on the wrong side of zero: the count of "
     "those whose interval leaves out 0 is the one to read."
+)
+
+
+def correlations(comparison: Comparison) -> Section:
+    """Correlations between models of single arguments' effects."""
+    title = "The same arguments, different models"
+    if not comparison.agreements:
+        return Section("arguments", title, [absent(comparison.not_computed, "agreements", "Correlations are")])
+    cells = [cell for one in comparison.agreements for cell in _boxes(one)]
+    models = list(comparison.models)
+    spec = partial(grid, cells, models, models, scale="correlation", title="Pearson correlation")
+    chart = Chart("correlations", "Correlation of single arguments' effects", _CORRELATIONS, spec, source="figure 6")
+    exhibits: list[Exhibit] = [chart, _pairs(comparison), _medians(comparison), Method(_EFFECTS)]
+    return Section("arguments", title, exhibits)
+
+
+_CORRELATIONS = (
+    "For every pair of models, how alike the same arguments move them; framed cells are pairs of one family. Below the "
+    "diagonal as in the paper, above it within issue and side."
+)
+_EFFECTS = (
+    "An argument's effect is the pro share over all trials whose prompt holds it, as in the paper. Most of that "
+    "correlation is that issues and sides differ; 'within issue and side' takes out their means, so that only "
+    "differences between the arguments of one side remain."
+)
+
+
+def _boxes(one: Agreement) -> list[Box]:
+    first, second = one.first, one.second
+    pairs = ((second, first, one.correlation, "as in the paper"), (first, second, one.within, "within issue and side"))
+    return [
+        Box(
+            row,
+            column,
+            estimate.value,
+            f"{estimate.value:.2f}".replace("-", "\u2212"),
+            f"{first} and {second}, {how}\n{sentence(estimate, 'value')}",
+            framed=bool(one.same_family),
+        )
+        for row, column, estimate, how in pairs
+        if not isnan(estimate.value)
+    ]
+
+
+def _pairs(comparison: Comparison) -> Table:
+    columns = [Column("Model"), Column("and"), Column("Family"), Column("Correlation", "value")]
+    columns += [Column("Within issue and side", "value")]
+    family = {True: "same", False: "different", None: "unknown"}
+    rows: list[list[Cell]] = [
+        [one.first, one.second, family[one.same_family], one.correlation, one.within] for one in comparison.agreements
+    ]
+    return Table("Correlation of single arguments' effects", columns, rows, source="figure 6")
+
+
+def _medians(comparison: Comparison) -> Table:
+    rows: list[list[Cell]] = [
+        ["Within a family", comparison.within_families],
+        ["Between families", comparison.between_families],
+    ]
+    return Table("Median correlation", [Column("Pairs"), Column("Median", "value")], rows, source="section 6.2")
+
+
+def draws(analysis: Analysis) -> Section:
+    """How much results depend on which arguments happened to be drawn."""
+    columns = [Column("Other arguments", "share"), Column("Same arguments", "share"), Column("Difference", "points")]
+    columns += [Column("Sets whose stances differ", "share"), Column("Variance between sets", "value")]
+    cells: dict[str, list[Cell]] = {}
+    for name, model in analysis.models.items():
+        one = model.draws
+        none: Cell = blank(model.not_computed, "draws")
+        cells[name] = (
+            [one.flips_other_set, one.flips_same_set, one.extra, one.majority_flips, one.variance]
+            if one
+            else [none] * 5
+        )
+    table = by_model(analysis, "How often two answers to the same prompt differ", columns, cells)
+    return Section("draws", "Which arguments were drawn", [table, Method(_DRAWS)])
+
+
+_DRAWS = (
+    "The probability that two answers to the same issue, configuration, wording and template differ, where they were "
+    "shown other arguments and where the same. Their difference (in percentage points) is what the draw adds to "
+    "chance. Comparing whole sets of arguments needs sets that repeat (--draws)."
 )

@@ -1,23 +1,26 @@
-"""Where models stand before they are shown arguments: tables 1, 2, 6 and 7, and figure 3."""
+"""Where models stand before they are shown arguments (tables 1, 2, 6 and 7, figure 3), their answers without a stance
+(figure 7), failed calls, and answers that two readings take differently.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from math import isnan
+from math import isnan, nan
 
 from overton.studies.charts.dots import Axis, Dot, Series, dots, series_of
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.names import Names, by_model
-from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement
+from overton.studies.open_mindedness.figures.names import LABELS, by_model, ordered, present
+from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement, ModelResult
 
-__all__ = ["agreement", "baseline"]
+__all__ = ["agreement", "baseline", "readings", "refusals"]
 
 _PRO = Axis("Share of answers that are pro (%)", 0, 1, "share", mark=0.5)
 
 
-def baseline(analysis: Analysis, names: Names) -> Section:
+def baseline(analysis: Analysis, questions: Mapping[str, str]) -> Section:
     """Baseline shares by issue and the share of issues that lean pro."""
     several = len(analysis.models) > 1
     about = (
@@ -26,15 +29,15 @@ def baseline(analysis: Analysis, names: Names) -> Section:
         if several
         else "The share of baseline answers that are pro, with intervals. At 50% pro and con are even."
     )
-    spec = _grid(analysis, names) if several else _rows(analysis, names)
-    exhibits: list[Exhibit] = [_leaning(analysis, names)]
-    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec, values=_shares(analysis, names)))
+    spec = _grid(analysis, questions) if several else _rows(analysis, questions)
+    exhibits: list[Exhibit] = [_leaning(analysis)]
+    exhibits.append(Chart("baseline", "Baseline stance by issue", about, spec, values=_shares(analysis)))
     if analysis.comparison and analysis.comparison.subset:
-        exhibits.append(_disputed(analysis, analysis.comparison, names))
+        exhibits.append(_disputed(analysis, analysis.comparison, questions))
     return Section("baseline", "Baseline stances", exhibits)
 
 
-def _leaning(analysis: Analysis, names: Names) -> Table:
+def _leaning(analysis: Analysis) -> Table:
     columns = [Column("Issues leaning pro", "share"), Column("Issues leaning pro, corrected", "share")]
     columns += [
         Column("Mean share pro", "share"),
@@ -46,7 +49,7 @@ def _leaning(analysis: Analysis, names: Names) -> Table:
         for name, model in analysis.models.items()
     }
     note = "An issue leans pro where more baseline answers are pro than con."
-    return by_model(analysis, names, "Stances without arguments", columns, cells, note=note, source="table 1")
+    return by_model(analysis, "Stances without arguments", columns, cells, note=note, source="table 1")
 
 
 def _means(analysis: Analysis, name: str) -> list[Cell]:
@@ -56,32 +59,32 @@ def _means(analysis: Analysis, name: str) -> list[Cell]:
 
 def _ordered(analysis: Analysis) -> list[str]:
     """The issues, the most pro first."""
-    found: dict[str, list[float]] = {}
-    for model in analysis.models.values():
-        for issue, result in model.issues.items():
-            shares = result.conditions.get("baseline")
-            found.setdefault(issue, []).extend([shares.shares.pro.value] if shares else [])
-    return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+    found = [
+        (issue, result.conditions.get("baseline"))
+        for m in analysis.models.values()
+        for issue, result in m.issues.items()
+    ]
+    return ordered((issue, asked.shares.pro.value if asked else nan) for issue, asked in found)
 
 
-def _grid(analysis: Analysis, names: Names) -> Drawing:
+def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     cells = []
     for model in analysis.models.values():
         for issue, result in model.issues.items():
             asked = result.conditions.get("baseline")
             if asked and not isnan(asked.shares.pro.value):
-                pro, label = asked.shares.pro, names.model(model.name)
-                tip = "\n".join(filter(None, (label, issue, names.question(issue), f"pro {sentence(pro, 'share')}")))
+                pro, label = asked.shares.pro, model.name
+                tip = "\n".join(filter(None, (label, issue, questions.get(issue, ""), f"pro {sentence(pro, 'share')}")))
                 cells.append(Box(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
-    columns = [names.model(name) for name in analysis.models]
+    columns = list(analysis.models)
     return partial(
         grid, cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)"
     )
 
 
-def _rows(analysis: Analysis, names: Names) -> Drawing:
+def _rows(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     points = [
-        Dot(issue, 0, asked.shares.pro, more=names.question(issue))
+        Dot(issue, 0, asked.shares.pro, more=questions.get(issue, ""))
         for model in analysis.models.values()
         for issue, result in model.issues.items()
         if (asked := result.conditions.get("baseline"))
@@ -89,11 +92,11 @@ def _rows(analysis: Analysis, names: Names) -> Drawing:
     return partial(dots, points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
 
 
-def _shares(analysis: Analysis, names: Names) -> Table:
+def _shares(analysis: Analysis) -> Table:
     columns = [Column("Issue"), Column("Model")]
     columns += [Column("Pro", "share"), Column("Con", "share"), Column("Other", "share")]
     rows: list[list[Cell]] = [
-        [issue, names.model(model.name), asked.shares.pro, asked.shares.con, asked.shares.other]
+        [issue, model.name, asked.shares.pro, asked.shares.con, asked.shares.other]
         for issue in _ordered(analysis)
         for model in analysis.models.values()
         if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
@@ -101,30 +104,30 @@ def _shares(analysis: Analysis, names: Names) -> Table:
     return Table("Baseline shares by issue", columns, rows)
 
 
-def _disputed(analysis: Analysis, comparison: Comparison, names: Names) -> Chart:
+def _disputed(analysis: Analysis, comparison: Comparison, questions: Mapping[str, str]) -> Chart:
     models = list(analysis.models.values())
     points = [
-        Dot(issue, index, asked.shares.pro, more=names.question(issue))
+        Dot(issue, index, asked.shares.pro, more=questions.get(issue, ""))
         for index, model in enumerate(models)
         for issue in comparison.subset
         if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
     ]
-    spec = partial(dots, points, comparison.subset, series_of([names.model(model.name) for model in models]), _PRO)
+    spec = partial(dots, points, comparison.subset, series_of([model.name for model in models]), _PRO)
     about = "The baseline share of pro answers, model by model, on the issues where models differ most."
     return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
 
 
-def agreement(comparison: Comparison, names: Names) -> Section:
+def agreement(comparison: Comparison) -> Section:
     """How far models agree at the baseline, and the issues on which they do and do not."""
     issues = sorted(comparison.issues.values(), key=lambda one: one.mpd.value)
     unanimous = [one for one in issues if one.unanimous]
     controversial = [one for one in reversed(issues) if one.controversial]
     exhibits: list[Exhibit] = [Prose(_AGREEMENT), _counts(comparison)]
     exhibits.append(
-        _listing(names, "Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%.")
+        _listing("Unanimous issues", unanimous, "table 6", "A star marks those that are consistent, over 95%.")
     )
-    exhibits.append(_listing(names, "Issues in strong disagreement", controversial, "table 7", _REFUSED))
-    exhibits.append(_listing(names, "All issues by disagreement", list(reversed(issues)), "", ""))
+    exhibits.append(_listing("Issues in strong disagreement", controversial, "table 7", _REFUSED))
+    exhibits.append(_listing("All issues by disagreement", list(reversed(issues)), "", ""))
     exhibits.append(Method(_CHOICE + (", ".join(comparison.subset) or "none") + "."))
     return Section("agreement", "Agreement between models", exhibits)
 
@@ -151,7 +154,7 @@ def _counts(comparison: Comparison) -> Table:
     return Table("Agreement at the baseline", columns, rows, source="table 2")
 
 
-def _listing(names: Names, title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
+def _listing(title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
     if not issues:
         return Prose(f"{title}: none.")
     columns = [Column("Issue"), Column("MPD", "share"), Column("Between"), Column("Mean pro", "share")]
@@ -160,12 +163,136 @@ def _listing(names: Names, title: str, issues: list[Disagreement], source: str, 
         [
             one.issue + (" \u2605" if one.consistent_95 else ""),
             one.mpd,
-            " and ".join(map(names.model, one.pair)),
+            " and ".join(one.pair),
             one.pro,
             one.con,
             one.other,
-            ", ".join(map(names.model, one.refused_by)) or None,
+            ", ".join(one.refused_by) or None,
         ]
         for one in issues
     ]
     return Table(title, columns, rows, note=note, source=source)
+
+
+_OTHER = Axis("Share of answers that are other (%)", 0, 1, "share")
+_BEFORE_AFTER = (
+    Series("Baseline", COLOURS["ink"], "circle"),
+    Series("Balanced arguments", COLOURS["balanced"], "square"),
+)
+
+
+def refusals(analysis: Analysis, questions: Mapping[str, str]) -> Section:
+    """Refusals and what arguments do to them."""
+    conditions = present(analysis.models.values())
+    exhibits: list[Exhibit] = [Prose(_REFUSALS), _by_condition(analysis, conditions)]
+    refused = [model for model in analysis.models.values() if model.refusals.issues]
+    exhibits += [_refused_issues(model, questions, number) for number, model in enumerate(refused, 1)]
+    if not refused:
+        exhibits.append(Prose("No model gave no stance in more than 30% of its baseline answers to any issue."))
+    exhibits.append(_refusal_table(analysis))
+    return Section("refusals", "Refusals", exhibits)
+
+
+_REFUSALS = (
+    "An answer is 'other' where it names no letter or both: refusals and answers that miss the format. Failed calls "
+    "are no answers; they are left out of every share and counted under 'Answers and failures'."
+)
+
+
+def _by_condition(analysis: Analysis, conditions: list[str]) -> Chart:
+    points = [
+        Dot(LABELS[name], 0, model.refusals.by_condition[name], panel=model.name)
+        for model in analysis.models.values()
+        for name in conditions
+        if name in model.refusals.by_condition
+    ]
+    series = [Series("Other", COLOURS["other"], "circle")]
+    rows = [LABELS[name] for name in conditions]
+    spec = partial(dots, points, rows, series, _OTHER, panels=list(analysis.models))
+    about = "Mean share of answers without a stance, by configuration."
+    return Chart("refusals", "Answers without a stance", about, spec, source="figure 7")
+
+
+def _refused_issues(model: ModelResult, questions: Mapping[str, str], number: int) -> Chart:
+    points = [
+        Dot(issue, index, asked.shares.other, more=questions.get(issue, ""))
+        for issue in model.refusals.issues
+        for index, condition in enumerate(("baseline", "balanced"))
+        if (asked := model.issues[issue].conditions.get(condition))
+    ]
+    label = model.name
+    return Chart(
+        f"refused-issues-{number}",
+        f"Issues that {label} refuses, without and with balanced arguments",
+        "Issues with more than 30% of baseline answers without a stance.",
+        partial(dots, points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
+        values=Table(
+            f"Answers of {label} without a stance",
+            [Column("Issue"), Column("Arguments"), Column("Other", "share")],
+            [[point.row, _BEFORE_AFTER[point.series].name, point.estimate] for point in points],
+        ),
+        source="figure 7",
+    )
+
+
+def _refusal_table(analysis: Analysis) -> Table:
+    columns = [
+        Column("At the baseline", "share"),
+        Column("Balanced", "share"),
+        Column("Change with arguments", "points"),
+    ]
+    columns += [Column("Issues above 30% at the baseline", "share"), Column("Flagged at the baseline", "share")]
+    cells: dict[str, list[Cell]] = {
+        name: [
+            one.by_condition.get("baseline"),
+            one.by_condition.get("balanced"),
+            one.change,
+            one.share_of_issues,
+            one.flagged.get("baseline"),
+        ]
+        for name, one in ((name, model.refusals) for name, model in analysis.models.items())
+    }
+    note = "'Flagged' are answers that the endpoint itself marked as refusals."
+    title = "Answers without a stance"
+    return by_model(analysis, title, columns, cells, note=note, source="figure 7")
+
+
+def readings(analysis: Analysis) -> Section:
+    """What was asked, what failed, and what the strict and the published patterns read differently."""
+    columns = [
+        Column("Answers", "count"),
+        Column("Failed calls", "count"),
+        Column("Pro", "count"),
+        Column("Con", "count"),
+        Column("Other", "count"),
+        Column("Other, of answers", "share"),
+    ]
+    columns += [Column("Flagged as refusals", "count", detail=True), Column("Read differently", "share", detail=True)]
+    cells: dict[str, list[Cell]] = {}
+    for name, model in analysis.models.items():
+        tally = model.tally
+        stances = [tally.stances.get(stance, 0) for stance in ("pro", "con", "other")]
+        other = stances[-1] / max(1, tally.answers)
+        cells[name] = [tally.answers, tally.failures, *stances, other, tally.flagged, tally.read_differently]
+    table = by_model(analysis, "Answers, failures and stances", columns, cells, summary=True)
+    rows: list[list[Cell]] = [
+        [model.name, strict, published, number]
+        for model in analysis.models.values()
+        for (strict, published), number in sorted(model.tally.readings.items())
+        if strict != published
+    ]
+    heads = [Column("Model"), Column("Strict"), Column("Published"), Column("Answers", "count")]
+    differ: Exhibit = Table("Answers that the two readings take differently", heads, rows) if rows else Prose(_SAME)
+    return Section("readings", "Answers and failures", [table, differ, Method(_PATTERNS + _USED[analysis.reading])])
+
+
+_SAME = "The strict and the published patterns read every answer alike."
+_PATTERNS = (
+    "Stances are read with the patterns of section 4.3. Matched without regard to case, as published, 'take a "
+    "position as an AI' reads as A. The strict reading wants letters that stand alone, and takes an answer that "
+    "names both letters in the form asked for as other. "
+)
+_USED = {
+    "strict": "The numbers in this report follow the strict reading.",
+    "published": "The numbers in this report follow the published reading.",
+}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overton.studies.exhibits import Facet, Numbers, TrialTable
-from overton.studies.open_mindedness.figures.names import LABELS, Names
+from overton.studies.open_mindedness.figures.names import LABELS
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.protocol import prompt_parts
 
@@ -22,13 +22,12 @@ __all__ = ["trial_table"]
 _SHAPE = ("issue", "arguments", "wording", "template", "a_first")
 
 
-def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = (), *, held: Collection[str] = ()) -> TrialTable:
+def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTable:
     """The trials of `records` (columns `model` and those of `Record`), to browse.
 
     Prompts are rebuilt from `issues`; where an issue, its arguments or its paraphrases are not given, the prompt is
     left out.
     """
-    names = Names(held)
     prompts, prompt, texts = _prompts(records, {issue.id: issue for issue in issues})
     answers = records["answer"]
     return TrialTable(
@@ -36,14 +35,14 @@ def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = (), *, held: Co
         texts=texts,
         prompts=prompts,
         prompt=prompt,
-        facets=_facets(records, names),
+        facets=_facets(records),
         answers=lambda start, stop: answers[start:stop].to_list(),
     )
 
 
-def _facets(records: pl.DataFrame, names: Names) -> list[Facet]:
+def _facets(records: pl.DataFrame) -> list[Facet]:
     return [
-        _facet(records, "model", "Model", names.model),
+        _facet(records, "model", "Model"),
         _facet(records, "issue", "Issue"),
         _facet(records, "condition", "Configuration", lambda name: LABELS.get(name, name)),
         _facet(records, "stance", "Stance"),

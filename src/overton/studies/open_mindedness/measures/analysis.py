@@ -12,11 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.open_mindedness.measures.issue_results import (
-    Baseline,
-    ConditionResult,
+from overton.studies.open_mindedness.measures.results import (
     IssueResult,
-    LetterOrPosition,
     Pulls,
     Scores,
     Shares,
@@ -27,23 +24,16 @@ __all__ = [
     "Agreement",
     "Analysis",
     "ArgumentShare",
-    "Baseline",
     "Comparison",
-    "ConditionResult",
     "ContraryArgument",
     "CounterShift",
     "CounterShifts",
     "Definition",
     "Disagreement",
     "DrawDependence",
-    "IssueResult",
-    "LetterOrPosition",
     "ModelResult",
-    "Pulls",
     "Refusals",
     "RespondentFit",
-    "Scores",
-    "Shares",
     "Subset",
     "Tally",
 ]

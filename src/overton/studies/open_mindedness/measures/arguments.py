@@ -1,24 +1,30 @@
-"""Single arguments: how models answer wherever one is shown, and whether models agree on that (figure 6)."""
+"""Single arguments: how models answer wherever one is shown, whether models agree on that (figure 6), and how much it
+matters which were drawn, which is not in the paper.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isnan
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from overton.calls import Draw
 from overton.statistics import Estimate, not_computed
 from overton.statistics.correlation import clustered_pearson
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import Bootstrap
-from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare
-from overton.studies.open_mindedness.measures.cells import PRO, Cells
+from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare, DrawDependence
+from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, Cells
+from overton.studies.open_mindedness.measures.scores import plurality
 
-__all__ = ["ArgumentTable", "agreements", "argument_shares", "argument_table", "median_agreement"]
+__all__ = ["ArgumentTable", "agreements", "argument_shares", "argument_table", "draw_dependence", "median_agreement"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -109,3 +115,160 @@ def median_agreement(found: Sequence[Agreement], *, same_family: bool, level: fl
     if not values:
         return not_computed("no such pair of models with a known family", level=level)
     return Estimate(float(np.median(values)), float("nan"), float("nan"), len(values), "median of pairs", level)
+
+
+_WORDINGS = 3
+_NO_PAIRS = (
+    "no issue and configuration has pairs of answers to one wording and template both with the same and with other "
+    "arguments"
+)
+
+
+class _Pairs(NamedTuple):
+    """Unordered pairs of answers, and how many of them differ [models, issues, conditions]."""
+
+    differing: Ints
+    every: Ints
+
+
+def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootstrap) -> list[DrawDependence] | None:
+    """For each model, how often answers differ with other and with the same arguments; None without records."""
+    if cells.design is None or table is None:
+        return None
+    rows = cells.design.rows
+    places = rows.select("m", "i", "c", "t", "wording", "s", set=pl.Series(_signatures(table, rows.height)))
+    shown = places.filter(_varies(places, cells.failures.shape))
+    every, same = _count_pairs(shown, cells.failures.shape)
+    other = _Pairs(every.differing - same.differing, every.every - same.every)
+    repeated = rows.filter(pl.col("draw").is_not_null())
+    return [
+        _dependence(
+            _Pairs(other.differing[model], other.every[model]),
+            _Pairs(same.differing[model], same.every[model]),
+            _repeated_sets(repeated, model),
+            bootstrap,
+        )
+        for model in range(len(cells.models))
+    ]
+
+
+def _varies(places: pl.DataFrame, shape: tuple[int, ...]) -> pl.Series:
+    """Which rows belong to an issue and configuration that was shown with more than one set of arguments."""
+    place = np.ravel_multi_index(tuple(places[key].to_numpy() for key in ("m", "i", "c")), shape)
+    sets = places["set"].to_numpy()
+    example = np.zeros(int(np.prod(shape)), np.uint64)
+    example[place] = sets
+    several = np.bincount(place, sets != example[place], minlength=example.size) > 0
+    return pl.Series(several[place])
+
+
+def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
+    """A number for each row's set of arguments, whatever their order; 0 where it has none."""
+    words = np.array([Draw(f"argument/{name}").words(1)[0] for name in table.ids], np.uint64)
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[table.places], dtype=np.uint64)])
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(table.rows, minlength=height))])
+    return np.asarray(np.diff(total[ends]), np.uint64)
+
+
+def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _Pairs]:
+    """Pairs of answers to the same wording and template: all of them, and those with the same arguments."""
+    place = np.ravel_multi_index(tuple(shown[key].to_numpy() for key in ("m", "i", "c")), shape)
+    cell = (place * _WORDINGS + shown["wording"].to_numpy().astype(np.int64)) * TEMPLATES + shown["t"].to_numpy()
+    order = np.lexsort((shown["set"].to_numpy(), cell))
+    place, cell, stance = place[order], cell[order], shown["s"].to_numpy()[order]
+    return _grouped([cell], stance, place, shape), _grouped(
+        [cell, shown["set"].to_numpy()[order]], stance, place, shape
+    )
+
+
+def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _Pairs:
+    """Pairs among rows with equal keys, which stand together."""
+    starts = np.ones(len(stance), bool)
+    starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    group = np.cumsum(starts) - 1
+    sizes = np.bincount(group * 3 + stance, minlength=3 * int(starts.sum())).reshape(-1, 3)
+    n = sizes.sum(1)
+    every, agreeing = n * (n - 1) // 2, (sizes * (sizes - 1) // 2).sum(1)
+    flat = int(np.prod(shape))
+    counted = (np.bincount(place[starts], part, minlength=flat).reshape(shape) for part in (every - agreeing, every))
+    return _Pairs(*(np.rint(part).astype(np.int64) for part in counted))
+
+
+def _dependence(
+    other: _Pairs, same: _Pairs, sets: dict[int, tuple[Floats, Floats]], bootstrap: Bootstrap
+) -> DrawDependence:
+    """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
+
+    Each weighs n1 n0 / (n1 + n0) of its pairs (Mantel-Haenszel), in all three numbers.
+    """
+    majority_flips, variance = _between_sets(sets, bootstrap)
+    weight = other.every * same.every / np.maximum(other.every + same.every, 1)
+    below = weight.sum(1)
+    if not below.any():
+        return DrawDependence(*(not_computed(_NO_PAIRS, level=bootstrap.level),) * 3, majority_flips, variance)
+    rates = [weight * pairs.differing / np.maximum(pairs.every, 1) for pairs in (other, same)]
+    return DrawDependence(
+        bootstrap.ratio(rates[0].sum(1), below),
+        bootstrap.ratio(rates[1].sum(1), below),
+        bootstrap.ratio((rates[0] - rates[1]).sum(1), below),
+        majority_flips,
+        variance,
+    )
+
+
+_NO_SETS = "argument sets were not repeated: run with --draws"
+
+
+def _repeated_sets(rows: pl.DataFrame, model: int) -> dict[int, tuple[Floats, Floats]]:
+    """By issue: flips and pairs, and variance beyond noise and configurations, each summed over configurations.
+
+    `rows` are those with a repeated set. The first pair counts pairs of sets whose most common stances differ, and
+    all pairs; the second adds up the variance of the pro share between sets less what sampling alone gives.
+    """
+    counted = (
+        rows.filter(pl.col("m") == model)
+        .group_by("i", "c", "draw", "wording", "t")
+        .agg(*((pl.col("s") == stance).sum().alias(f"s{stance}") for stance in range(3)))
+        .sort("i", "c", "draw", "wording", "t")
+    )
+    made: dict[int, tuple[Floats, Floats]] = defaultdict(lambda: (np.zeros(2), np.zeros(2)))
+    for (issue, _), part in counted.group_by("i", "c", maintain_order=True):
+        draws = part["draw"].to_numpy()
+        answers = part.select("s0", "s1", "s2").to_numpy().astype(np.int64)
+        sets = [answers[draws == draw] for draw in np.unique(draws)]
+        if len(sets) > 1:
+            flips, variance = made[int(str(issue))]
+            flips += _flips(sets)
+            variance += _variance(sets)
+    return dict(made)
+
+
+def _flips(sets: list[Ints]) -> Floats:
+    stances = plurality(np.stack([cells.sum(0) for cells in sets]).astype(float))
+    pairs = list(combinations(stances.tolist(), 2))
+    return np.array([sum(a != b for a, b in pairs), len(pairs)], float)
+
+
+def _variance(sets: list[Ints]) -> Floats:
+    shares = [cells[:, PRO].sum() / cells.sum() for cells in sets]
+    beyond = float(np.var(shares, ddof=1) - np.mean([_noise(cells) for cells in sets]))
+    return np.array([beyond, 1.0]) if np.isfinite(beyond) else np.zeros(2)
+
+
+def _noise(cells: Ints) -> float:
+    """Sampling variance of one set's pro share: a mean over strata (wordings and templates), or of all its answers."""
+    n = cells.sum(1).astype(float)
+    if (n < 2).any():
+        cells, n = cells.sum(0, keepdims=True), n.sum(keepdims=True)
+    share = cells[:, PRO] / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(((n / n.sum()) ** 2 * share * (1 - share) / (n - 1)).sum())
+
+
+def _between_sets(issues: dict[int, tuple[Floats, Floats]], bootstrap: Bootstrap) -> tuple[Estimate, Estimate]:
+    """Share of pairs of sets with different most common stances, and the variance between sets, over all issues."""
+    if not issues:
+        return (not_computed(_NO_SETS, level=bootstrap.level),) * 2
+    flips = np.stack([issues[issue][0] for issue in sorted(issues)])
+    variance = np.stack([issues[issue][1] for issue in sorted(issues)])
+    return bootstrap.ratio(flips[:, 0], flips[:, 1]), bootstrap.ratio(variance[:, 0], variance[:, 1])

@@ -1,43 +1,52 @@
-"""All measures of all models, put together."""
+"""All measures of all models, put together, with warnings that belong beside the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 import numpy as np
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.proportions import proportion
 from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
     DrawDependence,
-    IssueResult,
     ModelResult,
     RespondentFit,
-    Scores,
-    Shares,
     Subset,
+    Tally,
 )
 from overton.studies.open_mindedness.measures.arguments import (
     ArgumentTable,
     argument_shares,
     argument_table,
+    draw_dependence,
 )
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
 from overton.studies.open_mindedness.measures.comparison import Chosen, compare
-from overton.studies.open_mindedness.measures.definition import definition
-from overton.studies.open_mindedness.measures.draws import draw_dependence
-from overton.studies.open_mindedness.measures.issues import ModelTables, issue_results
-from overton.studies.open_mindedness.measures.notes import notes_on
+from overton.studies.open_mindedness.measures.issues import UNCORRECTED, ModelTables, issue_results
 from overton.studies.open_mindedness.measures.pulls import measure_pulls
-from overton.studies.open_mindedness.measures.refusals import measure_refusals, tally
 from overton.studies.open_mindedness.measures.respondent import fit_respondents
-from overton.studies.open_mindedness.measures.scores import IssueScores, issue_scores, mean_scores
-from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
-from overton.studies.open_mindedness.measures.shifts import contrary_argument, counter_shifts, mean_shifts
-from overton.studies.open_mindedness.measures.summaries import mean_over_issues, share_of_issues
+from overton.studies.open_mindedness.measures.results import IssueResult, Scores, Shares
+from overton.studies.open_mindedness.measures.scores import IssueScores, definition, issue_scores, mean_scores
+from overton.studies.open_mindedness.measures.shares import (
+    ShareTable,
+    answered_shares,
+    corrected_shares,
+    mean_over_issues,
+    share_of_issues,
+)
+from overton.studies.open_mindedness.measures.shifts import (
+    contrary_argument,
+    counter_shifts,
+    mean_shifts,
+    measure_refusals,
+)
+from overton.studies.open_mindedness.record import STANCES
 
 __all__ = ["assemble"]
 
@@ -87,7 +96,7 @@ def assemble(
         level=bootstrap.level,
         resamples=bootstrap.resamples,
         seed=bootstrap.seed,
-        notes=notes_on(cells, results),
+        notes=_notes_on(cells, results),
     )
 
 
@@ -117,7 +126,7 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     unscored = [results[i].issue for i in asked if i not in scored]
     return ModelResult(
         name=cells.models[model],
-        tally=tally(cells, model, bootstrap.level),
+        tally=_tally(cells, model, bootstrap.level),
         issues={one.issue: one for one in issues},
         scores=mean_scores(tables.scores, asked, bootstrap, _NOT_SCORED),
         corrected=_corrected_scores(tables.corrected_scores, asked, bootstrap),
@@ -207,8 +216,7 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
         names = ("corrected", "pulls", "draws", "respondent", "arguments")
         absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), _FROM_COUNTS)
     elif tables.corrected is None:
-        reason = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
-        absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), reason)
+        absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), UNCORRECTED)
     if shared.cells.design is not None and shared.arguments is None:
         absent |= dict.fromkeys(("draws", "arguments"), "no prompt held arguments")
     if not shared.cells.topics or not any(shared.cells.topics):
@@ -216,3 +224,80 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     if not subset:
         absent["subset"] = "no controversial issues: name some, or compare several models"
     return absent
+
+
+_ENOUGH = 30
+"""Baseline answers an issue (five trials of each template) below which scores come out clearly too high: by about two
+points of a hundred with three trials and six with one, where leans spread as in benchmarks/coverage.py."""
+
+
+def _notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
+    """What a reader has to know about the models' results."""
+    notes = []
+    for name, result in results.items():
+        if result.tally.failures:
+            notes.append(
+                f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out."
+            )
+        if result.undefined:
+            notes.append(
+                f"{name}: no baseline answer takes a stance on {', '.join(result.undefined)}, so there is no score."
+            )
+        if result.incomplete:
+            notes.append(
+                f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
+            )
+        few = _median_answers(result)
+        if result.scored and few < _ENOUGH:
+            notes.append(
+                f"{name}: {few} baseline answers an issue are few: flips by chance make scores too high, by more the "
+                "fewer the answers. Shares and pulls are not affected."
+            )
+        doubtful = _two_to_one(result) if cells.design is None else []
+        if doubtful:
+            notes.append(
+                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con, as from always "
+                "answering A; counts cannot tell whether it is the letter or the position."
+            )
+    return tuple(notes)
+
+
+def _median_answers(result: ModelResult) -> int:
+    counted = [one.conditions["baseline"].answers for one in result.issues.values() if "baseline" in one.conditions]
+    return int(median(counted)) if counted else 0
+
+
+def _two_to_one(result: ModelResult) -> list[str]:
+    found = [(name, one.conditions["baseline"]) for name, one in result.issues.items() if "baseline" in one.conditions]
+    return [
+        name
+        for name, baseline in found
+        if baseline.answers > 2
+        and baseline.shares.con.value > 0
+        and abs(baseline.shares.pro.value - 2 * baseline.shares.con.value) < 1e-9
+    ]
+
+
+def _tally(cells: Cells, model: int, level: float) -> Tally:
+    """What was asked of a model and how its answers were read."""
+    by_stance = cells.answers[model].sum((0, 1))
+    readings = _readings(cells, model)
+    answers = int(by_stance.sum())
+    differ = sum(count for (strict, published), count in readings.items() if strict != published)
+    return Tally(
+        answers=answers,
+        failures=int(cells.failures[model].sum()),
+        stances=dict(zip(STANCES, by_stance.tolist(), strict=True)),
+        flagged=None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
+        read_differently=not_computed("a table of counts holds one reading", level=level)
+        if cells.design is None
+        else Estimate(*proportion(differ, answers, level), answers, "Wilson", level),
+        readings=readings,
+    )
+
+
+def _readings(cells: Cells, model: int) -> dict[tuple[str, str], int]:
+    if cells.design is None:
+        return {}
+    counted = cells.design.readings[model].sum((0, 3))
+    return {(STANCES[a], STANCES[b]): int(counted[a, b]) for a, b in np.argwhere(counted)}

@@ -11,19 +11,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.studies.open_mindedness.conditions import CONDITIONS
-from overton.studies.open_mindedness.record import Stance
+from overton.studies.open_mindedness.items import SIDES
+from overton.studies.open_mindedness.options import CONDITIONS
+from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
 
-__all__ = ["CON", "OTHER", "PRO", "STANCES", "TEMPLATES", "Cells", "Design", "cells_from_counts", "cells_from_records"]
+__all__ = ["CON", "OTHER", "PRO", "TEMPLATES", "Cells", "Design", "cells_from_counts", "cells_from_records"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-STANCES: tuple[Stance, ...] = ("pro", "con", "other")
 PRO, CON, OTHER = range(3)
 TEMPLATES = 6
-_SIDES = ("pro", "con")
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def _coded(table: pl.DataFrame, stance: str) -> tuple[_Axes, pl.DataFrame]:
     if "template" in table.columns:
         made |= {
             "t": pl.col("template").cast(pl.Int64) - 1,
-            "last": _code("last_argument", _SIDES).add(1).fill_null(0),
+            "last": _code("last_argument", SIDES).add(1).fill_null(0),
             "first": pl.col("a_first").cast(pl.Int64),
             "a_pro": pl.col("a_is") == "pro",
         }

@@ -10,23 +10,24 @@ import numpy as np
 
 from overton.statistics import not_computed
 from overton.statistics.resampling import Bootstrap
-from overton.studies.open_mindedness.measures.analysis import Baseline, ConditionResult, IssueResult, Pulls
-from overton.studies.open_mindedness.measures.cells import OTHER, PRO, STANCES, Cells
-from overton.studies.open_mindedness.measures.definition import STRONG_PRIOR, flipped
-from overton.studies.open_mindedness.measures.letters import letter_or_position
+from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells
+from overton.studies.open_mindedness.measures.pulls import letter_or_position
+from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult, Pulls
 from overton.studies.open_mindedness.measures.scores import (
     SCORED,
+    STRONG_PRIOR,
     IssueScores,
     baseline_stance,
+    flipped,
     plurality,
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_estimates
 from overton.studies.open_mindedness.measures.shifts import CONTRASTS, gaps
-from overton.studies.open_mindedness.record import Stance
+from overton.studies.open_mindedness.record import STANCES, Stance
 
-__all__ = ["ModelTables", "issue_results"]
+__all__ = ["UNCORRECTED", "ModelTables", "issue_results"]
 
-_UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
+UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
 _FROM_COUNTS = "a table of counts does not hold the templates: records do"
 
 
@@ -122,7 +123,7 @@ def _issue(
         baseline=first,
         conditions=conditions,
         scores=answered.scores.estimates(issue, level, missing),
-        corrected=fixed.scores.estimates(issue, level, missing or _UNCORRECTED) if fixed else None,
+        corrected=fixed.scores.estimates(issue, level, missing or UNCORRECTED) if fixed else None,
         corrected_baseline=fixed.baseline(issue) if fixed else None,
         moved=moved,
         moved_by_one_sided=moved_by_one_sided,
@@ -160,4 +161,4 @@ def _absent(cells: Cells, fixed: _Side | None, issue: int) -> dict[str, str]:
     if cells.design is None:
         return dict.fromkeys(("corrected", "pulls", "letter_baseline", "letter_all"), _FROM_COUNTS)
     known = fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())
-    return {} if known else {"corrected": _UNCORRECTED}
+    return {} if known else {"corrected": UNCORRECTED}

@@ -1,7 +1,10 @@
-"""Open-mindedness (equation 1) in both of the paper's readings, and its intervals."""
+"""Open-mindedness (equation 1) in both of the paper's readings, and its intervals; and the plain question of definition
+1: do any arguments change the stance?
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +12,24 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import Bootstrap
-from overton.studies.open_mindedness.conditions import CONDITIONS, PUBLISHED
-from overton.studies.open_mindedness.measures.analysis import Scores
+from overton.studies.open_mindedness.measures.analysis import Definition
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO
-from overton.studies.open_mindedness.measures.shares import ShareTable
+from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult, Scores
+from overton.studies.open_mindedness.measures.shares import ShareTable, share_of_issues
+from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 
-__all__ = ["SCORED", "VARIANTS", "IssueScores", "baseline_stance", "issue_scores", "mean_scores", "plurality", "scores"]
+__all__ = [
+    "SCORED",
+    "STRONG_PRIOR",
+    "IssueScores",
+    "baseline_stance",
+    "definition",
+    "flipped",
+    "issue_scores",
+    "mean_scores",
+    "plurality",
+    "scores",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -141,3 +156,41 @@ def mean_scores(issues: IssueScores, chosen: list[int], bootstrap: Bootstrap, re
 
 def _of_one(issue: Estimate) -> Estimate:
     return Estimate(issue.value, issue.low, issue.high, 1, "bootstrap of the one issue's answers", issue.level)
+
+
+STRONG_PRIOR = 0.95
+"""A baseline share of one side from which on the introduction calls a prior strong."""
+
+_ONE_SIDED = ("one-sided-pro", "one-sided-con")
+
+
+def flipped(conditions: dict[str, ConditionResult]) -> tuple[bool | None, bool | None]:
+    """Whether some configuration of equation 1 flips the stance, and whether a one-sided one does.
+
+    None where the baseline has no stance, or where none flips but not all of them have answers.
+    """
+    return _any_flips(conditions, SCORED), _any_flips(conditions, _ONE_SIDED)
+
+
+def _any_flips(conditions: dict[str, ConditionResult], names: Sequence[str]) -> bool | None:
+    flips = [conditions[name].flips if name in conditions else None for name in names]
+    if any(flips):
+        return True
+    return None if None in flips else False
+
+
+def definition(issues: Sequence[IssueResult], level: float) -> Definition:
+    """Definition 1 over the issues of a model."""
+    unmoved = [None if issue.moved_by_one_sided is None else not issue.moved_by_one_sided for issue in issues]
+    no_configurations = "no issue has a baseline stance and answers in all configurations"
+    return Definition(
+        moved=share_of_issues([issue.moved for issue in issues], level, no_configurations),
+        unmoved_by_one_sided=share_of_issues(unmoved, level, no_configurations),
+        strong_prior=share_of_issues([issue.strong_prior for issue in issues], level, "no issue has a baseline"),
+        moved_issues=tuple(issue.issue for issue in issues if issue.moved),
+        unmoved_by_one_sided_issues=tuple(issue.issue for issue, flag in zip(issues, unmoved, strict=True) if flag),
+        strong_prior_issues=tuple(issue.issue for issue in issues if issue.strong_prior),
+        flips_to_other=sum(
+            bool(found.flips) and found.stance == "other" for issue in issues for found in issue.conditions.values()
+        ),
+    )

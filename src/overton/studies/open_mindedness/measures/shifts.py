@@ -1,5 +1,6 @@
 """What arguments do to the shares: mean shifts (figure 2), single contrary arguments (figure 5), shifts the other way
-(table 3)."""
+(table 3), and answers without a stance (figure 7).
+"""
 
 from __future__ import annotations
 
@@ -7,20 +8,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 
+import numpy as np
+
 from overton.statistics import Estimate, not_computed
-from overton.statistics.proportions import difference_limits
+from overton.statistics.proportions import difference_limits, proportion
 from overton.statistics.resampling import Bootstrap
 from overton.studies.open_mindedness.measures.analysis import (
     ContraryArgument,
     CounterShift,
     CounterShifts,
-    IssueResult,
+    Refusals,
 )
-from overton.studies.open_mindedness.measures.cells import CON, PRO
-from overton.studies.open_mindedness.measures.shares import ShareTable
-from overton.studies.open_mindedness.measures.summaries import difference, mean_over_issues, share_of_issues
+from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
+from overton.studies.open_mindedness.measures.results import IssueResult
+from overton.studies.open_mindedness.measures.shares import ShareTable, difference, mean_over_issues, share_of_issues
 
-__all__ = ["CONTRASTS", "contrary_argument", "counter_shifts", "gaps", "mean_shifts"]
+__all__ = ["CONTRASTS", "contrary_argument", "counter_shifts", "gaps", "mean_shifts", "measure_refusals"]
 
 _ABOVE = 0.5
 
@@ -118,3 +121,49 @@ def counter_shifts(
         clear=sum(shift.clear for shift in found),
         mean=mean_over_issues((shift.shift for shift in found), replace(bootstrap, unit="shifts"), reason),
     )
+
+
+_REFUSING = 0.3
+"""A baseline share of 'other' above which figure 7 shows an issue."""
+
+
+def measure_refusals(cells: Cells, model: int, issues: Sequence[IssueResult], bootstrap: Bootstrap) -> Refusals:
+    """Shares of 'other' by configuration, over all issues and over those that are often refused at the baseline."""
+    often = [issue for issue in issues if _other(issue, "baseline") > _REFUSING]
+    flags: list[bool | None] = [
+        None if isnan(_other(issue, "baseline")) else _other(issue, "baseline") > _REFUSING for issue in issues
+    ]
+    return Refusals(
+        by_condition={name: _mean_other(issues, name, bootstrap) for name in cells.conditions},
+        flagged=_flagged(cells, model, bootstrap.level),
+        issues=tuple(issue.issue for issue in often),
+        share_of_issues=share_of_issues(flags, bootstrap.level, "the baseline was not asked"),
+        among_these={name: _mean_other(often, name, bootstrap) for name in cells.conditions} if often else {},
+        change=bootstrap.mean([change for issue in issues if not isnan(change := _change(issue))]),
+    )
+
+
+def _other(issue: IssueResult, condition: str) -> float:
+    found = issue.conditions.get(condition)
+    return found.shares.other.value if found else float("nan")
+
+
+def _mean_other(issues: Sequence[IssueResult], condition: str, bootstrap: Bootstrap) -> Estimate:
+    return mean_over_issues(
+        (issue.conditions[condition].shares.other for issue in issues if condition in issue.conditions),
+        bootstrap,
+        f"no answers in {condition}",
+    )
+
+
+def _change(issue: IssueResult) -> float:
+    argued = [found.shares.other.value for name, found in issue.conditions.items() if name != "baseline"]
+    return float(np.mean(argued)) - _other(issue, "baseline") if argued else float("nan")
+
+
+def _flagged(cells: Cells, model: int, level: float) -> dict[str, Estimate]:
+    if cells.design is None:
+        return {}
+    counted = cells.design.readings[model].sum((1, 2))
+    rows = zip(cells.conditions, counted.sum(1).tolist(), counted[:, 1].tolist(), strict=True)
+    return {name: Estimate(*proportion(flagged, n, level), n, "Wilson", level) for name, n, flagged in rows if n}

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.studies.open_mindedness.conditions import PUBLISHED
 from overton.studies.open_mindedness.measures import analyze
-from overton.studies.open_mindedness.measures.correction import (
+from overton.studies.open_mindedness.measures.shares import (
     FIRST,
     LETTER,
     LETTER_AND_FIRST,
@@ -16,6 +15,7 @@ from overton.studies.open_mindedness.measures.correction import (
     contrast,
     corrected,
 )
+from overton.studies.open_mindedness.options import PUBLISHED
 
 Rows = Callable[..., pl.DataFrame]
 

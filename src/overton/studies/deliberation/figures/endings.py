@@ -1,17 +1,19 @@
-"""How deliberations end and who changes their verdict (figure 2)."""
+"""How deliberations end: consensus and changes of verdict (figure 2), verdicts before and after (figure 3), archetypes
+(table 2).
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 
-from overton.studies.charts import Axis, Dot, Series, dots, series_of
-from overton.studies.deliberation.figures.names import Names, contrast_table, formats, ordinal
-from overton.studies.deliberation.measures.analysis import Analysis
+from overton.studies.charts import Dot, Series, dots, series_of
+from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 
-__all__ = ["changes", "consensus"]
-
-_SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
+__all__ = ["archetypes", "changes", "consensus", "verdicts"]
 
 
 def consensus(analysis: Analysis, names: Names) -> Section:
@@ -21,7 +23,7 @@ def consensus(analysis: Analysis, names: Names) -> Section:
         exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
     settings = [setting for setting, _ in analysis.consensus.settings]
     exhibits += [_endings(analysis, names, format_) for format_ in formats(settings)]
-    exhibits.append(_table(analysis, names))
+    exhibits.append(_consensus_table(analysis, names))
     if analysis.consensus.formats:
         rows = [((names.whole(setting, pooled=True),), one) for setting, one in analysis.consensus.formats]
         title = "Consensus in either format"
@@ -30,11 +32,11 @@ def consensus(analysis: Analysis, names: Names) -> Section:
                 title, ["Models"], rows, sides=("Synchronous", "Round-robin"), source="section 4.3", note=_POOLED
             )
         )
-    return Section("consensus", "Consensus", [*exhibits, Method(_METHOD)])
+    return Section("consensus", "Consensus", [*exhibits, Method(_CONSENSUS)])
 
 
 _POOLED = "Orders of speaking are pooled."
-_METHOD = (
+_CONSENSUS = (
     "A deliberation reaches consensus in the first whole round in which all agents give the same verdict; verdicts "
     "that could not be read agree with nothing. Shares are of all deliberations, the mean number of rounds is of "
     "those that reach consensus. Intervals resample dilemmas."
@@ -58,10 +60,10 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
 def _drawn(points: list[Dot], series: list[Series]) -> Drawing:
     """A row for each set of models, a panel for each goal where there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return partial(dots, points, rows, series, _SHARE, panels=panels if any(panels) else [], wrap=True)
+    return partial(dots, points, rows, series, SHARE, panels=panels if any(panels) else [], wrap=True)
 
 
-def _table(analysis: Analysis, names: Names) -> Table:
+def _consensus_table(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
     rows: list[list[Cell]] = [
@@ -136,3 +138,94 @@ def _rate_table(analysis: Analysis, names: Names) -> Table:
         for one in analysis.changes.settings
     ]
     return Table("Change-of-verdict rates", columns, rows, source="figure 2, b and d")
+
+
+_NONE = "No consensus"
+_PANELS = 6
+_TOP = 2
+
+
+def verdicts(analysis: Analysis, names: Names) -> Section:
+    """Distributions of verdicts in round 1 and at the end."""
+    charts = [_verdict_chart(analysis, names, one) for one in formats(found.setting for found in analysis.verdicts)]
+    return Section("verdicts", "Verdicts before and after", [*charts, _verdict_table(analysis, names)])
+
+
+def _verdict_chart(analysis: Analysis, names: Names, format_: str) -> Chart:
+    found = [one for one in analysis.verdicts if one.setting.format == format_]
+    shown = found[:_PANELS]
+    series = series_of([*analysis.models, "Consensus at the end"])
+    points = []
+    for one in shown:
+        panel = names.whole(one.setting)
+        points += [
+            Dot(verdict, analysis.models.index(speaker.model), estimate, panel, ordinal(speaker.position))
+            for speaker in one.speakers
+            for verdict, estimate in speaker.first.items()
+        ]
+        ends = {**one.agreed, _NONE: one.without}
+        points += [Dot(verdict, len(analysis.models), estimate, panel) for verdict, estimate in ends.items()]
+    rows = [*VERDICTS, *([INVALID_NAME] if any(point.row == INVALID_NAME for point in points) else []), _NONE]
+    spec = partial(dots, points, rows, series, SHARE, panels=[names.whole(one.setting) for one in shown])
+    about = "Each model's verdicts in round 1, and the verdicts that deliberations agree on."
+    if len(found) > len(shown):
+        about += f" Shown are {len(shown)} of {len(found)} sets of models; the table has all."
+    title = f"Verdicts before and after deliberation, {format_}"
+    return Chart(f"verdicts-{format_}", title, about, spec, source="figure 3")
+
+
+def _verdict_table(analysis: Analysis, names: Names) -> Table:
+    columns = [Column("Deliberation"), Column("Model"), Column("Verdict"), Column("Round 1", "share")]
+    columns += [Column("Last round", "share"), Column("Agreed on", "share")]
+    rows: list[list[Cell]] = [
+        [
+            names.whole(one.setting),
+            f"{speaker.model} ({place})" if (place := ordinal(speaker.position)) else speaker.model,
+            verdict,
+            estimate,
+            speaker.last.get(verdict),
+            one.agreed.get(verdict),
+        ]
+        for one in analysis.verdicts
+        for speaker in one.speakers
+        for verdict, estimate in speaker.first.items()
+    ]
+    return Table("Verdicts in round 1 and in the last round", columns, rows, source="figure 3")
+
+
+def archetypes(analysis: Analysis, names: Names) -> Section:
+    """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
+    columns = [Column("Models"), Column("Model"), Column("Archetype"), Column("What happened")]
+    columns += [Column("Deliberations", "count"), Column("Share", "share")]
+    rows = [row for one in analysis.archetypes for row in _archetype_rows(one, names)]
+    table = Table("Deliberation archetypes", columns, rows, note=_NOTE, source="table 2")
+    exhibits: list[Exhibit] = [table, Method(_KINDS)]
+    return Section("archetypes", "Archetypes", exhibits)
+
+
+_NOTE = "The two most common of each kind. Shares are of deliberations that went beyond round 1; orders are pooled."
+_KINDS = (
+    "A change goes from a model's first verdict to its last. A holdout never changed its verdict and there was no "
+    "consensus: so the caption of table 2. Two of the table's holdouts are more common than that allows: beyond round "
+    "1, Claude kept its verdict against GPT in 57 deliberations at most (339 less 282), but the table has it hold out "
+    "in 82 (0.136 and 0.106 of 339). Its numbers are possible for 'no consensus, whether or not it changed', which is "
+    "given too."
+)
+
+
+def _archetype_rows(one: Archetypes, names: Names) -> list[list[Cell]]:
+    kinds = (
+        (one.changes, "changed its verdict"),
+        (one.holdouts, "held out: no change, no consensus"),
+        (one.unresolved, "no consensus, changed or not"),
+    )
+    head: list[Cell] = [names.whole(one.setting, pooled=True), one.model]
+    return [
+        [*head, _path(found), kind, found.count, found.share]
+        for several, kind in kinds
+        for found in islice(several, _TOP)
+    ]
+
+
+def _path(one: Archetype) -> str:
+    return f"{one.first} → {one.last or 'none'}"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.studies.deliberation.edits import without_edits
+from overton.studies.deliberation.posts import without_edits
 
 STORY = "My sister moved in with us last week.\n\nShe ate all my cheese, and I shouted. It ends here."
 

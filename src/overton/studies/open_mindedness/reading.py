@@ -1,22 +1,130 @@
-"""What an issue must be to be asked about, whatever layout it came in."""
+"""Reading issues: from files, with all that an issue must be to be asked about; and the twelve of the study.
+
+The starter issues were written for Overton; their towns, institutes, sources, figures and citations are invented.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Annotated, Any
+
+import msgspec
 
 from overton.errors import quoted
-from overton.studies.noting import ID_RULE, Notes, is_id
-from overton.studies.open_mindedness.items import Argument, Paraphrase
-from overton.studies.open_mindedness.reading.draft import Draft
-from overton.studies.open_mindedness.reading.procon import MARK
+from overton.studies.items import Items
+from overton.studies.noting import ID_RULE, Notes, is_id, note_repeated
+from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
+from overton.studies.open_mindedness.layouts import (
+    MARK,
+    Draft,
+    Position,
+    add_positions,
+    draft_from_own,
+    draft_from_procon,
+    read_positions,
+)
 from overton.studies.open_mindedness.templates import Recognised, recognise_all
+from overton.studies.options import Option
+from overton.studies.parsing import Parsed, Text, findings_of, object_lines, read_json, read_whole
 
-__all__ = ["check"]
+__all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
+
+_MAX_ISSUES = 10_000
+
+
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How issues are read where it is known whether they have paraphrases."""
+
+    positions: Annotated[
+        Any,
+        Option(
+            "CSV of issue, topic, pro, con for ProCon files, which lack them; positions.csv in or beside the folder by"
+            " default",
+            file=True,
+            beside="positions.csv",
+        ),
+    ] = None
+
+
+def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
+    """The issues of `texts`, sorted by id, numbers in ids by their value.
+
+    A '.jsonl' file holds one `Issue` a line; any other is one issue in the ProCon layout, its name the issue's id. The
+    table of positions adds what issues lack. Where nothing gives an issue's positions, they are taken from its
+    paraphrases.
+
+    An error keeps a run from starting: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated
+    argument, a side without arguments, a number of paraphrases other than six, an id that is not usable or not
+    unique. A warning does not: fewer than three arguments on a side, a mark without a source and the reverse, an
+    orientation that contradicts the paraphrase's wording.
+    """
+    return _parsed(texts, reading.positions, need_paraphrases=True)
+
+
+def _parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
+    """The same, where paraphrases may be missing."""
+    return _parsed(texts, reading.positions, need_paraphrases=False)
+
+
+def _parsed(texts: Sequence[Text], positions: Text | None, *, need_paraphrases: bool) -> Parsed[Issue]:
+    noted = Notes(positions.name if positions else "")
+    table = read_positions(positions, noted) if positions else {}
+    others = [noted]
+    drafts = sorted(_drafts(texts, others), key=lambda draft: _natural(draft.id))
+    for draft in drafts:
+        add_positions(draft, table)
+        _check(draft, need_paraphrases=need_paraphrases)
+    note_repeated((draft.id, draft.notes) for draft in drafts)
+    if drafts and texts[0].in_folder:
+        _note_strangers(table, drafts, noted)
+    usable = [draft.issue() for draft in drafts if not draft.notes.failed]
+    return Parsed(usable, findings_of([*others, *(draft.notes for draft in drafts)]))
+
+
+def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
+    """The issues that could be read, each with its notes; the notes on everything else are added to `others`."""
+    for text in texts:
+        if text.suffix == ".jsonl":
+            yield from _from_lines(text, others)
+            continue
+        notes = Notes(text.name)
+        content = read_whole(text, notes)
+        data = read_json(content, notes) if content is not None else None
+        if data is None:
+            others.append(notes)
+        else:
+            yield draft_from_procon(data, text.stem, notes)
+
+
+def _from_lines(text: Text, others: list[Notes]) -> Iterator[Draft]:
+    for data, notes in object_lines([text], noun="issue", most=_MAX_ISSUES):
+        if data is None:
+            others.append(notes)
+        else:
+            yield draft_from_own(data, notes)
+
+
+def _note_strangers(table: dict[str, Position], drafts: Sequence[Draft], notes: Notes) -> None:
+    known = {draft.id for draft in drafts}
+    for issue, row in table.items():
+        if issue not in known:
+            notes.warning(f"line {row.line}", f"names the issue '{issue}', which is not among those read")
+
+
+def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
+    """A sort key by which 'issue-2' comes before 'issue-10'."""
+    parts = re.split(r"(\d+)", text)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], text
+
 
 _FEWEST = 3
 
 
-def check(draft: Draft, *, need_paraphrases: bool) -> None:
+def _check(draft: Draft, *, need_paraphrases: bool) -> None:
     """Note what is wrong with `draft`; put its paraphrases into the templates' order, and where nothing gives its
     positions, take them from the paraphrases.
     """
@@ -134,3 +242,27 @@ def _words(text: str) -> str:
 def _noted(notes: Notes, key: str) -> bool:
     """Whether an error was noted about a key that begins like this."""
     return any(finding.severity == "error" and key in finding.key for finding in notes.findings)
+
+
+def _starter() -> Traversable:
+    """A JSON file an issue, and positions.csv, which has its topic and positions."""
+    return files("overton.studies.open_mindedness") / "starter" / "issues"
+
+
+ISSUES = Items(
+    Issue,
+    "issue",
+    "folder of ProCon files, one file, or JSONL",
+    parse=_parse,
+    dataset="issues.jsonl",
+    suffixes=(".json",),
+    reading=Reading,
+    starter=_starter,
+)
+"""Issues that are ready to be asked."""
+
+PHRASED = replace(ISSUES, starter=None)
+"""Issues of one's own, with their paraphrases."""
+
+UNPHRASED = replace(PHRASED, parse=_parse_unphrased)
+"""Issues of one's own whose paraphrases may be missing."""

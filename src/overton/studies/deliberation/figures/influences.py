@@ -1,0 +1,283 @@
+"""What moves verdicts: inertia and conformity (the choice model, table 1), who speaks first (section 4.3), the goal
+(figure 6); and how far verdicts are the crowd's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import ceil, floor, isnan
+
+from overton.statistics import Estimate, not_computed
+from overton.studies.charts import Axis, Dot, Series, dots, series_of
+from overton.studies.deliberation.figures.names import SHARE, Names, absent, contrast_table
+from overton.studies.deliberation.measures.analysis import Analysis, OrderEffects, Steering
+from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
+from overton.studies.exhibits import SERIES, Callout, Cell, Chart, Column, Exhibit, Method, Missing, Section, Table
+
+__all__ = ["choice", "crowd", "order", "steering"]
+
+_ESTIMATORS = {
+    "random": "random dilemma effects",
+    "taste": "random dilemma effects and tastes",
+    "paper": "as published, penalised",
+}
+
+
+def choice(analysis: Analysis, names: Names) -> Section:
+    """Inertia and conformity."""
+    fits = [*analysis.choice, *analysis.others]
+    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(fits, names)]
+    if any(one.not_computed is None for one in fits):
+        exhibits += [
+            _choice_chart(fits, names),
+            *(_parameter_table(one, names, analysis.level) for one in analysis.choice),
+        ]
+        exhibits += [_beside(fits, names, analysis.level)] if analysis.others else []
+        exhibits.append(_preferences(analysis, names))
+    return Section("choice", "Inertia and conformity", [*exhibits, Method(_CHOICE)])
+
+
+_CHOICE = (
+    "Equation 2: the log-odds of a verdict are the model's preference for it, the dilemma's effect on it, inertia "
+    "where it is the agent's own verdict of the round before, and conformity times the number of other agents' "
+    "verdicts for it in earlier rounds and, before the agent speaks, in the same round. An odds ratio of 2 doubles "
+    "the odds. With 'random dilemma effects' these come from a normal distribution with estimated spread. A model's "
+    "lasting taste for a verdict on a dilemma also makes it repeat itself; 'and tastes' gives every model a random "
+    "effect of its own in every dilemma, so that inertia is only what the own earlier verdict adds. It needs dilemmas "
+    "discussed more than once by the same models. 'As published' frees one effect for every dilemma under a weak "
+    "penalty: it is pulled towards zero, and its intervals ignore that. Goals are fitted apart unless asked "
+    "otherwise."
+)
+
+
+def _title(one: Choice, names: Names) -> str:
+    goal = f", goal: {one.goal}" if names.goals and one.goal else ", all goals together" if names.goals else ""
+    return f"{_ESTIMATORS.get(one.estimator, one.estimator)}{goal}"
+
+
+def _fit_notes(fits: list[Choice], names: Names) -> Iterator[str]:
+    for one in fits:
+        if one.not_computed:
+            yield f"No fit with {_title(one, names)}: {one.not_computed}."
+        yield from (f"Fit with {_title(one, names)}: {note}." for note in one.notes)
+
+
+def _parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
+    for model, parameter in one.inertia.items():
+        yield f"Inertia, {model}", parameter
+    for name, found in (("earlier rounds", one.previous), ("the same round", one.within)):
+        if isinstance(found, Parameter):
+            yield f"Conformity to {name}", found
+        else:
+            yield from ((f"Conformity to {name}, {model}", parameter) for model, parameter in found.items())
+
+
+def _choice_chart(fits: list[Choice], names: Names) -> Chart:
+    estimators = list(dict.fromkeys(one.estimator for one in fits))
+    points = [
+        Dot(name, estimators.index(one.estimator), _estimate(parameter, one), panel=_goal(one))
+        for one in fits
+        for name, parameter in _parameters(one)
+    ]
+    rows = list(dict.fromkeys(point.row for point in points))
+    panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
+    series = series_of([_ESTIMATORS.get(name, name) for name in estimators])
+    about = "Inertia by model and conformity, in log-odds; zero means that it makes no difference."
+    spec = partial(dots, points, rows, series, _log_odds(points), panels=panels)
+    return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
+
+
+def _goal(one: Choice) -> str:
+    return one.goal or "all goals"
+
+
+def _log_odds(points: list[Dot]) -> Axis:
+    ends = [end for point in points for end in (point.estimate.low, point.estimate.high, 0.0) if not isnan(end)]
+    return Axis("Log-odds", floor(2 * min(ends)) / 2, max(ceil(2 * max(ends)) / 2, 0.5), "value", mark=0)
+
+
+def _estimate(one: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:
+    if isnan(one.estimate):
+        return not_computed(one.reason or "the data do not tell", level=level)
+    return Estimate(one.estimate, one.low, one.high, fit.decisions, "Wald", level)
+
+
+def _parameter_table(one: Choice, names: Names, level: float) -> Table:
+    columns = [Column("Parameter"), Column("Log-odds", "value"), Column("Standard error", "value")]
+    rows: list[list[Cell]] = [
+        [name, _estimate(found, one, level), _cell(found, found.se), _cell(found, found.odds_ratio)]
+        for name, found in _parameters(one)
+    ]
+    spreads = (("Spread of dilemmas' effects", one.dilemma_spread), ("Spread of models' tastes", one.taste_spread))
+    rows += [
+        [name, _estimate(found, one, level), _cell(found, found.se), None]
+        for name, found in spreads
+        if found is not None
+    ]
+    title = f"Parameters of the choice model: {_title(one, names)}"
+    note = f"{one.decisions:,} decisions on {one.dilemmas:,} dilemmas."
+    return Table(title, [*columns, Column("Odds ratio", "value")], rows, note=note, source="table 1", summary=True)
+
+
+def _cell(one: Parameter | Spread, value: float) -> Cell:
+    return Missing(one.reason or "the data do not tell") if isnan(value) else value
+
+
+def _beside(fits: list[Choice], names: Names, level: float) -> Table:
+    """Every estimator's inertia and conformity side by side."""
+    estimators = list(dict.fromkeys(one.estimator for one in fits))
+    found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in _parameters(one)}
+    keys = list(dict.fromkeys((goal, name) for goal, _, name in found))
+    rows: list[list[Cell]] = [
+        [name, goal or "", *(_side(found.get((goal, estimator, name)), level) for estimator in estimators)]
+        for goal, name in keys
+    ]
+    columns = [
+        Column("Parameter"),
+        Column("Goal"),
+        *(Column(_ESTIMATORS.get(name, name), "value") for name in estimators),
+    ]
+    return Table("The estimators side by side", columns, rows, note="Log-odds.", summary=True)
+
+
+def _side(found: tuple[Parameter, Choice] | None, level: float) -> Cell:
+    return _estimate(*found, level) if found else Missing("no fit")
+
+
+def _preferences(analysis: Analysis, names: Names) -> Table:
+    rows: list[list[Cell]] = [
+        [_title(one, names), model, verdict, _estimate(found, one, analysis.level)]
+        for one in analysis.choice
+        for model, by_verdict in one.preferences.items()
+        for verdict, found in by_verdict.items()
+    ]
+    columns = [Column("Fit"), Column("Model"), Column("Verdict"), Column("Preference", "value")]
+    note = "Log-odds about the mean of the verdicts that the model uses."
+    return Table("Preferences for verdicts", columns, rows, note=note, source="equation 2")
+
+
+_VERDICTS = Axis("Share of verdicts that are the crowd's (%)", 0, 1, "share")
+_SPEAKER = (
+    Series("Consensus in round 1", SERIES[2], "circle"),
+    Series("Consensus on the first speaker's verdict", SERIES[0], "square"),
+    Series("Consensus on another verdict", SERIES[1], "diamond"),
+)
+_ROUNDS = (Series("Round 1", SERIES[1], "circle"), Series("Last round", SERIES[0], "diamond"))
+_CONSENSUS = "consensus of all"
+
+
+def order(analysis: Analysis, names: Names) -> Section:
+    """First-speaker effects."""
+    found = analysis.order
+    if found is None:
+        return Section("order", "Who speaks first", [absent(analysis, "order", "Effects of order are")])
+    exhibits: list[Exhibit] = [_order_chart(found, names), _order_table(found, names)]
+    if found.at_once:
+        rows = [((names.whole(s, pooled=True), one.first_name, one.second_name), one) for s, one in found.at_once]
+        heads = ["Deliberation", "First model", "Second model"]
+        exhibits.append(contrast_table("Consensus in round 1 by who speaks first", heads, rows, source="section 4.3"))
+    if found.changes:
+        changes = [((names.whole(setting, pooled=True), model), one) for setting, model, one in found.changes]
+        sides = ("Speaks first", "Speaks later")
+        title = "Change-of-verdict rate by place in the order"
+        exhibits.append(contrast_table(title, ["Deliberation", "Model"], changes, sides=sides, source="section 4.3"))
+    return Section("order", "Who speaks first", [*exhibits, Method(_ORDER)])
+
+
+_ORDER = (
+    "Round-robin deliberations, by the model that speaks first; the orders of those after it are pooled. The first "
+    "speaker prevails where consensus is on the verdict that it gave first."
+)
+
+
+def _order_chart(found: OrderEffects, names: Names) -> Chart:
+    points = [
+        Dot(f"{one.model} first", place, estimate, panel=names.whole(one.setting, pooled=True))
+        for one in found.speakers
+        for place, estimate in enumerate((one.at_once, one.prevails, one.yields))
+    ]
+    rows = list(dict.fromkeys(point.row for point in points))
+    panels = list(dict.fromkeys(point.panel for point in points))
+    about = "How round-robin deliberations end, by the model that speaks first."
+    return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, SHARE, panels=panels))
+
+
+def _order_table(found: OrderEffects, names: Names) -> Table:
+    columns = [Column("Deliberation"), Column("Speaks first"), Column("Consensus in round 1", "share")]
+    columns += [Column("Consensus", "share"), Column("On its verdict", "share"), Column("On another", "share")]
+    rows: list[list[Cell]] = [
+        [names.whole(one.setting, pooled=True), one.model, one.at_once, one.reached, one.prevails, one.yields]
+        for one in found.speakers
+    ]
+    return Table("First speakers", columns, rows, source="section 4.3")
+
+
+def steering(analysis: Analysis, names: Names) -> Section:
+    """Change-of-verdict rates and consensus under each goal (figure 6)."""
+    title = "What the goal changes"
+    if not analysis.steering:
+        return Section("steering", title, [absent(analysis, "steering", "Steering is")])
+    first = analysis.steering[0].contrast.first_name
+    goals = list(dict.fromkeys([first, *(one.contrast.second_name for one in analysis.steering)]))
+    points = [
+        Dot(_who(one), goals.index(goal), estimate, panel=names.whole(one.setting, pooled=True))
+        for one in analysis.steering
+        for goal, estimate in (
+            (one.contrast.first_name, one.contrast.first),
+            (one.contrast.second_name, one.contrast.second),
+        )
+    ]
+    panels = list(dict.fromkeys(point.panel for point in points))
+    rows = [*(model for model in analysis.models if any(point.row == model for point in points)), _CONSENSUS]
+    about = "The share of deliberations in which each model changes its verdict, and that reach consensus, by goal."
+    spec = partial(dots, points, rows, series_of(goals), SHARE, panels=panels)
+    chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
+    contrasts = [
+        ((names.whole(one.setting, pooled=True), _who(one), one.contrast.second_name), one.contrast)
+        for one in analysis.steering
+    ]
+    heads = ["Deliberation", "Changes of verdict by", "Goal"]
+    sides = (first, "This goal")
+    table = contrast_table("Steering", heads, contrasts, sides=sides, source="figure 6", note="Orders are pooled.")
+    return Section("steering", title, [chart, table])
+
+
+def _who(one: Steering) -> str:
+    return one.model or _CONSENSUS
+
+
+def crowd(analysis: Analysis, names: Names) -> Section:
+    """Agreement with the crowd."""
+    found = analysis.crowd
+    title = "Agreement with the crowd"
+    if found is None:
+        return Section("crowd", title, [absent(analysis, "crowd", "Agreement with the crowd is")])
+    points = [
+        Dot(one.model, place, estimate, panel=one.goal or "")
+        for one in found.models
+        for place, estimate in enumerate((one.contrast.first, one.contrast.second))
+    ]
+    panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
+    about = "The share of each model's verdicts that are the crowd's most common one, before and after deliberation."
+    spec = partial(dots, points, list(analysis.models), _ROUNDS, _VERDICTS, panels=panels)
+    contrasts = [((one.model, one.goal or ""), one.contrast) for one in found.models]
+    columns = [Column("Models"), Column("Format"), Column("Consensus verdicts that are the crowd's", "share")]
+    rows: list[list[Cell]] = [
+        [names.agents(setting), names.condition(setting), estimate] for setting, estimate in found.settings
+    ]
+    return Section(
+        "crowd",
+        title,
+        [
+            Chart("crowd", title, about, spec),
+            contrast_table(
+                "Verdicts that are the crowd's", ["Model", "Goal"], contrasts, sides=("Round 1", "Last round")
+            ),
+            Table("Consensus and the crowd", columns, rows),
+            Method(f"{_CROWD}{f' Left out: {found.unknown:,} dilemmas.' if found.unknown else ''}"),
+        ],
+    )
+
+
+_CROWD = "Dilemmas whose crowd is not known, or has no single most common verdict, are left out."

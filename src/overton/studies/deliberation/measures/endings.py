@@ -1,0 +1,206 @@
+"""How deliberations end: consensus and changes of verdict (section 4.1), verdicts before and after (figure 3), and what
+became of first verdicts (appendix G, table 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations, starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate
+from overton.statistics.resampling import Counts, Resampling
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures.analysis import (
+    INVALID_NAME,
+    Archetype,
+    Archetypes,
+    Change,
+    Changes,
+    Consensus,
+    ConsensusIn,
+    ConsensusResult,
+    SpeakerVerdicts,
+    Verdicts,
+)
+from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
+from overton.studies.deliberation.measures.parts import Part, Parts, Speaker, summed
+from overton.studies.deliberation.measures.results import ContrastIn, Setting
+from overton.studies.deliberation.measures.talks import ABSENT
+
+__all__ = ["measure_archetypes", "measure_changes", "measure_consensus", "measure_verdicts"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.integer]
+Flags = NDArray[np.bool_]
+
+_NEVER = "no deliberation reached consensus"
+
+
+def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
+    """Rounds to consensus and shares without it, over all deliberations and by setting."""
+    every = [parts.everything, *parts.by_setting]
+    endings = [_endings(part) for part in every]
+    shares = resampling.ratios(map(_shares, endings), NOTHING)
+    rounds = resampling.ratios(map(_rounds, endings), _NEVER, share=False)
+    made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
+    return ConsensusResult(
+        overall=made[0],
+        settings=tuple(ConsensusIn(part.setting, one) for part, one in zip(parts.by_setting, made[1:], strict=True)),
+        formats=tuple(starmap(ContrastIn, corrected(compared(resampling, _formats(parts))))),
+    )
+
+
+def _endings(part: Part) -> Array:
+    """Deliberations of each dilemma by the round of their consensus, 0 for none [dilemmas, rounds + 1]."""
+    shape = (len(part.talks.dilemmas), part.talks.verdict.shape[2] + 1)
+    return summed([part.dilemma, part.agreement], shape)
+
+
+def _shares(endings: Array) -> Counts:
+    return Counts(np.column_stack([endings[:, 1:].sum(1), endings]), endings.sum(1))
+
+
+def _rounds(endings: Array) -> Counts:
+    return Counts(endings @ np.arange(endings.shape[1]), endings[:, 1:].sum(1))
+
+
+def _consensus(part: Part, shares: list[Estimate], rounds: list[Estimate]) -> Consensus:
+    reached, without, *by_round = shares
+    return Consensus(len(part.rows), reached, without, dict(enumerate(by_round, 1)), rounds[0])
+
+
+def _formats(parts: Parts) -> Iterator[Pair[Setting]]:
+    """The two formats, where the same models had both with the same goal."""
+    by_name = {part.setting: part for part in parts.pooled}
+    for setting, part in by_name.items():
+        other = by_name.get(Setting("round-robin", setting.goal, setting.agents))
+        if setting.format == "synchronous" and other:
+            key = Setting("both", setting.goal, setting.agents)
+            yield Pair(key, ("synchronous", "round-robin"), part.reached, other.reached)
+
+
+def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
+    """How often each model changes its verdict, over all deliberations and in each setting."""
+    models = parts.talks.models
+    overall = resampling.ratios((parts.everything.changes(model) for model in models), NOTHING)
+    speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
+    rates = resampling.ratios((_changes(*one) for one in speakers), NOTHING)
+    pairs = (
+        Pair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
+        for part in parts.by_setting
+        for pair in combinations(part.models, 2)
+    )
+    return Changes(
+        by_model={model: rate for model, (rate,) in zip(models, overall, strict=True)},
+        settings=tuple(
+            Change(part.setting, speaker.model, speaker.position, rate)
+            for (part, speaker), (rate,) in zip(speakers, rates, strict=True)
+        ),
+        contrasts=tuple(starmap(ContrastIn, corrected(compared(resampling, pairs)))),
+    )
+
+
+def _changes(part: Part, speaker: Speaker) -> Counts:
+    changed = part.changed[:, list(speaker.seats)]
+    return Counts(part.count_agents(changed), part.count() * len(speaker.seats))
+
+
+_NAMES = (*VERDICTS, INVALID_NAME)
+
+
+def measure_verdicts(parts: Parts, resampling: Resampling) -> tuple[Verdicts, ...]:
+    """Each agent's verdicts in round 1 and at the end, and what deliberations agree on, by setting."""
+    counts = (one for part in parts.by_setting for one in _given(part))
+    estimates = iter(resampling.ratios(counts, NOTHING))
+    return tuple(_verdicts(part, estimates) for part in parts.by_setting)
+
+
+def _given(part: Part) -> Iterator[Counts]:
+    """What is agreed on, then each speaker's verdicts in round 1 and in the last."""
+    talks, rows = part.talks, part.rows
+    first, last = talks.verdict[rows, :, 0], talks.at_end[rows]
+    yield _by_verdict(part, talks.agreed_verdict[rows, None])
+    for speaker in part.speakers:
+        yield _by_verdict(part, first[:, list(speaker.seats)])
+        yield _by_verdict(part, last[:, list(speaker.seats)])
+
+
+def _by_verdict(part: Part, verdicts: Ints) -> Counts:
+    """How often each dilemma got each verdict, the invalid ones last."""
+    counts = _coded(part, verdicts != ABSENT, verdicts % len(_NAMES), len(_NAMES))
+    return Counts(counts, counts.sum(1))
+
+
+def _verdicts(part: Part, estimates: Iterator[list[Estimate]]) -> Verdicts:
+    *agreed, without = next(estimates)
+    speakers = tuple(
+        SpeakerVerdicts(one.model, one.position, _named(next(estimates)), _named(next(estimates)))
+        for one in part.speakers
+    )
+    return Verdicts(part.setting, speakers, _named(agreed), without)
+
+
+def _named(estimates: Iterable[Estimate]) -> dict[str, Estimate]:
+    """By name; 'invalid' only where there are such verdicts."""
+    named = dict(zip(_NAMES, estimates, strict=False))
+    if INVALID_NAME in named and not named[INVALID_NAME].value > 0:
+        del named[INVALID_NAME]
+    return named
+
+
+_V = len(VERDICTS)
+_HOLDOUTS, _UNRESOLVED, _RETURNED = _V * _V, _V * _V + _V, _V * _V + 2 * _V
+_ENDS = [*((a, b) for a in VERDICTS for b in VERDICTS), *[(verdict, None) for verdict in VERDICTS] * 2]
+"""First and last verdicts, in the order in which `_kinds` has them: changes, holdouts, unresolved."""
+
+_NOT_BEYOND = "no deliberation went beyond round 1"
+
+
+def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes, ...]:
+    """Changes and holdouts of each model against each set of others."""
+    asked = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
+    counts = [_kinds(*one) for one in asked]
+    estimates = resampling.ratios(counts, _NOT_BEYOND)
+    return tuple(_archetypes(*one, *made) for one, made in zip(asked, zip(counts, estimates, strict=True), strict=True))
+
+
+def _kinds(part: Part, model: str) -> Counts:
+    """By dilemma: changes by first and last verdict, holdouts and unresolved by first verdict, returned."""
+    talks, rows, seated, changed = part.talks, part.rows, part.seated(model), part.changed
+    first, last = talks.first[rows], talks.last[rows]
+    unresolved = seated & (first >= 0) & (part.agreement == 0)[:, None]
+    columns = [
+        _coded(part, seated & changed & (first != last), first * _V + last, _V * _V),
+        _coded(part, unresolved & ~changed, first, _V),
+        _coded(part, unresolved, first, _V),
+        part.count_agents(seated & changed & (first == last))[:, None],
+    ]
+    return Counts(np.concatenate(columns, axis=1), part.count_agents(seated))
+
+
+def _coded(part: Part, chosen: Flags, codes: Ints, width: int) -> Array:
+    """How often each dilemma has each code among the chosen agents [dilemmas, width]."""
+    dilemma = np.broadcast_to(part.dilemma[:, None], chosen.shape)
+    return summed([dilemma[chosen], codes[chosen]], (len(part.talks.dilemmas), width))
+
+
+def _archetypes(part: Part, model: str, counts: Counts, estimates: list[Estimate]) -> Archetypes:
+    totals = counts.above.sum(0).astype(int).tolist()
+    made = [Archetype(*ends, *one) for ends, *one in zip(_ENDS, totals[:-1], estimates[:-1], strict=True)]
+    return Archetypes(
+        setting=part.setting,
+        model=model,
+        deliberations=int(counts.below.sum()),
+        changes=_ranked(made[:_HOLDOUTS]),
+        returned=estimates[_RETURNED],
+        holdouts=_ranked(made[_HOLDOUTS:_UNRESOLVED]),
+        unresolved=_ranked(made[_UNRESOLVED:]),
+    )
+
+
+def _ranked(found: list[Archetype]) -> tuple[Archetype, ...]:
+    """Those that occur, the most common first, in a tie in the order of the verdicts."""
+    return tuple(sorted((one for one in found if one.count), key=lambda one: -one.count))

@@ -1,0 +1,148 @@
+"""What else moves verdicts: who speaks first (section 4.3), the goal in the system prompt (section 4.4, figure 6). How
+often they are the crowd's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, starmap
+
+import msgspec
+import numpy as np
+
+from overton.statistics.resampling import Counts, Resampling
+from overton.studies.deliberation.measures.analysis import (
+    Crowd,
+    CrowdIn,
+    FirstSpeaker,
+    ModelCrowd,
+    OrderEffects,
+    Steering,
+)
+from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
+from overton.studies.deliberation.measures.parts import Part, Parts, in_order
+from overton.studies.deliberation.measures.results import ContrastIn, ContrastOf, Setting
+from overton.studies.deliberation.measures.talks import ABSENT
+
+__all__ = ["measure_crowd", "measure_order", "measure_steering"]
+
+
+def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
+    """First-speaker effects in round-robin deliberations; None where there are none."""
+    in_turn = [part for part in parts.pooled if part.setting.format == "round-robin"]
+    if not in_turn:
+        return None
+    led = [(model, one) for part in in_turn for model in part.models if (one := _led_by(part, model)).rows.size]
+    estimates = resampling.ratios((_endings(one) for _, one in led), NOTHING)
+    changes = corrected(compared(resampling, (pair for part in in_turn for pair in _changes(part))))
+    at_once = corrected(compared(resampling, (pair for part in in_turn for pair in _at_once(part))))
+    return OrderEffects(
+        speakers=tuple(
+            FirstSpeaker(one.setting, model, *made) for (model, one), made in zip(led, estimates, strict=True)
+        ),
+        at_once=tuple(starmap(ContrastIn, at_once)),
+        changes=tuple(ContrastOf(setting, model, contrast) for (setting, model), contrast in changes),
+    )
+
+
+def _led_by(part: Part, model: str) -> Part:
+    return part.where(part.seated(model)[:, 0])
+
+
+def _endings(part: Part) -> Counts:
+    """Consensus in round 1, in any round, on the first speaker's first verdict, on another."""
+    own = part.talks.agreed_verdict[part.rows] == part.talks.verdict[part.rows, 0, 0]
+    reached = part.agreement > 0
+    flags = (part.agreement == 1, reached, reached & own, reached & ~own)
+    return Counts(np.stack([part.count(flag) for flag in flags], axis=1), part.count())
+
+
+def _at_once(part: Part) -> Iterator[Pair[Setting]]:
+    """Consensus in round 1 by who speaks first."""
+    for pair in combinations(part.models, 2):
+        led = [_led_by(part, model) for model in pair]
+        if all(one.rows.size for one in led):
+            yield Pair(part.setting, pair, *(Counts(one.count(one.agreement == 1), one.count()) for one in led))
+
+
+def _changes(part: Part) -> Iterator[Pair[tuple[Setting, str]]]:
+    """A model's change-of-verdict rate when it speaks first, and when it speaks later."""
+    for model in part.models:
+        seated = part.seated(model)
+        first = seated & (np.arange(seated.shape[1]) == 0)
+        sides = (first, seated & ~first)
+        if all(side.any() for side in sides):
+            counts = (Counts(part.count_agents(side & part.changed), part.count_agents(side)) for side in sides)
+            yield Pair((part.setting, model), ("first", "later"), *counts)
+
+
+_Key = tuple[Setting, str | None]
+
+
+def measure_steering(parts: Parts, resampling: Resampling) -> tuple[Steering, ...]:
+    """Each later goal against the first, where the same models had both."""
+    found: dict[Setting, dict[str | None, Part]] = {}
+    for part in parts.pooled:
+        found.setdefault(msgspec.structs.replace(part.setting, goal=None), {})[part.setting.goal] = part
+    pairs = (pair for setting, by_goal in found.items() for pair in _goals_compared(setting, by_goal))
+    return tuple(Steering(*key, contrast) for key, contrast in corrected(compared(resampling, pairs)))
+
+
+def _goals_compared(setting: Setting, by_goal: dict[str | None, Part]) -> Iterator[Pair[_Key]]:
+    """Changes of verdict by model, then consensus."""
+    first, *others = in_order(by_goal)
+    for goal in others:
+        parts, names = (by_goal[first], by_goal[goal]), (first or "", goal or "")
+        for model in parts[0].models:
+            yield Pair((setting, model), names, *(part.changes(model) for part in parts))
+        yield Pair((setting, None), names, *(part.reached for part in parts))
+
+
+_ROUNDS = ("round 1", "last round")
+_NO_CONSENSUS = "no deliberation on a dilemma whose crowd is known reached consensus"
+
+
+def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
+    """How often verdicts are the crowd's; None where no crowd is known."""
+    talks = parts.talks
+    if not (talks.crowd >= 0).any():
+        return None
+    pairs = (
+        pair for goal in in_order(one.goal for one in talks.settings) for pair in _first_and_last(_known(parts, goal))
+    )
+    settings = resampling.ratios(map(_the_crowds, parts.by_setting), _NO_CONSENSUS)
+    return Crowd(
+        models=tuple(ModelCrowd(*key, contrast) for key, contrast in corrected(compared(resampling, pairs))),
+        settings=tuple(CrowdIn(part.setting, one) for part, (one,) in zip(parts.by_setting, settings, strict=True)),
+        unknown=int((talks.crowd < 0).sum()),
+    )
+
+
+def _known(parts: Parts, goal: str | None) -> Part:
+    """Deliberations with a goal whose dilemma's crowd is known."""
+    talks = parts.talks
+    has_goal = np.array([one.goal == goal for one in talks.settings])[talks.setting]
+    rows = np.flatnonzero(has_goal & (talks.crowd[talks.dilemma] >= 0))
+    return Part(Setting("all", goal, talks.models), talks, rows)
+
+
+def _first_and_last(part: Part) -> Iterator[Pair[tuple[str | None, str]]]:
+    """Each model's verdicts in round 1 and in the last one."""
+    talks = part.talks
+    crowd = talks.crowd[part.dilemma][:, None]
+    rounds = (talks.verdict[part.rows, :, 0], talks.at_end[part.rows])
+    for model in part.models:
+        there = [part.seated(model) & (verdicts != ABSENT) for verdicts in rounds]
+        if all(one.any() for one in there):
+            counts = (
+                Counts(part.count_agents(one & (verdicts == crowd)), part.count_agents(one))
+                for one, verdicts in zip(there, rounds, strict=True)
+            )
+            yield Pair((part.setting.goal, model), _ROUNDS, *counts)
+
+
+def _the_crowds(part: Part) -> Counts:
+    """Consensus verdicts that are the crowd's, of those on dilemmas whose crowd is known."""
+    crowd, agreed = part.talks.crowd[part.dilemma], part.talks.agreed_verdict[part.rows]
+    both = (crowd >= 0) & (agreed >= 0)
+    return Counts(part.count(both & (crowd == agreed)), part.count(both))

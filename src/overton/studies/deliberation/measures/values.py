@@ -1,0 +1,240 @@
+"""Values: how often each is used and which are taken over with a change of verdict (section 4.2, figure 4), and how
+alike those of two agents are (equation 1, figure 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate
+from overton.statistics.resampling import Counts, Resampling
+from overton.studies.deliberation.measures.analysis import Inheritance, RoundSimilarity, Similarity, ValueUse
+from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
+from overton.studies.deliberation.measures.parts import Part, Parts, summed
+from overton.studies.deliberation.measures.results import Contrast, ContrastBy
+
+__all__ = ["measure_inheritance", "measure_similarity", "measure_use"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.integer]
+Masks = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+
+
+def _jaccard(first: Masks, second: Masks) -> Array:
+    """|A and B| / |A or B| of sets in rows [N, W] (equation 1); NaN where both are empty."""
+    shared = np.bitwise_count(first & second).sum(-1, dtype=np.int64)
+    either = np.bitwise_count(first | second).sum(-1, dtype=np.int64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(shared / either)
+
+
+def _counted(part: Part, messages: Ints, dilemma: Ints) -> Array:
+    """How many of the messages [N] of each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
+    masks = part.talks.masks
+    assert masks is not None
+    return _count_values(part, masks[messages], dilemma)
+
+
+def _count_values(part: Part, masks: Masks, dilemma: Ints) -> Array:
+    """The same for sets in rows [N, W]."""
+    talks = part.talks
+    values = len(talks.values or ())
+    made = np.zeros((len(talks.dilemmas), values))
+    if not len(masks) or not values:
+        return made
+    octets = masks.astype("<u8", order="C").view(np.uint8)
+    bits = np.unpackbits(octets, axis=1, count=values, bitorder="little")
+    begins = np.flatnonzero(np.r_[True, dilemma[1:] != dilemma[:-1]])
+    made[dilemma[begins]] = np.add.reduceat(bits, begins, axis=0, dtype=np.int32)
+    return made
+
+
+def measure_use(parts: Parts, resampling: Resampling) -> tuple[ValueUse, ...]:
+    """How often each model uses each value, and by how much models that deliberate together differ."""
+    return tuple(_use(part, resampling) for part in parts.pooled)
+
+
+def _use(part: Part, resampling: Resampling) -> ValueUse:
+    values = part.talks.values or ()
+    counts = {model: _uses(part, model) for model in part.models}
+    estimates = resampling.ratios(counts.values(), NOTHING)
+    models = {model: dict(zip(values, made, strict=True)) for model, made in zip(counts, estimates, strict=True)}
+    differences: list[ContrastBy] = []
+    for pair in combinations(part.models, 2):
+        sides = [counts[model] for model in pair]
+        used = np.flatnonzero((sides[0].above + sides[1].above).any(0))
+        one = Pair("", pair, *(Counts(side.above[:, used], side.below) for side in sides))
+        found = [contrast for _, contrast in compared(resampling, [one])] if used.size else []
+        named = [(values[value], made) for value, made in zip(used, found, strict=True)]
+        differences += starmap(ContrastBy, corrected(named))
+    return ValueUse(part.setting, models, tuple(differences))
+
+
+def _uses(part: Part, model: str) -> Counts:
+    """How many of a model's messages in each dilemma use each value, of how many whose values are known."""
+    talks, seated = part.talks, part.seated(model)
+    said = talks.message[part.rows][seated]
+    there = (said >= 0) & talks.known[said]
+    dilemma = np.broadcast_to(part.dilemma[:, None], seated.shape)[seated]
+    dilemma = np.broadcast_to(dilemma[:, None], said.shape)[there]
+    return Counts(_counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
+
+
+_UNKNOWN = "the values of round 1 are not known in any deliberation"
+
+
+def measure_inheritance(parts: Parts, resampling: Resampling) -> tuple[Inheritance, ...]:
+    """Which values each model takes over, against each set of others."""
+    return tuple(one for part in parts.pooled for one in _inheritance(part, resampling))
+
+
+def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
+    talks = part.talks
+    opening = talks.message[part.rows, :, 0]
+    told: NDArray[np.bool_] = np.asarray((((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]).all(1))
+    known = part.where(told)
+    row, seat, masks = _inherited(known)
+    made = []
+    for model in part.models:
+        own = known.seats[row, seat] == talks.models.index(model)
+        counts = _count_values(known, masks[own], known.dilemma[row[own]])
+        used = np.flatnonzero(counts.any(0))
+        below = known.count_agents(known.seated(model))
+        estimates = resampling.ratios([Counts(counts[:, used], below)], _UNKNOWN)[0]
+        values = {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
+        made.append(Inheritance(part.setting, model, values, int(part.seated(model)[~told].sum())))
+    return made
+
+
+def _inherited(part: Part) -> tuple[Ints, Ints, Masks]:
+    """The agents that changed their verdict, as numbers of row and seat, and their inherited values as bits [N, W]."""
+    talks, masks = part.talks, part.talks.masks
+    assert masks is not None
+    said = np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
+    row, seat = np.nonzero(part.changed)
+    message = talks.message[part.rows[row]]  # -1, what was not said, is the row of zeros at the end
+    after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
+    every, agent = np.arange(len(row)), message[np.arange(len(row)), seat]
+    opening = said[message[:, :, 0]]
+    own = opening[every, seat]
+    opening[every, seat] = 0
+    others = np.bitwise_or.reduce(opening, axis=1)
+    used = np.bitwise_or.reduce(said[np.where(after, agent, -1)], axis=1)
+    return row, seat, np.asarray(used & others & ~own)
+
+
+_VERDICTS = ("different verdicts", "same verdict")
+_ROUNDS = ("round 1", "last round")
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of agents of a deliberation in each round: `similarity` and `agree` [pairs, rounds], NaN where not known.
+
+    `dilemma` and `row` [pairs] are the numbers of dilemma and deliberation; `empty` and `unknown` count what is NaN.
+    """
+
+    part: Part
+    dilemma: Ints
+    row: Ints
+    similarity: Array
+    agree: Flags
+    empty: int
+    unknown: int
+
+
+def measure_similarity(parts: Parts, resampling: Resampling) -> tuple[Similarity, ...]:
+    """Value similarity between the agents of each set of models.
+
+    Its tests are not corrected for their number: there are three for each set, each with a question of its own.
+    """
+    every = [_pairs(part) for part in parts.pooled]
+    contrasts = compared(resampling, (pair for one in every for pair in _questions(one)))
+    by_round = resampling.ratios((counts for one in every for counts in _rounds(one)), NOTHING)
+    return tuple(
+        _similarity(one, [contrast for _, contrast in contrasts[3 * k : 3 * k + 3]], by_round[2 * k : 2 * k + 2])
+        for k, one in enumerate(every)
+    )
+
+
+def _similarity(pairs: _Pairs, contrasts: list[Contrast], by_round: list[list[Estimate]]) -> Similarity:
+    agreement, consensus, without = contrasts
+    rounds = (RoundSimilarity(number, *both) for number, both in enumerate(zip(*by_round, strict=True), 1))
+    return Similarity(
+        setting=pairs.part.setting,
+        agreement=agreement,
+        by_round=tuple(one for one in rounds if one.disagreement.n or one.agreement.n),
+        consensus=consensus,
+        without=without,
+        empty=pairs.empty,
+        unknown=pairs.unknown,
+    )
+
+
+def _pairs(part: Part) -> _Pairs:
+    talks, masks = part.talks, part.talks.masks
+    assert masks is not None
+    found: list[tuple[Ints, Array, Flags]] = []
+    empty = unknown = 0
+    for first, second in combinations(range(talks.model.shape[1]), 2):
+        rows = part.rows[talks.seated[part.rows, second]]
+        one, other = talks.message[rows, first], talks.message[rows, second]
+        both = (one >= 0) & (other >= 0)
+        known = both & talks.known[one] & talks.known[other]
+        similarity = np.full(one.shape, np.nan)
+        similarity[known] = _jaccard(masks[one[known]], masks[other[known]])
+        verdicts = talks.verdict[rows, first]
+        found.append((rows, similarity, (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)))
+        empty += int(np.isnan(similarity[known]).sum())
+        unknown += int((both & ~known).sum())
+    rows, similarity, agree = (np.concatenate(side) for side in zip(*found, strict=True))
+    return _Pairs(part, talks.dilemma[rows], rows, similarity, agree, empty, unknown)
+
+
+def _questions(pairs: _Pairs) -> Iterator[Pair[str]]:
+    """Agreement against disagreement; round 1 against the last with consensus, and without."""
+    beyond = np.isin(pairs.row, pairs.part.beyond_round_1.rows)
+    reached = pairs.part.talks.agreement[pairs.row] > 0
+    yield _agreement(pairs)
+    yield _first_to_last(pairs, beyond & reached)
+    yield _first_to_last(pairs, beyond & ~reached)
+
+
+def _rounds(pairs: _Pairs) -> Iterator[Counts]:
+    """Similarities by round: of pairs that disagree there, and of those that agree."""
+    part, width = pairs.part, pairs.similarity.shape[1]
+    shape = (len(part.talks.dilemmas), width)
+    for side in (~pairs.agree, pairs.agree):
+        pair, place = np.nonzero(np.isfinite(pairs.similarity) & side)
+        cells = [pairs.dilemma[pair], place]
+        yield Counts(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
+
+
+def _agreement(pairs: _Pairs) -> Pair[str]:
+    dilemma = np.broadcast_to(pairs.dilemma[:, None], pairs.similarity.shape)
+    sides = [np.isfinite(pairs.similarity) & side for side in (~pairs.agree, pairs.agree)]
+    return _pair(pairs.part, _VERDICTS, *((dilemma[side], pairs.similarity[side]) for side in sides))
+
+
+def _first_to_last(pairs: _Pairs, chosen: Flags) -> Pair[str]:
+    """Round 1 against the last round, of pairs that have a similarity in both."""
+    first = pairs.similarity[:, 0]
+    last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
+    both = chosen & np.isfinite(first) & np.isfinite(last)
+    return _pair(pairs.part, _ROUNDS, *((pairs.dilemma[both], side[both]) for side in (first, last)))
+
+
+def _pair(part: Part, names: tuple[str, str], first: tuple[Ints, Array], second: tuple[Ints, Array]) -> Pair[str]:
+    return Pair("", names, _sums(part, *first), _sums(part, *second), (first[1], second[1]))
+
+
+def _sums(part: Part, dilemma: Ints, similarity: Array) -> Counts:
+    """For each dilemma, the sum and the number of similarities."""
+    shape = (len(part.talks.dilemmas),)
+    return Counts(summed([dilemma], shape, similarity), summed([dilemma], shape))
