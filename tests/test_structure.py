@@ -22,6 +22,7 @@ FLOORS = [
     {"hosts"},
     {"api"},
     {"cli", "tasks"},
+    {"testing"},
 ]
 """From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself."""
 
