@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sysconfig
@@ -198,6 +200,16 @@ def test_inspect_evaluates_it(call: Run) -> None:
     assert found["answers"] == 8 * 2 * 2
     refused = call("python", "-m", "inspect_ai", *words, "-T", "no_such_option=1", code=1)
     assert "no_such_option" in refused.stdout + refused.stderr
+
+
+def test_the_tutorials_commands_run_as_they_stand(call: Run, place: Path) -> None:
+    page = (ROOT / "docs" / "your-own-study.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```console\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    installing, *commands = [shlex.split(line) for line in shown.splitlines()]
+    assert installing[:2] == ["pip", "install"]
+    for command in commands:
+        call(*command)
+    assert (place / "runs" / "yes" / "report.html").is_file()
 
 
 def test_its_own_tests_pass(place: Path) -> None:
