@@ -109,7 +109,9 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
         said += await speak(round_, agents, ask)
         if _agree(said, round_) or any(one.failure for one in said):
             break
-    values = [await valued(ask, one.verdict, one.explanation) if trial.values else NOT_VALUED for one in said]
+    # A failed deliberation is in no measure, and where its calls are asked again it has other messages in their places.
+    whole = trial.values and not any(one.failure for one in said)
+    values = [await valued(ask, one.verdict, one.explanation) if whole else NOT_VALUED for one in said]
     return [_record(trial, said, one, found) for one, found in zip(said, values, strict=True)]
 
 
