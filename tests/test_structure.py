@@ -22,12 +22,8 @@ FLOORS = [
     {"engine", "models", "retrieval", "reporting", "corpora"},
     {"hosts"},
     {"api"},
-<<<<<<< HEAD
     {"cli", "tasks", "corpus", "items", "judge", "commands"},
-=======
-    {"cli", "tasks"},
     {"testing"},
->>>>>>> authors
 ]
 """From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself.
 

@@ -112,11 +112,7 @@ def _stacked(
     named = [_renamed(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
     if len(named) > 1:
         named = [
-<<<<<<< HEAD
             table.with_columns((pl.lit(f"{label}/") + pl.col(column)).alias(column) for column in measuring.apart)
-=======
-            table.with_columns((f"{label}/" + pl.col(column)).alias(column) for column in measuring.apart)
->>>>>>> authors
             for table, label in zip(named, labels, strict=True)
         ]
     return pl.concat(named, how="vertical_relaxed")
