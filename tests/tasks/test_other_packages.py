@@ -93,7 +93,8 @@ STUDY = dedent('''
 BROKEN = {
     "raising": "raise RuntimeError('half written')",
     "nothing": "STUDY = 3",
-    "older": "from dataclasses import replace\nfrom tea import STUDY\n" "STUDY = replace(STUDY, name='older', interface=0)",
+    "older": "from dataclasses import replace\nfrom tea import STUDY\n"
+    "STUDY = replace(STUDY, name='older', interface=0)",
     "clashing": dedent("""
         from dataclasses import replace
         from typing import Annotated

@@ -38,8 +38,15 @@ class _Together(_Asking, frozen=True, forbid_unknown_fields=True):
 
 
 def task_of(study: AnyStudy) -> Callable[..., Task]:
-    """The study as a task of Inspect AI, called like it with underscores."""
-    known = {param.name: param for param in _params(study)}
+    """The study as a task of Inspect AI, called like it with underscores.
+
+    Raises:
+        ValueError: the study has an option called as what every task takes.
+    """
+    # Inspect only warns of a parameter that a task lacks; taking any lets it be refused.
+    anything = inspect.Parameter("unknown", inspect.Parameter.VAR_KEYWORD, annotation=Any)
+    signature = inspect.Signature([*_params(study), anything])
+    known = {name: param for name, param in signature.parameters.items() if param is not anything}
 
     def made(**given: Any) -> Task:
         try:
@@ -53,9 +60,7 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
         except OvertonError as error:
             raise prerequisite(error) from error
 
-    # Inspect only warns of a parameter that a task lacks; taking any lets it be refused.
-    anything = inspect.Parameter("unknown", inspect.Parameter.VAR_KEYWORD, annotation=Any)
-    made.__signature__ = inspect.Signature([*known.values(), anything])  # type: ignore[attr-defined]
+    made.__signature__ = signature  # type: ignore[attr-defined]
     made.__name__ = made.__qualname__ = study.name.replace("-", "_")
     made.__module__, made.__doc__ = _HERE, "\n".join(_documented(study))
     found: Callable[..., Task] = task(made)

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-
 from overton.studies.open_mindedness.demo import DEMO
+
 from overton.studies.open_mindedness.reading import ISSUES as SOURCE
 
 assert SOURCE.starter

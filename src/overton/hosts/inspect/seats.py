@@ -44,7 +44,7 @@ class Seat:
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
-    """Inspect's models by role of the study: the evaluated one in the first, in the others those of `--model-role`.
+    """Inspect's models by role of the study: the evaluated one in the first, those of `--model-role` in the others.
 
     Where models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one where not named, or
     as many as `--model-role agent=[...]` lists.
