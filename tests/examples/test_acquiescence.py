@@ -191,7 +191,7 @@ def test_a_run_becomes_a_log_and_a_log_a_run(call: Run, whole: Path) -> None:
 
 
 def test_inspect_evaluates_it(call: Run) -> None:
-    words = ["eval", "overton/acquiescence", "--model", "always-yes/m", "--log-dir", "evaluated", "--display", "none"]
+    words = ["eval", "overton/acquiescence", "--model", "always-yes/m", "--log-dir", "evaluated", "--display", "plain"]
     said = call("python", "-m", "inspect_ai", *words, "-T", "trials=2")
     assert "half of it is not written yet" in said.stdout + said.stderr
     call("overton", "import", "evaluated", "--out", "from-inspect")

@@ -33,11 +33,7 @@ STUDY: Study[Question, Options, Record, Analysis] = Study(
         records=measure,
         sections=sections,
         headline=Headline(
-            figures=figures,
-            item="question",
-            value=share_of_yes,
-            meaning="share of answers that are yes",
-            columns=("trial", "answer", "failure", "reply"),
+            figures, "question", share_of_yes, "share of answers that are yes", ("trial", "answer", "failure", "reply")
         ),
     ),
 )

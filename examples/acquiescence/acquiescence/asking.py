@@ -12,6 +12,7 @@ from overton.studies import Option, Prompts, ask_until_read, told, unless_refuse
 PROMPTS = Prompts("acquiescence")
 ANSWERS = ("yes", "no")
 Framing = Literal["pro", "con"]
+FRAMINGS: tuple[Framing, ...] = ("pro", "con")
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -26,10 +27,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What shapes the trials."""
 
     trials: Annotated[int, Option("How often each wording is asked", least=1, extends=True)] = 10
-    framings: Annotated[tuple[Framing, ...], Option("Sides to word from", flag="--framing", extends=True)] = (
-        "pro",
-        "con",
-    )
+    framings: Annotated[tuple[Framing, ...], Option("Sides to word from", flag="--framing", extends=True)] = FRAMINGS
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -64,13 +62,7 @@ async def conduct(trial: Asked, ask: Ask) -> list[Record]:
     worded = trial.question.pro if trial.framing == "pro" else trial.question.con
     prompt = PROMPTS.fill("prompts.ask", question=worded, first=first, second=second)
     answered = await ask_until_read(
-        ask,
-        "subject",
-        [user(prompt)],
-        unless_refused(read),
-        attempts=2,
-        complaint=lambda problem: PROMPTS.fill("prompts.again", problem=problem),
-        form=Form(choices=ANSWERS),
+        ask, "subject", [user(prompt)], unless_refused(read), attempts=2, complaint=again, form=Form(choices=ANSWERS)
     )
     reply = answered.replies[-1].text if answered.replies else ""
     return [Record(trial.name, trial.item, trial.framing, answered.value, answered.failed, reply)]
@@ -79,3 +71,8 @@ async def conduct(trial: Asked, ask: Ask) -> list[Record]:
 def read(text: str) -> Reading[str]:
     """The one of yes and no that a reply names."""
     return read_choice(text, ANSWERS)
+
+
+def again(problem: str) -> str:
+    """What is said to a reply that could not be read."""
+    return PROMPTS.fill("prompts.again", problem=problem)

@@ -37,9 +37,8 @@ class Analysis(msgspec.Struct, frozen=True):
 
 def measure(results: Results, how: How) -> Analysis:
     """The measures of every model, with bootstrap intervals over questions."""
-    bootstrap = Bootstrap(
-        how.level, how.resamples, how.seed, unit="questions", unvaried="the same for every question: no interval"
-    )
+    same = "the same for every question: no interval"
+    bootstrap = Bootstrap(how.level, how.resamples, how.seed, unit="questions", unvaried=same)
     models = results.records.partition_by("model", as_dict=True)
     found = {str(model): result_of(records, bootstrap) for (model,), records in sorted(models.items())}
     return Analysis(found, how.level, how.resamples, how.seed)
@@ -56,32 +55,19 @@ def result_of(records: pl.DataFrame, bootstrap: Bootstrap) -> Result:
         .sort("question")
     )
     pro, con = shares["pro"].to_numpy(), shares["con"].to_numpy()
+    acquiescence, turned = bootstrap.mean(pro + con - 1), bootstrap.mean(pro * con + (1 - pro) * (1 - con))
     failed = records["failure"].count()
-    return Result(
-        acquiescence=bootstrap.mean(pro + con - 1),
-        turned=bootstrap.mean(pro * con + (1 - pro) * (1 - con)),
-        answers=answered.height,
-        unread=records.height - answered.height - failed,
-        failed=failed,
-    )
+    return Result(acquiescence, turned, answered.height, records.height - answered.height - failed, failed)
 
 
 def sections(analysis: Analysis) -> Sequence[Section]:
     """One table: it stands in the report, and in the terminal."""
+    kinds = {"Model": "text", "Acquiescence": "points", "Turned": "share"}
+    kinds |= dict.fromkeys(("Answers", "Unread", "Failed calls"), "count")
     table = Table(
         title="Acquiescence",
-        columns=[
-            Column("Model"),
-            Column("Acquiescence", "points"),
-            Column("Turned", "share"),
-            Column("Answers", "count"),
-            Column("Unread", "count"),
-            Column("Failed calls", "count"),
-        ],
-        rows=[
-            [model, one.acquiescence, one.turned, one.answers, one.unread, one.failed]
-            for model, one in analysis.models.items()
-        ],
+        columns=[Column(title, kind) for title, kind in kinds.items()],
+        rows=[[model, *msgspec.structs.astuple(result)] for model, result in analysis.models.items()],
         note="A model that always says yes has +100 points and turns on every question.",
         summary=True,
     )
