@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PYTHONS = ["3.11", "3.12", "3.13"]
 ALLOWED = {
-    "src": ["embedded", "retrieval", "clustering", "sentence-transformers", "inspect"],
+    "src": ["embedded", "retrieval", "clustering", "sentence-transformers", "inspect", "testing"],
     "tests": ["embedded", "retrieval", "clustering", "inspect", "bench", "dev"],
     "benchmarks": ["bench"],
 }
