@@ -93,16 +93,14 @@ def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
 
 
 def _check_hosted(study: AnyStudy) -> None:
-    """Refuse a study that does not say what a sample is, or what stands in the log's head.
+    """Refuse a study that does not say how samples are scored and what stands in the log's head.
 
     Raises:
-        InputError: which of it is missing.
+        InputError: it does not.
     """
-    headline = study.measuring and study.measuring.headline
-    lacking = {"condition": study.condition, "headline": headline}
-    if missing := [name for name, declared in lacking.items() if declared is None]:
+    if study.measuring is None or study.measuring.headline is None:
         reason = "is not declared, and a task of Inspect AI needs it"
-        raise InputError([Problem(f"study {study.name}", name, reason) for name in missing])
+        raise InputError([Problem(f"study {study.name}", "headline", reason)])
 
 
 def _asking(study: AnyStudy) -> type[_Asking]:

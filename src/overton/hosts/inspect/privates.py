@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SAMPLES", "START", "SUMMARIES", "config_in_use", "is_inspects_own", "prerequisite", "runs_on_trio"]
+__all__ = [
+    "SAMPLES",
+    "START",
+    "SUMMARIES",
+    "config_in_use",
+    "is_inspects_own",
+    "prerequisite",
+    "prerequisite_kind",
+    "runs_on_trio",
+]
 
 # Members of an .eval archive. Were they called otherwise, a log that is written a few samples at a time would lack its
 # samples or its head (`writing.write_log`): Inspect's own writer would do, at the price of all samples in memory.
@@ -29,11 +38,17 @@ def is_inspects_own(error: Exception) -> bool:
 def prerequisite(message: object) -> Exception:
     """An error that Inspect shows as one message, without a traceback."""
     # Were it gone, every mistake of a user's would be shown with a traceback: any exception would do, less kindly.
-    from inspect_ai._util.error import PrerequisiteError
     from rich.markup import escape
 
-    error: Exception = PrerequisiteError(escape(str(message)))
-    return error
+    return prerequisite_kind()(escape(str(message)))
+
+
+def prerequisite_kind() -> type[Exception]:
+    """What `prerequisite` gives is one of these; Inspect raises its own, too."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    kind: type[Exception] = PrerequisiteError
+    return kind
 
 
 def runs_on_trio() -> bool:
