@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from overton.studies.pluralism.beliefs import LONGEST, read_belief, written_belief
+from overton.studies.pluralism.judging import LONGEST, read_belief, written_belief
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overton.studies.pluralism.labels import read_stance, read_stances
+from overton.studies.pluralism.judging import read_stance, read_stances
 
 GOOD = {1: "supporting", 2: "against", 4: "neutral"}
 WELL = '{"1": "supporting", "2": "against", "4": "neutral"}'

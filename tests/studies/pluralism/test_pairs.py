@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from overton.studies.pluralism import ReferenceThread
-from overton.studies.pluralism.pairs import chosen_pairs, read_pick
+from overton.studies.pluralism.protocol.pairwise import chosen_pairs, read_pick
 
 
 def test_the_most_popular_meets_one_with_strictly_fewer_votes(thread: Callable[..., ReferenceThread]) -> None:

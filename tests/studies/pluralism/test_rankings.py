@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from overton.studies.pluralism import ReferenceThread
-from overton.studies.pluralism.rankings import Ranking, by_votes, read_ranking, shuffled
+from overton.studies.pluralism.items import by_votes
+from overton.studies.pluralism.protocol.ranking import Ranking, read_ranking, shuffled
 
 WELL = (3, 1, 2, 5, 4)
 SUMMARIES = ["Go, now.", "Stay here.", "Be kind to them.", "Wait a year.", "Ask her."]

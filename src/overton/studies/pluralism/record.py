@@ -6,14 +6,13 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from overton.studies.pluralism.conditions import Arm, Experiment
+from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
 __all__ = ["STANCES", "Pairing", "Record", "Response", "Stance", "Status", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
-Pairing = Literal["most-popular", "random-gap"]
 Status = Literal["done", "not eligible", "failed"]
 
 STANCES: tuple[Stance, ...] = get_args(Stance)

@@ -1,4 +1,4 @@
-"""Asking the writer for something that can be read; what cannot is asked for again with the reason."""
+"""Asking the writer for what can be read: numbers, lists, summaries; what cannot be read is asked for again."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from overton.calls import Ask, Form, Message, Question, Reply, Settings
-from overton.judging import Reading
+from overton.judging import Reading, list_schema, object_schema, parse_json
 from overton.studies import readable
-from overton.studies.pluralism.clustering.parts import Counts
+from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Opinion
 from overton.studies.pluralism.prompts import reference as prompts
 
-__all__ = ["ATTEMPTS", "Settled", "Wanted", "answer", "answers"]
+__all__ = [
+    "ATTEMPTS",
+    "Settled",
+    "Wanted",
+    "answer",
+    "answers",
+    "list_form",
+    "named",
+    "number_form",
+    "read_number",
+    "read_texts",
+    "summaries",
+]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -79,3 +91,74 @@ class Settled:
         if question.settings is not None or question.role != "writer":
             return question
         return msgspec.structs.replace(question, settings=self.settings)
+
+
+LONGEST = 1_000
+"""Characters of a summary, a viewpoint or a property."""
+
+
+class _Number(msgspec.Struct):
+    cluster: int | str
+
+
+def number_form(most: int) -> Form:
+    """The number of one of `most` clusters, 0 for none of them."""
+    return Form(schema=object_schema(cluster={"type": "integer", "enum": list(range(most + 1))}))
+
+
+def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
+    """An object with one list of `least` to `most` members."""
+    return Form(schema=object_schema(**{key: list_schema(items, least, most)}))
+
+
+def read_number(text: str, most: int) -> Reading[int]:
+    """The number of a cluster that there is, from 1, or 0; else None and why."""
+    reading = parse_json(text, _Number)
+    if reading.value is None:
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
+    said = str(reading.value.cluster).strip()
+    if not (said.isascii() and said.isdigit()):
+        return Reading.invalid(f"{said[:40]!r} is not a number")
+    number = int(said[:20])
+    if number > most:
+        return Reading.invalid(f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+    return Reading(number, "as is")
+
+
+def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
+    """Different, not empty texts, spaces evened out, none longer than `LONGEST`; else None and why."""
+    found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
+    if not found:
+        return Reading.invalid(f"it names no {what}")
+    if any(len(one) > LONGEST for one in found):
+        return Reading.invalid(f"one {what} is longer than {LONGEST} characters")
+    return Reading(found[:most], "as is")
+
+
+async def summaries(ask: Ask, groups: Sequence[Sequence[str]], counts: Counts) -> list[str]:
+    """One sentence a group of opinions, asked for side by side.
+
+    A reply that is empty, refused or longer than a paragraph is asked for again; then the group's first opinion stands
+    in its place, and is counted.
+    """
+    wanted = [Wanted(prompts.published("summarize", group), _read) for group in groups]
+    found = await answers(ask, wanted, counts)
+    counts.replaced += found.count(None)
+    return [summary or group[0] for summary, group in zip(found, groups, strict=True)]
+
+
+async def named(ask: Ask, opinions: Sequence[Opinion], groups: Sequence[Sequence[int]], counts: Counts) -> Clustered:
+    """Groups of places as clusters, each with its summary."""
+    found = await summaries(ask, [[opinions[place].text for place in group] for group in groups], counts)
+    return Clustered(
+        tuple(Cluster(summary, tuple(group)) for summary, group in zip(found, groups, strict=True)), counts
+    )
+
+
+def _read(text: str) -> Reading[str]:
+    said = " ".join(text.split())
+    if len(said) > 1 and said[0] in "\"'“" and said[-1] in "\"'”":
+        said = said[1:-1].strip()
+    if not said:
+        return Reading.invalid("it is empty")
+    return Reading(said, "as is") if len(said) <= LONGEST else Reading.invalid("it is longer than one concise sentence")

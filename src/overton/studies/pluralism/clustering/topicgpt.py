@@ -10,8 +10,15 @@ import msgspec
 
 from overton.calls import Ask, Form
 from overton.judging import Reading, parse_json, schema_of
-from overton.studies.pluralism.clustering.asking import Wanted, answer, answers
-from overton.studies.pluralism.clustering.forms import LONGEST, list_form, number_form, read_number
+from overton.studies.pluralism.clustering.asking import (
+    LONGEST,
+    Wanted,
+    answer,
+    answers,
+    list_form,
+    number_form,
+    read_number,
+)
 from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion, plain_text
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
