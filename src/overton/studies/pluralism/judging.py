@@ -15,8 +15,6 @@ from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
 
 __all__ = [
-    "ATTEMPTS",
-    "FEWEST_WORDS",
     "LONGEST",
     "Stances",
     "Task",
@@ -32,7 +30,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-ATTEMPTS = 3
+_ATTEMPTS = 3
 """A reply that cannot be used is asked for again twice."""
 
 _LONGEST_REPEATED = 2_000
@@ -48,12 +46,12 @@ class Task(Generic[T]):
 
 
 async def judged(ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False) -> list[Answered[T]]:
-    """Ask the judge all `tasks` side by side, up to `ATTEMPTS` times each; in their order, never raising CallFailed.
+    """Ask the judge all `tasks` side by side, up to three times each; in their order, never raising CallFailed.
 
     With `shared` the calls are made once in a run, whichever trial asks.
     """
     wanted = [Wanted("judge", one.messages, unless_refused(one.read), one.form, shared=shared) for one in tasks]
-    return await ask_all_until_read(ask, wanted, attempts=ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
+    return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 
 def failure_of(answered: Answered[Any]) -> str | None:
@@ -172,17 +170,17 @@ def _stance(label: Any) -> Stance | None:
 LONGEST = 1_000
 """Characters of a belief at most; longer ones are asked for again."""
 
-FEWEST_WORDS = 4
+_FEWEST_WORDS = 4
 """Words of a belief at least, where its script has spaces; 'I think that ...' only begins one."""
 
 _WORD = re.compile(r"[\w'-]+")
 
-FORM = Form(schema=object_schema(belief={"type": "string"}))
+_BELIEF_FORM = Form(schema=object_schema(belief={"type": "string"}))
 
 
 async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> Answered[str]:
     """The belief that the judge writes; once in a run, so that all models and conditions meet the same."""
-    task = Task(prompts.belief_messages(summary, opposing=opposing), FORM, read_belief)
+    task = Task(prompts.belief_messages(summary, opposing=opposing), _BELIEF_FORM, read_belief)
     return (await judged(ask, [task], shared=True))[0]
 
 
@@ -196,7 +194,7 @@ def read_belief(text: str) -> Reading[str]:
     belief = " ".join(named.split()) if isinstance(named, str) else ""
     if not belief:
         return Reading.invalid('it has no text under "belief"')
-    if belief.isascii() and len(_WORD.findall(belief)) < FEWEST_WORDS:
+    if belief.isascii() and len(_WORD.findall(belief)) < _FEWEST_WORDS:
         return Reading.invalid("the belief is no sentence")
     if len(belief) > LONGEST:
         return Reading.invalid(f"the belief is longer than {LONGEST:,} characters")

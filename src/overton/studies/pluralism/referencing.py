@@ -30,11 +30,11 @@ from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import THREADS
 from overton.studies.study import Canned, Dataset, Role, Study
 
-__all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "ReferenceTrial", "counted", "references_of"]
+__all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "counted", "references_of"]
 
 Status = Literal["built", "empty", "failed"]
 
-EMBEDDER = "wordllama/l2_supercat"
+_EMBEDDER = "wordllama/l2_supercat"
 """Who turns opinions into vectors where nobody is named: weights from a package, no hub."""
 
 
@@ -258,7 +258,7 @@ def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) ->
     if {"dbscan", "hdbscan"} & set(options.methods) and find_spec("sklearn") is None:
         raise MissingExtra("clustering by density", "clustering")  # before anything is paid
     if set(EMBEDDING) & set(options.methods):
-        return {**named, ROLE: named.get(ROLE) or [EMBEDDER]}
+        return {**named, ROLE: named.get(ROLE) or [_EMBEDDER]}
     if named.get(ROLE):
         raise InputError([Problem(f"role {ROLE}", named[ROLE][0], f"is asked by {', '.join(EMBEDDING)} only")])
     return named

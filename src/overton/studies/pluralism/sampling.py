@@ -21,7 +21,7 @@ from overton.studies.pluralism import items
 from overton.studies.pluralism.anonymity import Remover
 from overton.studies.pluralism.items import Thread
 
-__all__ = ["PUBLISHED", "Sampled", "SamplingOptions", "Step", "Survey", "rules_for", "sample", "survey"]
+__all__ = ["PUBLISHED", "SamplingOptions", "Step", "rules_for", "sample", "survey"]
 
 
 class SamplingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class Step(msgspec.Struct, frozen=True):
     note: str
 
 
-LONGEST_TEXT = 40_000
+_LONGEST_TEXT = 40_000
 """Characters of a post or a comment, as many as the forum allows; what is longer is cut."""
 
 
@@ -180,7 +180,7 @@ def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover
     accounts = [name for name in (post.author, *(one.author for one in ordered)) if name]
 
     def clean(text: str | None) -> str:
-        return remover.clean(plain(text)[:LONGEST_TEXT], accounts)
+        return remover.clean(plain(text)[:_LONGEST_TEXT], accounts)
 
     return Thread(
         name,

@@ -14,7 +14,7 @@ from overton.studies.sheet import JudgedRows, Sheet
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MATCH_LABELS", "SHEET", "Drawn", "matches", "stances"]
+__all__ = ["SHEET", "matches", "stances"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -26,13 +26,13 @@ def _rows(results: Results, what: str) -> JudgedRows:
     lexical = any(run.options.get("matching") == "lexical" for run in results.runs)
     shown = ("post", "viewpoint", "response")
     named = "words in common" if lexical else judge
-    return JudgedRows(*matches(results.records, results.items), shown, MATCH_LABELS, named)
+    return JudgedRows(*matches(results.records, results.items), shown, _MATCH_LABELS, named)
 
 
 SHEET = Sheet(("match", "stance"), _rows, size=100)
 
 
-MATCH_LABELS = ("match", "no match")
+_MATCH_LABELS = ("match", "no match")
 """Whether a response entails a viewpoint."""
 
 Drawn = Callable[[Sequence[int]], "pl.DataFrame"]
@@ -52,7 +52,7 @@ def matches(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[
     # Texts are joined to what is drawn: a run has millions of pairs.
     pairs = responses.filter(pl.col("matched").is_not_null()).select("place", "viewpoints", "matched")
     exploded = pairs.explode("viewpoints")
-    yes, no = map(pl.lit, MATCH_LABELS)
+    yes, no = map(pl.lit, _MATCH_LABELS)
     matched = pl.col("viewpoints").is_in(pl.col("matched"))
     units = exploded.select("place", viewpoint="viewpoints", label=pl.when(matched).then(yes).otherwise(no))
     return units["label"].to_list(), lambda places: _shown(units[list(places)], responses, threads, "viewpoint")

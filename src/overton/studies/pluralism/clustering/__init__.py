@@ -8,11 +8,9 @@ from overton.studies.pluralism.clustering.embedding import Density, InstructLF
 from overton.studies.pluralism.clustering.goalex import GoalEx
 from overton.studies.pluralism.clustering.online import Online, SingleShot
 from overton.studies.pluralism.clustering.parts import (
-    Cluster,
     Clustered,
     Clustering,
     Counts,
-    Drawing,
     Opinion,
     plain_text,
 )
@@ -21,12 +19,9 @@ from overton.studies.pluralism.clustering.topicgpt import TopicGPT
 __all__ = [
     "EMBEDDING",
     "METHODS",
-    "Cluster",
     "Clustered",
-    "Clustering",
     "Counts",
     "Density",
-    "Drawing",
     "GoalEx",
     "InstructLF",
     "Method",

@@ -15,7 +15,7 @@ from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Count
 from overton.studies.pluralism.prompts import reference as prompts
 
 __all__ = [
-    "ATTEMPTS",
+    "LONGEST",
     "Settled",
     "Wanted",
     "answer",
@@ -31,7 +31,7 @@ __all__ = [
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-ATTEMPTS = 2
+_ATTEMPTS = 2
 """An unusable reply is asked for again once."""
 
 
@@ -59,7 +59,7 @@ async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list
     """
     requests = [readable.Wanted("writer", one.messages, readable.unless_refused(one.read), one.form) for one in wanted]
     answered = await readable.ask_all_until_read(
-        ask, requests, attempts=ATTEMPTS, complaint=prompts.complaint, all_or_none=True
+        ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
     )
     for one in answered:
         if one.failure:

@@ -15,7 +15,7 @@ from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Count
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 
-__all__ = ["Grouping", "Online", "SingleShot", "group"]
+__all__ = ["Online", "SingleShot"]
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Online:
         """Lines 2 and 3."""
         size = ceil(self.alpha * len(texts) - 1e-9)  # 0.2 * 35 is 7.000000000000001
         sample = draw("bootstrap").sample(range(len(texts)), size)
-        found = await group(ask, [texts[place] for place in sample], counts)
+        found = await _group(ask, [texts[place] for place in sample], counts)
         counts.regrouped += len(found.left_out)
         groups = [[sample[place] for place in members] for members in found.groups]
         said = await summaries(ask, [[texts[place] for place in members] for members in groups], counts)
@@ -85,7 +85,7 @@ class SingleShot:
         """Cluster the opinions; see `Clustering`."""
         counts = Counts()
         order = draw("order").shuffle(range(len(opinions)))
-        found = await group(ask, [opinions[place].text for place in order], counts)
+        found = await _group(ask, [opinions[place].text for place in order], counts)
         counts.own += len(found.left_out)
         groups = [*found.groups, *((place,) for place in found.left_out)]
         return await named(ask, opinions, [[order[place] for place in members] for members in groups], counts)
@@ -101,7 +101,7 @@ class Grouping(msgspec.Struct, frozen=True):
     left_out: tuple[int, ...]
 
 
-async def group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
+async def _group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
     """Group `texts` by prompt 8.
 
     The reply repeats the texts; they are known again whatever their letter case, spacing and closing marks. A reply

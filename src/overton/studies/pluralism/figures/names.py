@@ -15,7 +15,6 @@ from overton.studies.pluralism.measures.contrasts import in_order, named
 __all__ = [
     "AGAINST",
     "MEASURES",
-    "NOT_THERE",
     "Picked",
     "by_model",
     "communities",
@@ -67,7 +66,7 @@ _ARMS = {
     "matched-neutral": "neutral, biased wording",
 }
 _ALPHA = 0.05
-NOT_THERE = Missing("not in this table")
+_NOT_THERE = Missing("not in this table")
 
 
 def condition(name: str) -> str:
@@ -101,7 +100,7 @@ def groups(analysis: Analysis, community: str | None) -> list[Group]:
 
 def estimate(result: Result | None, measure: str) -> Cell:
     """A measure's estimate, or why there is none."""
-    return NOT_THERE if result is None else result.measures.get(measure, NOT_THERE)
+    return _NOT_THERE if result is None else result.measures.get(measure, _NOT_THERE)
 
 
 def differs(result: Result, against: Against, measures: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scop
 from overton.studies.pluralism.measures.voices import measure_voices
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 
-__all__ = ["Tables", "assemble", "results"]
+__all__ = ["Tables", "assemble"]
 
 _FEW = 20
 _GAP = "pairwise-gap"
@@ -52,7 +52,7 @@ def assemble(
     names = Names.of(held, communities)
     resampling = bootstrap.over(len(names.threads))
     measured = dict(_units(checked, names, denominator))
-    found = {name: results(units, names, resampling) for name, units in measured.items()}
+    found = {name: _results(units, names, resampling) for name, units in measured.items()}
     groups = tuple(
         Group(*scope, {name: scopes[scope] for name, scopes in found.items() if scopes[scope]})
         for scope in Cells(names, 1).scopes
@@ -168,7 +168,7 @@ class _Columns:
         )
 
 
-def results(units: Units, names: Names, resampling: Resampling) -> dict[Scope, dict[str, Result]]:
+def _results(units: Units, names: Names, resampling: Resampling) -> dict[Scope, dict[str, Result]]:
     """The results of every condition, in every scope that has it."""
     cells, pairs = Cells(names, len(units.conditions)), comparisons(units.conditions)
     columns = _Columns(_measured(units, cells, resampling), _counted(units, cells))

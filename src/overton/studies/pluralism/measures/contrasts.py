@@ -15,17 +15,7 @@ from overton.studies.pluralism.measures.analysis import Against, Contrast
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, Where, sums
 from overton.studies.pluralism.options import Named, split_condition
 
-__all__ = [
-    "SHIFTS",
-    "Comparison",
-    "Contrasts",
-    "Differences",
-    "compared",
-    "comparisons",
-    "contrast",
-    "in_order",
-    "named",
-]
+__all__ = ["SHIFTS", "comparisons", "contrast", "in_order", "named"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,7 +103,7 @@ def _twin(known: Mapping[str, Named], own: Named) -> str | None:
     return min(plain, key=lambda name: arm[name].effort is not None, default=None) if own.effort else None
 
 
-def compared(units: Units, pairs: Sequence[Comparison]) -> Differences:
+def _compared(units: Units, pairs: Sequence[Comparison]) -> Differences:
     """The differences of all pairs, for every measure and every gap; NaN where one of the two says nothing."""
     where = units.where
     key = where.model * (int(where.thread.max(initial=0)) + 1) + where.thread
@@ -160,7 +150,7 @@ def contrast(units: Units, pairs: Sequence[Comparison], names: Names, resampling
     """Every measure's contrast, by scope and comparison."""
     if not pairs:
         return {}
-    cells, found = Cells(names, len(pairs)), compared(units, pairs)
+    cells, found = Cells(names, len(pairs)), _compared(units, pairs)
     values = np.stack(list(found.values.values()), axis=1)
     known = np.isfinite(values)
     counts = sums(cells, found.where, np.where(known, values, 0.0), known.astype(float), resampling)

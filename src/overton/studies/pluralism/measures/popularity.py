@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from overton.studies.pluralism.measures.units import Names, Units, in_units, summed
 
-__all__ = ["MRR_CUT", "Places", "correlated", "matrix", "measure_pairs", "measure_rankings", "places_in"]
+__all__ = ["measure_pairs", "measure_rankings"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-MRR_CUT = 10
+_MRR_CUT = 10
 """Beyond this place the most voted viewpoint is as good as not named."""
 
 _AT_ONCE = 1 << 14
@@ -33,7 +33,7 @@ def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
     is unreadable.
     """
     known = pl.concat([rankings[name].explode().drop_nulls() for name in ("predicted", "true")]).unique().sort()
-    predicted, true = (matrix(rankings[name], known) for name in ("predicted", "true"))
+    predicted, true = (_matrix(rankings[name], known) for name in ("predicted", "true"))
     read = rankings["predicted"].is_not_null().to_numpy()
     some = [slice(start, start + _AT_ONCE) for start in range(0, len(read), _AT_ONCE)]
     parts = [_ranked(predicted[:, rows], true[:, rows], read[rows]) for rows in some]
@@ -43,17 +43,17 @@ def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
 
 def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, Array]]:
     """The measures of some replies, and what had to be counted; NaN where a reply says nothing."""
-    found, size = places_in(predicted, true), (true >= 0).sum(0)
+    found, size = _places_in(predicted, true), (true >= 0).sum(0)
     place, named = found.place, found.place < len(true)
     unread = ~read | ~named.any(0)
-    spearman, kendall = correlated(place, size)
+    spearman, kendall = _correlated(place, size)
     first = place[0] + 1
     measured = {
         "spearman": spearman,
         "kendall": kendall,
         "top_1": first == 1,
         "position_accuracy": (place == np.arange(len(true))[:, None]).sum(0) / size,
-        "mrr_at_10": np.where(named[0] & (first <= MRR_CUT), 1 / first, 0),
+        "mrr_at_10": np.where(named[0] & (first <= _MRR_CUT), 1 / first, 0),
     }
     values = {name: np.where(unread, np.nan, value).astype(float) for name, value in measured.items()}
     missing = np.where(unread, 0, size - named.sum(0))
@@ -116,7 +116,7 @@ class Places(NamedTuple):
     unknown: Codes
 
 
-def matrix(lists: pl.Series, known: pl.Series) -> Codes:
+def _matrix(lists: pl.Series, known: pl.Series) -> Codes:
     """Lists of texts as numbers of those in `known` [longest, N], -1 behind the end of a list and where it is null."""
     length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     made = np.full((len(lists), int(length.max(initial=0))), -1, np.int32)
@@ -125,8 +125,8 @@ def matrix(lists: pl.Series, known: pl.Series) -> Codes:
     return np.ascontiguousarray(made.T)
 
 
-def places_in(predicted: Codes, true: Codes) -> Places:
-    """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `matrix` gives them."""
+def _places_in(predicted: Codes, true: Codes) -> Places:
+    """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `_matrix` gives them."""
     size, many = true.shape
     place = np.full((size, many), size, np.int32)
     given, repeated, unknown = np.zeros((3, many), np.int32)
@@ -143,7 +143,7 @@ def places_in(predicted: Codes, true: Codes) -> Places:
     return Places(place, repeated, unknown)
 
 
-def correlated(place: Codes, size: Ints) -> tuple[Array, Array]:
+def _correlated(place: Codes, size: Ints) -> tuple[Array, Array]:
     """Spearman's rho and Kendall's tau-b of the places [L, N] with the true order of the first `size` [N] viewpoints.
 
     Those that are not named (place L) are tied behind the others. NaN where there are fewer than two viewpoints, or

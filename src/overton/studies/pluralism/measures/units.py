@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from overton.statistics import Estimate
 from overton.statistics.resampling import Numbers, Resampling, Sums
 
-__all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "coded", "gap", "in_units", "summed", "sums"]
+__all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "gap", "in_units", "summed", "sums"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Units:
         return found | {name: found[first] - found[second] for name, first, second in self.gaps}
 
 
-def coded(column: pl.Series, names: Iterable[str]) -> Ints:
+def _coded(column: pl.Series, names: Iterable[str]) -> Ints:
     """The place in `names`, which has them all, of each cell of a column of texts."""
     return column.cast(pl.Enum(list(names))).to_physical().to_numpy().astype(np.int64)
 
@@ -91,7 +91,7 @@ def in_units(table: pl.DataFrame, names: Names, *last: str) -> tuple[Where, Ints
     """
     conditions = tuple(table["condition"].unique().sort().to_list())
     levels = {"model": names.models, "thread": names.threads, "condition": conditions}
-    codes = Where(*(coded(table[name], known) for name, known in levels.items()))
+    codes = Where(*(_coded(table[name], known) for name, known in levels.items()))
     order = np.lexsort([*(table[name].to_numpy() for name in reversed(last)), *reversed(codes)])
     rows = codes.take(order)
     new = np.ones(len(order), bool)

@@ -14,9 +14,9 @@ from overton.studies.pluralism.options import Pairing
 from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
 from overton.studies.pluralism.record import Record
 
-__all__ = ["FORM", "Pair", "chosen_pairs", "hold", "read_pick"]
+__all__ = ["chosen_pairs", "hold", "read_pick"]
 
-FORM = Form(choices=("1", "2"))
+_FORM = Form(choices=("1", "2"))
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -34,7 +34,7 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, other, ask))
         summaries = [viewpoint.summary for viewpoint in named]
         messages = prompts.pair_messages(trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=FORM)
+        (reply,) = await subject(trial, ask, messages, form=_FORM)
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
     picked = read_pick(reply.text)

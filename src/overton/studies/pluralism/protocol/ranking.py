@@ -13,7 +13,7 @@ from overton.studies.pluralism.items import Viewpoint, by_votes
 from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
 from overton.studies.pluralism.record import Record
 
-__all__ = ["Ranking", "form_of", "hold", "read_ranking", "shuffled"]
+__all__ = ["Ranking", "hold", "read_ranking", "shuffled"]
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -33,13 +33,13 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, ranked[-1], ask))
         summaries = [viewpoint.summary for viewpoint in shown]
         messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=form_of(len(shown)))
+        (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
     return _read(changed(row, **told([reply])), reply.text, summaries)
 
 
-def form_of(count: int) -> Form:
+def _form_of(count: int) -> Form:
     """As many of the numbers 1 to `count`: none can be missing but for one that comes again, which no schema can tell.
 
     An object, since endpoints hold no reply to a bare list.

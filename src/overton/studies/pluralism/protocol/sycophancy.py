@@ -23,7 +23,7 @@ from overton.studies.pluralism.protocol.trials import (
 )
 from overton.studies.pluralism.record import Record, Response, SummaryStance
 
-__all__ = ["ENOUGH", "Reference", "find_reference", "hold"]
+__all__ = ["hold"]
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -34,7 +34,7 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         votes=tuple(viewpoint.votes for viewpoint in trial.thread.viewpoints),
         asked=trial.options.responses,
     )
-    found = await find_reference(ask, trial.thread, trial.options.candidates)
+    found = await _find_reference(ask, trial.thread, trial.options.candidates)
     row = changed(row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances)
     if found.viewpoint is None:
         return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
@@ -82,7 +82,7 @@ def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ..
     return None if places is None else tuple(thread.viewpoints[place - 1].id for place in places)
 
 
-ENOUGH = 2
+_ENOUGH = 2
 """So many other summaries support the reference opinion, and so many oppose it (section 6.1.1)."""
 
 
@@ -102,7 +102,7 @@ class Reference(NamedTuple):
     failure: str | None
 
 
-async def find_reference(ask: Ask, thread: ReferenceThread, most: int | None = None) -> Reference:
+async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = None) -> Reference:
     """Try the viewpoints, the most voted first and at most so many, until one qualifies.
 
     The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
@@ -110,7 +110,7 @@ async def find_reference(ask: Ask, thread: ReferenceThread, most: int | None = N
     """
     tried = unread = 0
     failure = None
-    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * ENOUGH else []:
+    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
@@ -124,7 +124,7 @@ async def find_reference(ask: Ask, thread: ReferenceThread, most: int | None = N
 
 def _qualifies(labels: Stances) -> bool:
     given = list(labels.values())
-    return given.count("supporting") >= ENOUGH and given.count("against") >= ENOUGH
+    return given.count("supporting") >= _ENOUGH and given.count("against") >= _ENOUGH
 
 
 def _stances(thread: ReferenceThread, reference: int, labels: Stances) -> tuple[SummaryStance | None, ...]:
