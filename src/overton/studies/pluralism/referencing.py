@@ -22,8 +22,8 @@ from overton.studies.pluralism.clustering import (
     Opinion,
     clustering_named,
 )
-from overton.studies.pluralism.clustering.asking import Settled
 from overton.studies.pluralism.clustering.embedding import ROLE
+from overton.studies.pluralism.clustering.parts import Settled
 from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
 from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts

@@ -12,8 +12,17 @@ import msgspec
 from overton.calls import Ask, Form, Question, Reply, user
 from overton.errors import CallFailed, MissingExtra
 from overton.judging import Reading, list_schema, parse_json
-from overton.studies.pluralism.clustering.asking import Wanted, answers, list_form, named, read_texts
-from overton.studies.pluralism.clustering.parts import Clustered, Counts, Drawing, Opinion
+from overton.studies.pluralism.clustering.parts import (
+    Clustered,
+    Counts,
+    Drawing,
+    Opinion,
+    Wanted,
+    answers,
+    list_form,
+    named,
+    read_texts,
+)
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 

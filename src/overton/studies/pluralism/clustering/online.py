@@ -10,8 +10,20 @@ import msgspec
 
 from overton.calls import Ask, Form
 from overton.judging import Reading, list_schema, parse_json
-from overton.studies.pluralism.clustering.asking import Wanted, answer, named, number_form, read_number, summaries
-from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion, plain_text
+from overton.studies.pluralism.clustering.parts import (
+    Cluster,
+    Clustered,
+    Counts,
+    Drawing,
+    Opinion,
+    Wanted,
+    answer,
+    named,
+    number_form,
+    plain_text,
+    read_number,
+    summaries,
+)
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 
