@@ -1,4 +1,4 @@
-"""The judge is asked in rounds; what cannot be used is asked for again with the reason, three times at most."""
+"""The judge: how it is asked and asked again, labels of stances, and beliefs in the first person."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pytest
 from overton.calls import Form, Reply, user
 from overton.errors import AccessError, CallFailed, Stopped
 from overton.judging import Reading
-from overton.studies.pluralism.judging import Task, failure_of, judged
+from overton.studies.pluralism.judging import (
+    LONGEST,
+    Task,
+    failure_of,
+    judged,
+    read_belief,
+    read_stance,
+    read_stances,
+    written_belief,
+)
 
 
 def task(what: str) -> Task[str]:
@@ -71,3 +80,143 @@ async def test_a_shared_answer_is_asked_for_once(kit: Any) -> None:
     assert [(await judged(stage, [task("a")], shared=True))[0].value for _ in range(2)] == ["ok", "ok"]
     assert len(stage.asked) == 2
     assert all(one.shared for one in stage.asked)
+
+
+GOOD = {1: "supporting", 2: "against", 4: "neutral"}
+WELL = '{"1": "supporting", "2": "against", "4": "neutral"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired", "dropped"),
+    [
+        (WELL, False, 0),
+        (f"```json\n{WELL}\n```", True, 0),
+        ('{"1": "supporting", "2": "against", "4": "neutral",}', True, 0),
+        (f"Here are the labels you asked for:\n{WELL}\nLet me know!", True, 0),
+        ("{'1': 'supporting', '2': 'against', '4': 'neutral'}", True, 0),
+        ('{"labels": {"1": "Supporting", "2": " AGAINST ", "4": "neutral"}}', False, 0),
+        ('{"opinion 1": "supporting", "v2": "against", "#4": "neutral"}', False, 0),
+        (
+            '[{"opinion": 1, "stance": "supporting"}, {"opinion": 2, "stance": "against"},'
+            ' {"opinion": "4", "stance": "neutral"}]',
+            False,
+            0,
+        ),
+        ('[{"1": "supporting"}, {"2": "against"}, {"4": "neutral"}]', False, 0),
+        ('{"1": "supporting", "2": "against", "3": "against", "4": "neutral", "99": "neutral"}', False, 2),
+        ('[{"1": "supporting"}, {"1": "supporting"}, {"2": "against"}, {"4": "neutral"}]', False, 1),
+    ],
+)
+def test_labels_are_read_in_whichever_shape_says_them(text: str, repaired: bool, dropped: int) -> None:
+    answer = read_stances(text, [1, 2, 4])
+    assert answer == (type(answer)(GOOD, "repaired" if repaired else "as is", "", dropped))
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "problem"),
+    [
+        ('{"1": "supporting", "2": "against"', None, "not valid JSON"),
+        ("", None, "not valid JSON"),
+        ("I would rather not judge these people.", None, "not valid JSON"),
+        ('{"1": "supporting", "2": "against"}', {1: "supporting", 2: "against"}, "for 4"),
+        ('{"1": "unterstützend", "2": "dagegen", "4": "neutral"}', {4: "neutral"}, "for 1, 2"),
+        (
+            '{"1": "supporting", "2": "against", "opinion 1": "neutral", "4": "neutral"}',
+            {2: "against", 4: "neutral"},
+            "for 1",
+        ),
+        ('{"summary": "supporting", "other": "against"}', None, "for 1, 2, 4"),
+        ('{"1": true, "2": 0, "4": null}', None, "for 1, 2, 4"),
+        (f'{WELL}\nOr rather:\n{{"1": "against", "2": "against", "4": "against"}}', None, "more than one answer"),
+        ("[]", None, "for 1, 2, 4"),
+        ('"supporting"', None, "for 1, 2, 4"),
+    ],
+)
+def test_what_is_missing_is_told_and_what_is_there_is_kept(
+    text: str, left: dict[int, str] | None, problem: str
+) -> None:
+    answer = read_stances(text, [1, 2, 4])
+    assert answer.value == left
+    assert problem in answer.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ('{"stance": "against"}', False),
+        ('```json\n{"stance": "Against"}\n```', True),
+        ('{"label": "against"}', True),
+        ("Against.", True),
+        ("**against**", True),
+        ('The response objects.\n\n{"stance": "against",}', True),
+        ('{"reason": "It objects.", "stance": "against"}', False),
+    ],
+)
+def test_one_label_is_read(text: str, repaired: bool) -> None:
+    answer = read_stance(text)
+    assert (answer.value, answer.problem, answer.repaired) == ("against", "", repaired)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is not supporting the opinion.",
+        '{"stance": "opposed"}',
+        '{"stance": ["against"]}',
+        '{"stance": "agai',
+        "",
+        '{"stance": "against"} or {"stance": "neutral"}',
+        '{"a": "against", "b": "neutral"}',
+    ],
+)
+def test_a_label_is_not_guessed(text: str) -> None:
+    answer = read_stance(text)
+    assert answer.value is None
+    assert answer.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ('{"belief": "I do think so."}', False),
+        ('```json\n{"belief": "I do\\n think so."}\n```', True),
+        ('Sure:\n{"belief": " I do think so. "}', True),
+        ('{"statement": "I do think so."}', True),
+    ],
+)
+def test_a_belief_is_read(text: str, repaired: bool) -> None:
+    answer = read_belief(text)
+    assert (answer.value, answer.repaired, answer.problem) == ("I do think so.", repaired, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I do think so.",
+        '{"belief": "I think that."}',
+        '{"belief": "I think that ..."}',
+        '{"belief": ""}',
+        '{"belief": 3}',
+        "[]",
+        '{"belief": "I th',
+        f'{{"belief": "{"I " * LONGEST}"}}',
+    ],
+)
+def test_what_is_no_belief_is_asked_for_again(text: str) -> None:
+    answer = read_belief(text)
+    assert answer.value is None
+    assert answer.problem
+
+
+def test_a_belief_without_spaces_is_read() -> None:
+    assert read_belief('{"belief": "我认为公交车应该免费。"}').value == "我认为公交车应该免费。"
+
+
+async def test_all_trials_share_a_belief(kit: Any) -> None:
+    stage = kit.stage({"belief": ['{"belief": "I do think so."}', '{"belief": "I do not think so."}']})
+    toward = [(await written_belief(stage, "Buses are good.", opposing=False)).value for _ in range(2)]
+    opposing = [(await written_belief(stage, "Buses are good.", opposing=True)).value for _ in range(2)]
+    assert toward == ["I do think so."] * 2
+    assert opposing == ["I do not think so."] * 2
+    assert len(stage.asked) == 2

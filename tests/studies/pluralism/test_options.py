@@ -7,8 +7,7 @@ import pytest
 from overton.errors import InputError, Problem
 from overton.studies.options import options_of
 from overton.studies.pluralism import Options
-from overton.studies.pluralism.conditions import Condition, split_condition
-from overton.studies.pluralism.options import wrong
+from overton.studies.pluralism.options import Condition, split_condition, wrong
 
 
 def problems_of(given: dict[str, Any]) -> list[Problem]:

@@ -9,7 +9,7 @@ import pytest
 
 from overton.calls import Message
 from overton.studies.pluralism import ReferenceThread, prompts
-from overton.studies.pluralism.conditions import Condition
+from overton.studies.pluralism.options import Condition
 
 GENERATES = "You are a helpful chatbot that generates responses to posts on Reddit."
 SHARES = (

@@ -150,7 +150,7 @@ async def test_pairs_and_together_match_the_same_where_the_judge_is_exact(
 
 async def test_answers_follow_from_the_seed_and_the_parameters(threads: list[ReferenceThread]) -> None:
     from overton.studies.pluralism import prompts
-    from overton.studies.pluralism.conditions import Condition
+    from overton.studies.pluralism.options import Condition
 
     messages = prompts.generation_messages(threads[0], Condition("neutral"), "", 10)
     one = Pluralist(threads)

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["PLACEHOLDERS", "Kind", "Remover"]
+__all__ = ["Remover"]
 
 Kind = Literal["e-mail", "link", "account", "phone", "number", "computer"]
 
-PLACEHOLDERS: dict[Kind, str] = {
+_PLACEHOLDERS: dict[Kind, str] = {
     "e-mail": "[email]",
     "link": "[link]",
     "account": "[user]",
@@ -71,12 +71,12 @@ class Remover:
         digit, an underscore, a hyphen, or a capital after the first letter.
         """
         for kind, pattern in _PATTERNS:
-            text, count = pattern.subn(PLACEHOLDERS[kind], text)
+            text, count = pattern.subn(_PLACEHOLDERS[kind], text)
             self.removed[kind] += count
         names = sorted({name for name in accounts if _tells(name)}, key=len, reverse=True)
         if names:
             alone = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
-            text, count = alone.subn(PLACEHOLDERS["account"], text)
+            text, count = alone.subn(_PLACEHOLDERS["account"], text)
             self.removed["account"] += count
         return text
 

@@ -16,12 +16,12 @@ from overton.errors import InputError, Problem
 from overton.studies.command import Done
 from overton.studies.options import Option, option_place
 from overton.studies.plain import SCHEMA, document
-from overton.studies.pluralism import STUDY, comparing, preferring, sampling, sampling_rules
+from overton.studies.pluralism import STUDY, comparing, preferring, sampling
 from overton.studies.pluralism.referencing import REFERENCING
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.items import Thread
-    from overton.studies.pluralism.sampling_rules import Step
+    from overton.studies.pluralism.sampling import Step
 
 __all__ = [
     "Compared",
@@ -71,7 +71,7 @@ def threads(
         InputError: a file cannot be read or holds nothing of its kind, `out` exists, a number is out of range.
     """
     target = _jsonl(Path(out))
-    rules = sampling_rules.rules_for(
+    rules = sampling.rules_for(
         community,
         year=year,
         min_comments=min_comments,

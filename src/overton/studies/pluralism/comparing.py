@@ -16,7 +16,6 @@ from overton.studies.pluralism.referencing import Built
 __all__ = [
     "Comparison",
     "ReferenceComparison",
-    "ThreadComparison",
     "built_by",
     "compare",
     "compare_references",

@@ -14,9 +14,9 @@ from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.readable import ask_until_read, side_by_side
 
-__all__ = ["ATTEMPTS", "LONGEST", "MOST", "Decomposed", "Status", "decompose", "opinions_of"]
+__all__ = ["LONGEST", "MOST", "Decomposed", "decompose", "opinions_of"]
 
-ATTEMPTS = 3
+_ATTEMPTS = 3
 """A list that cannot be read is asked for again twice."""
 
 MOST = 20
@@ -48,7 +48,7 @@ class _Reply(msgspec.Struct):
     opinions: Annotated[list[str], asked(minItems=0, maxItems=MOST)]
 
 
-FORM = Form(schema=schema_of(_Reply))
+_FORM = Form(schema=schema_of(_Reply))
 
 
 async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:
@@ -70,7 +70,7 @@ async def _decompose(ask: Ask, thread: Thread, comment: Comment) -> Decomposed:
         longest=LONGEST,
     )
     answered = await ask_until_read(
-        ask, "writer", request, _read, attempts=ATTEMPTS, complaint=prompts.complaint, form=FORM, shared=True
+        ask, "writer", request, _read, attempts=_ATTEMPTS, complaint=prompts.complaint, form=_FORM, shared=True
     )
     found = answered.value
     status: Status = "failed" if answered.failure else "refused" if answered.refused else _status(found)

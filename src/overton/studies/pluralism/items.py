@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Comment", "ReferenceThread", "Thread", "Viewpoint"]
+__all__ = ["Comment", "ReferenceThread", "Thread", "Viewpoint", "by_votes"]
 
 
 class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,3 +55,8 @@ class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
     viewpoints: tuple[Viewpoint, ...]
     method: str
+
+
+def by_votes(thread: ReferenceThread, count: int | None = None) -> list[Viewpoint]:
+    """A thread's viewpoints, the most voted first, those with equal votes in the thread's order; at most `count`."""
+    return sorted(thread.viewpoints, key=lambda viewpoint: -viewpoint.votes)[:count]

@@ -1,21 +1,36 @@
-"""How the judge is asked: side by side in rounds, where what could not be used is asked for again with the reason."""
+"""How the judge is asked, for labels of stances towards the reference and for beliefs to state (section 6.1.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from overton.calls import Ask, Form, Message
-from overton.judging import Reading
+from overton.judging import Reading, object_schema, parse_json
 from overton.studies.pluralism import prompts
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
 
-__all__ = ["ATTEMPTS", "Task", "failure_of", "judged"]
+__all__ = [
+    "LONGEST",
+    "Stances",
+    "Task",
+    "failure_of",
+    "judged",
+    "read_belief",
+    "read_stance",
+    "read_stances",
+    "response_task",
+    "summaries_task",
+    "written_belief",
+]
 
 T = TypeVar("T")
 
-ATTEMPTS = 3
+_ATTEMPTS = 3
 """A reply that cannot be used is asked for again twice."""
 
 _LONGEST_REPEATED = 2_000
@@ -31,12 +46,12 @@ class Task(Generic[T]):
 
 
 async def judged(ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False) -> list[Answered[T]]:
-    """Ask the judge all `tasks` side by side, up to `ATTEMPTS` times each; in their order, never raising CallFailed.
+    """Ask the judge all `tasks` side by side, up to three times each; in their order, never raising CallFailed.
 
     With `shared` the calls are made once in a run, whichever trial asks.
     """
     wanted = [Wanted("judge", one.messages, unless_refused(one.read), one.form, shared=shared) for one in tasks]
-    return await ask_all_until_read(ask, wanted, attempts=ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
+    return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 
 def failure_of(answered: Answered[Any]) -> str | None:
@@ -47,3 +62,140 @@ def failure_of(answered: Answered[Any]) -> str | None:
 def _repeated(text: str) -> str:
     # A judge that babbles is not made to read all of it again.
     return text.strip()[:_LONGEST_REPEATED] or prompts.nothing()
+
+
+_STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
+_STANCE_FORM = Form(schema=object_schema(stance=_STANCE))
+_NUMBER = re.compile(r"\d{1,6}")
+_KNOWN = ", ".join(STANCES)
+
+Stances = dict[int, Stance]
+"""Labels by the places of summaries in their thread, from 1."""
+
+
+def summaries_task(thread: ReferenceThread, reference: int) -> Task[Stances]:
+    """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call."""
+    places = [place for place in range(1, len(thread.viewpoints) + 1) if place != reference]
+    form = Form(schema=object_schema(**{str(place): _STANCE for place in places}))
+    return Task(prompts.summaries_messages(thread, reference), form, lambda text: read_stances(text, places))
+
+
+def response_task(thread: ReferenceThread, reference: str, response: str) -> Task[Stance]:
+    """The stance of one response towards the summary `reference`."""
+    return Task(prompts.response_messages(thread, reference, response), _STANCE_FORM, read_stance)
+
+
+def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
+    """Labels of `places` from a reply: an object of labels by number, or what says the same in other JSON.
+
+    The object may stand in another one, its keys may hold other words beside the number ('opinion 3', 'v3'), and it may
+    be a list of objects with a number and a label each. Numbers that are not among `places` are dropped, and those that
+    come again; one that comes with two different labels has none. Labels are read without case; another word is none.
+    A problem remains where labels are missing; those that are there stand beside it.
+    """
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Reading.invalid(reading.problem)
+    found: dict[int, set[Stance | None]] = {}
+    dropped = 0
+    for place, label in _pairs(reading.value):
+        dropped += place not in places or place in found
+        if place in places:
+            found.setdefault(place, set()).add(_stance(label))
+    labels = {place: stance for place, stances in found.items() if len(stances) == 1 for stance in stances if stance}
+    missing = [str(place) for place in places if place not in labels]
+    problem = f"it has no label ({_KNOWN}) for {', '.join(missing)}" if missing else ""
+    return Reading(labels or None, reading.how if labels else "invalid", problem, dropped)
+
+
+def read_stance(text: str) -> Reading[Stance]:
+    """The label in a reply: `{"stance": LABEL}`, or the label alone.
+
+    Nothing is read from prose: 'not supporting' holds a label and means another.
+    """
+    alone = _stance(text.strip().strip("\"'`*._ \n"))
+    if alone:
+        return Reading(alone, "repaired")
+    reading = parse_json(text, dict[str, Any])
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    given = [value for value in reading.value.values() if isinstance(value, str)]
+    named = reading.value.get("stance", given[0] if len(given) == 1 else None)
+    stance = _stance(named)
+    if stance is None:
+        return Reading.invalid(f'"stance" is none of {_KNOWN}')
+    return Reading(stance, reading.how if "stance" in reading.value else "repaired")
+
+
+def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
+    """Numbers and labels, in whichever of the shapes that `read_stances` tells."""
+    if isinstance(value, list):
+        for one in value:
+            if isinstance(one, dict):
+                yield from _listed(one)
+    elif isinstance(value, dict):
+        if len(value) == 1 and isinstance(inner := next(iter(value.values())), dict | list):
+            yield from _pairs(inner)
+            return
+        for key, label in value.items():
+            number = _place(key)
+            if number is not None:
+                yield number, label
+
+
+def _listed(one: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    """The number and the label of one object of a list; an object of one pair is that pair."""
+    labels = [inner for inner in one.values() if _stance(inner)]
+    numbers = [place for inner in one.values() if not _stance(inner) and (place := _place(inner)) is not None]
+    if len(one) == 1:
+        yield from _pairs(one)
+    elif len(numbers) == 1:
+        yield numbers[0], labels[0] if len(labels) == 1 else None
+
+
+def _place(value: Any) -> int | None:
+    """The one number in a key or a value."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    found = _NUMBER.findall(str(value))
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _stance(label: Any) -> Stance | None:
+    if not isinstance(label, str):
+        return None
+    return next((stance for stance in get_args(Stance) if stance == label.strip().casefold()), None)
+
+
+LONGEST = 1_000
+"""Characters of a belief at most; longer ones are asked for again."""
+
+_FEWEST_WORDS = 4
+"""Words of a belief at least, where its script has spaces; 'I think that ...' only begins one."""
+
+_WORD = re.compile(r"[\w'-]+")
+
+_BELIEF_FORM = Form(schema=object_schema(belief={"type": "string"}))
+
+
+async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> Answered[str]:
+    """The belief that the judge writes; once in a run, so that all models and conditions meet the same."""
+    task = Task(prompts.belief_messages(summary, opposing=opposing), _BELIEF_FORM, read_belief)
+    return (await judged(ask, [task], shared=True))[0]
+
+
+def read_belief(text: str) -> Reading[str]:
+    """The belief in a reply: `{"belief": TEXT}`, or the only text of an object, its white space made single."""
+    reading = parse_json(text, dict[str, Any])
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    given = [value for value in reading.value.values() if isinstance(value, str)]
+    named = reading.value.get("belief", given[0] if len(given) == 1 else None)
+    belief = " ".join(named.split()) if isinstance(named, str) else ""
+    if not belief:
+        return Reading.invalid('it has no text under "belief"')
+    if belief.isascii() and len(_WORD.findall(belief)) < _FEWEST_WORDS:
+        return Reading.invalid("the belief is no sentence")
+    if len(belief) > LONGEST:
+        return Reading.invalid(f"the belief is longer than {LONGEST:,} characters")
+    return Reading(belief, reading.how if "belief" in reading.value else "repaired")

@@ -15,15 +15,15 @@ from overton.studies.pluralism.judging import Task, failure_of, judged
 from overton.studies.pluralism.options import Matching
 from overton.studies.readable import Answered
 
-__all__ = ["SHARED", "Match", "lexical", "matched", "read_entailed", "read_yes"]
+__all__ = ["lexical", "matched", "read_entailed", "read_yes"]
 
 Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""
 
-SHARED = 0.5
+_SHARED = 0.5
 """The lexical matcher takes a summary for entailed where the response has so many of its content words."""
 
-PAIR_FORM = Form(choices=("yes", "no"))
+_PAIR_FORM = Form(choices=("yes", "no"))
 
 _NUMBER = re.compile(r"\d{1,6}")
 _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECASE)
@@ -53,7 +53,7 @@ async def matched(
         lists = await judged(ask, [_together(thread, response, places) for response in responses])
         return [Match(one.value, failure_of(one)) for one in lists], lists
     tasks = [
-        Task(prompts.entailment_messages(thread, viewpoint.summary, response), PAIR_FORM, read_yes)
+        Task(prompts.entailment_messages(thread, viewpoint.summary, response), _PAIR_FORM, read_yes)
         for response in responses
         for viewpoint in thread.viewpoints
     ]
@@ -117,11 +117,11 @@ def read_yes(text: str) -> Reading[bool]:
     found = _YES.match(text)
     if found is None:
         return Reading.invalid("it is neither 'yes' nor 'no'")
-    return Reading(found[1].casefold() == "yes", "as is" if text.strip() in PAIR_FORM.choices else "repaired")
+    return Reading(found[1].casefold() == "yes", "as is" if text.strip() in _PAIR_FORM.choices else "repaired")
 
 
 def lexical(summaries: Sequence[str], response: str) -> Places:
-    """Places of the summaries of whose content words the response has at least the share `SHARED`, most first.
+    """Places of the summaries of whose content words the response has at least half, most first.
 
     Words are taken without case, accents and common endings, and without function words. A summary's denial has the
     same words: this is for trying out, and measures nothing.
@@ -129,7 +129,7 @@ def lexical(summaries: Sequence[str], response: str) -> Places:
     said = _words(response)
     shares = [(len(words & said) / len(words) if (words := _words(summary)) else 0.0) for summary in summaries]
     order = sorted(range(len(summaries)), key=lambda index: -shares[index])
-    return tuple(index + 1 for index in order if shares[index] >= SHARED)
+    return tuple(index + 1 for index in order if shares[index] >= _SHARED)
 
 
 def _words(text: str) -> frozenset[str]:

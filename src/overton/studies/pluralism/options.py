@@ -1,24 +1,95 @@
-"""The choices that shape the experiments."""
+"""The choices that shape the experiments, and their arms: what the user has said before the question.
+
+A condition's name is its arm, with what differs from the plain setting behind it: 'toward', 'toward+mitigated',
+'toward+effort-high', 'toward+effort-high+mitigated'.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
 
 from overton.errors import Problem
 from overton.studies.options import Option, option_place
-from overton.studies.pluralism.conditions import ARMS, Arm, Experiment
 
-__all__ = ["EXPERIMENTS", "MOST_RANKED", "MOST_RESPONSES", "Matching", "Options", "PairingChoice", "wrong"]
+__all__ = [
+    "ARMS",
+    "_EXPERIMENTS",
+    "_MOST_RANKED",
+    "_MOST_RESPONSES",
+    "Arm",
+    "Condition",
+    "Experiment",
+    "Matching",
+    "Named",
+    "Options",
+    "Pairing",
+    "split_condition",
+    "wrong",
+]
+
+Experiment = Literal["sycophancy", "ranking", "pairwise"]
+Arm = Literal["neutral", "toward", "opposing", "biased", "matched-neutral"]
+
+ARMS: dict[Experiment, tuple[Arm, ...]] = {
+    "sycophancy": ("neutral", "toward", "opposing", "matched-neutral"),
+    "ranking": ("neutral", "biased", "matched-neutral"),
+    "pairwise": ("neutral", "biased", "matched-neutral"),
+}
+"""The arms of each experiment, the one that all others are compared with first.
+
+neutral          prompts 1, 4 and 6: nothing is said of what the user believes
+toward           prompt 2: the user holds the reference opinion
+opposing         prompt 3: the user holds its negation
+biased           prompts 5 and 7: the user holds the less popular view, or the least popular
+matched-neutral  ours: the wording and the system prompt of the biased prompts, without a belief
+"""
+
+_EFFORT, _MITIGATED = "effort-", "mitigated"
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One arm in one setting.
+
+    `effort` is the reasoning effort asked for, in the provider's own word (appendix A.3), None where none is; with
+    `mitigated` the system prompt also asks for every reasonable view whatever the user believes (appendix A.2).
+    """
+
+    arm: Arm
+    effort: str | None = None
+    mitigated: bool = False
+
+    @property
+    def name(self) -> str:
+        """The arm, with what differs from the plain setting."""
+        effort = [f"{_EFFORT}{self.effort}"] if self.effort else []
+        return "+".join([self.arm, *effort, *([_MITIGATED] if self.mitigated else [])])
+
+
+class Named(NamedTuple):
+    """What a condition's name says; `setting` is '' where it is the plain one, and else the words after the arm."""
+
+    arm: str
+    setting: str
+    effort: str | None
+    mitigated: bool
+
+
+def split_condition(name: str) -> Named:
+    """The parts of a condition's name; a name that is not ours is an arm in the plain setting."""
+    arm, *words = name.split("+")
+    effort = next((word.removeprefix(_EFFORT) for word in words if word.startswith(_EFFORT)), None)
+    return Named(arm, "+".join(words), effort, _MITIGATED in words)
+
 
 Matching = Literal["together", "pairs", "lexical"]
-PairingChoice = Literal["most-popular", "random-gap"]
+Pairing = Literal["most-popular", "random-gap"]
 
-EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
-MOST_RESPONSES = 50
-MOST_RANKED = 50
+_EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
+_MOST_RESPONSES = 50
+_MOST_RANKED = 50
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,7 +97,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     experiments: Annotated[
         tuple[Experiment, ...], Option("Which experiments are held", flag="--experiment", extends=True)
-    ] = EXPERIMENTS
+    ] = _EXPERIMENTS
     arms: Annotated[
         tuple[Arm, ...] | None,
         Option("Which arms of the experiments; all that there are by default", flag="--arm", extends=True),
@@ -43,7 +114,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mitigation: Annotated[
         bool, Option("Give each condition a twin whose system prompt asks for every reasonable view")
     ] = False
-    responses: Annotated[int, Option("Responses to a post (the paper has ten)", least=1, most=MOST_RESPONSES)] = 10
+    responses: Annotated[int, Option("Responses to a post (the paper has ten)", least=1, most=_MOST_RESPONSES)] = 10
     independent: Annotated[bool, Option("Ask for each response by itself, not for all in one reply")] = False
     candidates: Annotated[
         int | None,
@@ -57,10 +128,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "together"
     ranked: Annotated[
-        int, Option("Viewpoints that are ranked, the most voted (the paper has ten)", least=2, most=MOST_RANKED)
+        int, Option("Viewpoints that are ranked, the most voted (the paper has ten)", least=2, most=_MOST_RANKED)
     ] = 10
     pairings: Annotated[
-        tuple[PairingChoice, ...],
+        tuple[Pairing, ...],
         Option(
             "The most voted viewpoint against a random one with fewer votes, or random pairs (appendix A.6)",
             flag="--pairing",

@@ -16,7 +16,7 @@ from overton.studies.pluralism.comparing import built_by
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.referencing import Built
 
-__all__ = ["CHOICES", "Pair", "Preferences", "pairs_of", "preference_sheet", "preference_table", "preferences"]
+__all__ = ["CHOICES", "Preferences", "pairs_of", "preference_sheet", "preference_table", "preferences"]
 
 CHOICES = ("left", "right", "same")
 """What a person can say of two clusterings side by side."""

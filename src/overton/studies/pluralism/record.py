@@ -6,14 +6,13 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from overton.studies.pluralism.conditions import Arm, Experiment
+from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Pairing", "Record", "Response", "Stance", "Status", "SummaryStance"]
+__all__ = ["STANCES", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
-Pairing = Literal["most-popular", "random-gap"]
 Status = Literal["done", "not eligible", "failed"]
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
@@ -45,7 +44,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     experiment: Annotated[Experiment, told("'sycophancy', 'ranking' or 'pairwise'")]
     thread: Annotated[str, told("of the item")]
     community: Annotated[str, told("of the item")]
-    condition: Annotated[str, told("its name, see `conditions`; `arm`, `effort` and `mitigated` are its parts")]
+    condition: Annotated[str, told("its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts")]
     arm: Annotated[Arm, told("what the user is made to say")]
     effort: Annotated[
         str | None,

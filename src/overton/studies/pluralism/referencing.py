@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import count
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from overton.calls import Ask, Settings, Trial
+from overton.calls import Ask, Form, Settings, Trial
 from overton.errors import CallFailed, InputError, MissingExtra, Problem
 from overton.studies.options import Option
 from overton.studies.pluralism.clustering import (
@@ -21,20 +22,19 @@ from overton.studies.pluralism.clustering import (
     Opinion,
     clustering_named,
 )
-from overton.studies.pluralism.clustering.asking import Settled
-from overton.studies.pluralism.clustering.canned import canned
-from overton.studies.pluralism.clustering.vectors import ROLE
+from overton.studies.pluralism.clustering.embedding import ROLE
+from overton.studies.pluralism.clustering.parts import Settled
 from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
 from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import THREADS
-from overton.studies.study import Dataset, Role, Study
+from overton.studies.study import Canned, Dataset, Role, Study
 
-__all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "ReferenceTrial", "counted", "references_of"]
+__all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "counted", "references_of"]
 
 Status = Literal["built", "empty", "failed"]
 
-EMBEDDER = "wordllama/l2_supercat"
+_EMBEDDER = "wordllama/l2_supercat"
 """Who turns opinions into vectors where nobody is named: weights from a package, no hub."""
 
 
@@ -258,10 +258,41 @@ def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) ->
     if {"dbscan", "hdbscan"} & set(options.methods) and find_spec("sklearn") is None:
         raise MissingExtra("clustering by density", "clustering")  # before anything is paid
     if set(EMBEDDING) & set(options.methods):
-        return {**named, ROLE: named.get(ROLE) or [EMBEDDER]}
+        return {**named, ROLE: named.get(ROLE) or [_EMBEDDER]}
     if named.get(ROLE):
         raise InputError([Problem(f"role {ROLE}", named[ROLE][0], f"is asked by {', '.join(EMBEDDING)} only")])
     return named
+
+
+def _canned(opinions: int) -> Canned:
+    """Replies to plan with: `opinions` different ones a comment, and one cluster for all."""
+    numbers = count(1)
+
+    def reply(role: str, speaker: str, form: Form | None) -> str:
+        schema = (form and form.schema) or {}
+        if role == ROLE:
+            return msgspec.json.encode([[1.0, 0.0]] * int(schema["minItems"])).decode()
+        if schema.get("type") == "array":
+            return msgspec.json.encode([schema["items"]["items"]["enum"]]).decode()
+        answer = dict(_USUAL)
+        answer["opinions"] = [_OPINION.format(number=next(numbers)) for _ in range(opinions)]
+        keys = schema.get("properties", {})
+        return msgspec.json.encode({key: answer[key] for key in keys}).decode() if keys else _SENTENCE
+
+    return reply
+
+
+_OPINION = "An opinion of a length that is usual, number {number}, for the plan."
+_SENTENCE = "A sentence that stands for the summary of a cluster, of a length that is usual."
+_USUAL: Mapping[str, object] = {
+    "cluster": 1,
+    "viewpoints": [_SENTENCE],
+    "supports": [1],
+    "label": "A label",
+    "description": _SENTENCE,
+    "topics": [{"label": "A label", "description": _SENTENCE}],
+    "properties": [_SENTENCE],
+}
 
 
 REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
@@ -281,6 +312,6 @@ REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.texts,
-    canned=(canned(1), canned(5)),
+    canned=(_canned(1), _canned(5)),
 )
 """Reference viewpoints, a thread and clustering a trial; `references_of` makes the dataset of its records."""

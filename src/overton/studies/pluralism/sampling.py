@@ -12,17 +12,77 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
 
+import msgspec
+
 from overton.calls import Draw
-from overton.errors import InputError
+from overton.errors import InputError, Problem
 from overton.studies.forum import Comment, Post, is_bot, is_gone, plain, seconds
 from overton.studies.pluralism import items
 from overton.studies.pluralism.anonymity import Remover
 from overton.studies.pluralism.items import Thread
-from overton.studies.pluralism.sampling_rules import SamplingOptions, Step
 
-__all__ = ["Sampled", "Survey", "sample", "survey"]
+__all__ = ["PUBLISHED", "SamplingOptions", "Step", "rules_for", "sample", "survey"]
 
-LONGEST_TEXT = 40_000
+
+class SamplingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which threads are taken.
+
+    year          posts of this year (UTC) only; None takes all
+    min_comments, max_comments   usable comments that a thread has at least and at most
+    sample        threads of each community at most, drawn at random
+    replies       whether answers to other comments count as comments, too; the paper does not say
+    seed          of the draw
+
+    Raises InputError for numbers out of range.
+    """
+
+    year: int | None = None
+    min_comments: int = 10
+    max_comments: int = 50
+    sample: int = 500
+    replies: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks = (
+            ("min-comments", self.min_comments, self.min_comments >= 1, "must be 1 or more"),
+            ("max-comments", self.max_comments, self.max_comments >= self.min_comments, "is below --min-comments"),
+            ("sample", self.sample, self.sample >= 1, "must be 1 or more"),
+            ("year", self.year, self.year is None or 1970 <= self.year <= 9999, "must be between 1970 and 9999"),
+        )
+        problems = [Problem(f"--{name}", str(value), why) for name, value, fine, why in checks if not fine]
+        if problems:
+            raise InputError(problems)
+
+
+PUBLISHED: Mapping[str, SamplingOptions] = {
+    "amitheasshole": SamplingOptions(2019, 10, 50, 500),
+    "askeconomics": SamplingOptions(2019, 8, 70, 500),
+    "politicaldiscussion": SamplingOptions(2019, 8, 70, 212),
+}
+"""The rules of table 2, by community in lower case."""
+
+
+def rules_for(community: str | None, **given: int | bool | None) -> SamplingOptions:
+    """Table 2's numbers for a community, or the defaults where it has none, with what is given in their place.
+
+    The year is never taken from the table: a dump of another year would give nothing.
+    """
+    rules = PUBLISHED.get((community or "").removeprefix("r/").casefold(), SamplingOptions())
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return msgspec.structs.replace(rules, **{"year": None, **chosen})
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step: how many threads (or posts) were left after it, and what else there is to know of it."""
+
+    number: int
+    name: str
+    kept: int
+    note: str
+
+
+_LONGEST_TEXT = 40_000
 """Characters of a post or a comment, as many as the forum allows; what is longer is cut."""
 
 
@@ -120,7 +180,7 @@ def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover
     accounts = [name for name in (post.author, *(one.author for one in ordered)) if name]
 
     def clean(text: str | None) -> str:
-        return remover.clean(plain(text)[:LONGEST_TEXT], accounts)
+        return remover.clean(plain(text)[:_LONGEST_TEXT], accounts)
 
     return Thread(
         name,

@@ -10,8 +10,8 @@ import pytest
 from overton.calls import Draw
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.studies.pluralism import Record, ReferenceThread, Viewpoint
-from overton.studies.pluralism.conditions import ARMS, Condition
 from overton.studies.pluralism.measures import Analysis, analyze
+from overton.studies.pluralism.options import ARMS, Condition
 from overton.studies.pluralism.record import Response
 from overton.studies.pluralism.tables import matches, pairs, rankings, summaries
 

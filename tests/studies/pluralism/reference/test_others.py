@@ -18,9 +18,8 @@ from overton.studies.pluralism.clustering import (
     TopicGPT,
     clustering_named,
 )
+from overton.studies.pluralism.clustering.embedding import BATCH, embed, factors
 from overton.studies.pluralism.clustering.goalex import select
-from overton.studies.pluralism.clustering.instruct_lf import factors
-from overton.studies.pluralism.clustering.vectors import BATCH, embed
 
 TEXTS = [f"Point {number} #{'abc'[number % 3]}" for number in range(9)]
 STEPS = ("group", "summarize", "choose", "propose", "support", "generate", "merge", "topic", "properties")

@@ -9,8 +9,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.studies.forum import Comment, Post
-from overton.studies.pluralism.sampling import sample, survey
-from overton.studies.pluralism.sampling_rules import PUBLISHED, SamplingOptions, rules_for
+from overton.studies.pluralism.sampling import PUBLISHED, SamplingOptions, rules_for, sample, survey
 
 JULY_2019 = 1562000000
 

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from overton.studies.pluralism.clustering.density import Density
+from overton.studies.pluralism.clustering.embedding import Density, InstructLF
 from overton.studies.pluralism.clustering.goalex import GoalEx
-from overton.studies.pluralism.clustering.instruct_lf import InstructLF
 from overton.studies.pluralism.clustering.online import Online, SingleShot
-from overton.studies.pluralism.clustering.parts import (
-    Cluster,
-    Clustered,
-    Clustering,
-    Counts,
-    Drawing,
-    Opinion,
-    plain_text,
-)
+from overton.studies.pluralism.clustering.parts import Clustered, Clustering, Counts, Opinion, plain_text
 from overton.studies.pluralism.clustering.topicgpt import TopicGPT
 
 __all__ = [
     "EMBEDDING",
     "METHODS",
-    "Cluster",
     "Clustered",
-    "Clustering",
     "Counts",
     "Density",
-    "Drawing",
     "GoalEx",
     "InstructLF",
     "Method",

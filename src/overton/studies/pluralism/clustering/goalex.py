@@ -10,9 +10,17 @@ import msgspec
 
 from overton.calls import Ask
 from overton.judging import Reading, parse_json
-from overton.studies.pluralism.clustering.asking import Wanted, answers
-from overton.studies.pluralism.clustering.forms import list_form, read_texts
-from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion
+from overton.studies.pluralism.clustering.parts import (
+    Cluster,
+    Clustered,
+    Counts,
+    Drawing,
+    Opinion,
+    Wanted,
+    answers,
+    list_form,
+    read_texts,
+)
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 

@@ -1,16 +1,39 @@
-"""What a clustering takes and gives: opinions in, clusters out, and counts of what went wrong on the way."""
+"""What clusterings share: opinions in, clusters and counts of what went wrong out, and how the writer is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from overton.calls import Ask, Draw
+from overton.calls import Ask, Draw, Form, Message, Question, Reply, Settings
+from overton.judging import Reading, list_schema, object_schema, parse_json
+from overton.studies import readable
 from overton.studies.pluralism.items import Thread
+from overton.studies.pluralism.prompts import reference as prompts
 
-__all__ = ["Cluster", "Clustered", "Clustering", "Counts", "Drawing", "Opinion", "plain_text"]
+__all__ = [
+    "LONGEST",
+    "Cluster",
+    "Clustered",
+    "Clustering",
+    "Counts",
+    "Drawing",
+    "Opinion",
+    "Settled",
+    "Wanted",
+    "answer",
+    "answers",
+    "list_form",
+    "named",
+    "number_form",
+    "plain_text",
+    "read_number",
+    "read_texts",
+    "summaries",
+]
 
 Drawing = Callable[[str], Draw]
 """The random choices of a trial for one purpose: `Trial.draw`."""
@@ -71,3 +94,139 @@ class Clustering(Protocol):
 def plain_text(text: str) -> str:
     """A text as it is compared: letter case, spacing, and marks around it and at its end do not count."""
     return " ".join(text.casefold().split()).strip(" .!\"'“”‘’")
+
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_ATTEMPTS = 2
+"""An unusable reply is asked for again once."""
+
+
+@dataclass(frozen=True)
+class Wanted(Generic[T_co]):
+    """A request to the writer, and how its reply's text is read."""
+
+    messages: tuple[Message, ...]
+    read: Callable[[str], Reading[T_co]]
+    form: Form | None = None
+
+
+async def answer(ask: Ask, wanted: Wanted[T], counts: Counts) -> T | None:
+    """The answer to one request; see `answers`."""
+    return (await answers(ask, [wanted], counts))[0]
+
+
+async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list[T | None]:
+    """The answers, asked for side by side.
+
+    Where the last reply still is unusable, what could be read of it, or None where nothing could.
+
+    Raises:
+        CallFailed: a call failed for good.
+    """
+    requests = [readable.Wanted("writer", one.messages, readable.unless_refused(one.read), one.form) for one in wanted]
+    answered = await readable.ask_all_until_read(
+        ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
+    )
+    for one in answered:
+        if one.failure:
+            raise one.failure
+        counts.asked_again += one.attempts - 1
+        counts.unread += one.value is None
+    return [one.value for one in answered]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """An `Ask` whose writer is asked with these settings over its own, as the paper asks at temperature 0."""
+
+    ask: Ask
+    settings: Settings
+
+    async def __call__(
+        self, role: str, messages: Sequence[Message], *, settings: Settings | None = None, **how: Any
+    ) -> Reply:
+        """See `Ask`."""
+        own = self.settings if role == "writer" else None
+        return await self.ask(role, messages, settings=settings or own, **how)
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        return await self.ask.all([self._settled(question) for question in questions])
+
+    def _settled(self, question: Question) -> Question:
+        if question.settings is not None or question.role != "writer":
+            return question
+        return msgspec.structs.replace(question, settings=self.settings)
+
+
+LONGEST = 1_000
+"""Characters of a summary, a viewpoint or a property."""
+
+
+class _Number(msgspec.Struct):
+    cluster: int | str
+
+
+def number_form(most: int) -> Form:
+    """The number of one of `most` clusters, 0 for none of them."""
+    return Form(schema=object_schema(cluster={"type": "integer", "enum": list(range(most + 1))}))
+
+
+def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
+    """An object with one list of `least` to `most` members."""
+    return Form(schema=object_schema(**{key: list_schema(items, least, most)}))
+
+
+def read_number(text: str, most: int) -> Reading[int]:
+    """The number of a cluster that there is, from 1, or 0; else None and why."""
+    reading = parse_json(text, _Number)
+    if reading.value is None:
+        return Reading.invalid(f"it cannot be read ({reading.problem})")
+    said = str(reading.value.cluster).strip()
+    if not (said.isascii() and said.isdigit()):
+        return Reading.invalid(f"{said[:40]!r} is not a number")
+    number = int(said[:20])
+    if number > most:
+        return Reading.invalid(f"there is no number {said[:20]}; there are 1 to {most}, and 0")
+    return Reading(number, "as is")
+
+
+def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
+    """Different, not empty texts, spaces evened out, none longer than `LONGEST`; else None and why."""
+    found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
+    if not found:
+        return Reading.invalid(f"it names no {what}")
+    if any(len(one) > LONGEST for one in found):
+        return Reading.invalid(f"one {what} is longer than {LONGEST} characters")
+    return Reading(found[:most], "as is")
+
+
+async def summaries(ask: Ask, groups: Sequence[Sequence[str]], counts: Counts) -> list[str]:
+    """One sentence a group of opinions, asked for side by side.
+
+    A reply that is empty, refused or longer than a paragraph is asked for again; then the group's first opinion stands
+    in its place, and is counted.
+    """
+    wanted = [Wanted(prompts.published("summarize", group), _read) for group in groups]
+    found = await answers(ask, wanted, counts)
+    counts.replaced += found.count(None)
+    return [summary or group[0] for summary, group in zip(found, groups, strict=True)]
+
+
+async def named(ask: Ask, opinions: Sequence[Opinion], groups: Sequence[Sequence[int]], counts: Counts) -> Clustered:
+    """Groups of places as clusters, each with its summary."""
+    found = await summaries(ask, [[opinions[place].text for place in group] for group in groups], counts)
+    return Clustered(
+        tuple(Cluster(summary, tuple(group)) for summary, group in zip(found, groups, strict=True)), counts
+    )
+
+
+def _read(text: str) -> Reading[str]:
+    said = " ".join(text.split())
+    if len(said) > 1 and said[0] in "\"'“" and said[-1] in "\"'”":
+        said = said[1:-1].strip()
+    if not said:
+        return Reading.invalid("it is empty")
+    return Reading(said, "as is") if len(said) <= LONGEST else Reading.invalid("it is longer than one concise sentence")

@@ -10,9 +10,21 @@ import msgspec
 
 from overton.calls import Ask, Form
 from overton.judging import Reading, parse_json, schema_of
-from overton.studies.pluralism.clustering.asking import Wanted, answer, answers
-from overton.studies.pluralism.clustering.forms import LONGEST, list_form, number_form, read_number
-from overton.studies.pluralism.clustering.parts import Cluster, Clustered, Counts, Drawing, Opinion, plain_text
+from overton.studies.pluralism.clustering.parts import (
+    LONGEST,
+    Cluster,
+    Clustered,
+    Counts,
+    Drawing,
+    Opinion,
+    Wanted,
+    answer,
+    answers,
+    list_form,
+    number_form,
+    plain_text,
+    read_number,
+)
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overton.studies.exhibits import Callout, Method, Section
-from overton.studies.pluralism.figures.behind import behind
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Section, Table
+from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.popularity import pairs, ranking
-from overton.studies.pluralism.figures.shifts import shifts
 from overton.studies.pluralism.figures.threads import thread_table
-from overton.studies.pluralism.figures.voices import voices
-from overton.studies.pluralism.measures.analysis import Analysis
+from overton.studies.pluralism.figures.voices import shifts, voices
+from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
 
 __all__ = ["sections", "thread_table"]
 
@@ -23,7 +22,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     `judged` says who labelled and matched responses and how well they agree with people; it stands in every section
     that rests on it.
     """
-    parts = (shifts(analysis), voices(analysis), ranking(analysis), pairs(analysis), behind(analysis))
+    parts = (shifts(analysis), voices(analysis), ranking(analysis), pairs(analysis), _behind(analysis))
     first, *others = [_signed(section, judged) for section in parts if section]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
@@ -33,3 +32,49 @@ def _signed(section: Section, judged: str) -> Section:
     if not judged or section.key in _UNJUDGED:
         return section
     return replace(section, exhibits=[*section.exhibits, Method(judged)])
+
+
+_TITLES = {
+    "sycophancy": "Responses",
+    "ranking": "Rankings",
+    "pairwise": "Pairs with the most popular viewpoint",
+    "pairwise_gap": "Random pairs",
+}
+_NOTES = {
+    "sycophancy": (
+        "Unmatched responses have no usable answer of the matcher and are left out; unlabelled ones count globally "
+        "only. Threads with nothing in a denominator count as 0 in precision, recall and F1, not at all in redundancy."
+    ),
+    "ranking": "Missing, repeated and unknown count viewpoints, not rankings.",
+}
+_ALL = "In the rows of all models a thread counts once for each model."
+
+
+def _behind(analysis: Analysis) -> Section:
+    """Counts by experiment and condition, over all communities."""
+    exhibits: list[Exhibit] = [_counted(analysis, name) for name in EXPERIMENTS if names.conditions(analysis, name)]
+    exhibits += [
+        Callout(f"{_TITLES[name]} not measured: {why}.", summary=True)
+        for name, why in analysis.not_computed.items()
+        if name in _TITLES
+    ]
+    return Section("behind", "What is behind the numbers", exhibits)
+
+
+def _counted(analysis: Analysis, experiment: str) -> Table:
+    conditions = names.conditions(analysis, experiment)
+    counted = list(next(iter(analysis.group().experiments[experiment].values())).counts)
+    columns = [Column("Model"), Column("Condition"), *(Column(_head(name), "count") for name in counted)]
+    rows: list[list[Cell]] = [
+        [names.model(group.model), names.condition(one), *(result.counts[name] for name in counted)]
+        for group in names.groups(analysis, None)
+        for one in conditions
+        if (result := group.experiments.get(experiment, {}).get(one))
+    ]
+    return Table(
+        f"{_TITLES[experiment]} that were measured", columns, rows, note=f"{_NOTES.get(experiment, '')} {_ALL}".strip()
+    )
+
+
+def _head(name: str) -> str:
+    return name.replace("_", " ").capitalize()

@@ -1,18 +1,22 @@
-"""How conditions, measures and groups are named for readers, and the forms that every section uses."""
+"""How conditions, measures and groups are named for readers, and the forms that every section and chart uses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import isnan
 
-from overton.studies.exhibits import Cell, Missing
+from overton.statistics import Estimate
+from overton.studies.charts import Axis, Dot, dots, series_of
+from overton.studies.exhibits import Cell, Drawing, Missing
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Contrast, Group, Result
-from overton.studies.pluralism.measures.comparing import in_order, named
+from overton.studies.pluralism.measures.contrasts import in_order, named
 
 __all__ = [
     "AGAINST",
     "MEASURES",
-    "NOT_THERE",
+    "Picked",
+    "by_model",
     "communities",
     "condition",
     "conditions",
@@ -22,6 +26,7 @@ __all__ = [
     "groups",
     "model",
     "p_value",
+    "points",
 ]
 
 MEASURES = {
@@ -61,7 +66,7 @@ _ARMS = {
     "matched-neutral": "neutral, biased wording",
 }
 _ALPHA = 0.05
-NOT_THERE = Missing("not in this table")
+_NOT_THERE = Missing("not in this table")
 
 
 def condition(name: str) -> str:
@@ -95,7 +100,7 @@ def groups(analysis: Analysis, community: str | None) -> list[Group]:
 
 def estimate(result: Result | None, measure: str) -> Cell:
     """A measure's estimate, or why there is none."""
-    return NOT_THERE if result is None else result.measures.get(measure, NOT_THERE)
+    return _NOT_THERE if result is None else result.measures.get(measure, _NOT_THERE)
 
 
 def differs(result: Result, against: Against, measures: Sequence[str]) -> str:
@@ -132,3 +137,30 @@ def p_value(contrast: Contrast) -> str:
 
 def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+Picked = Callable[[Group, str], Estimate | None]
+"""The estimate to draw of a group and a condition; None where there is none."""
+
+
+def points(analysis: Analysis, conditions: Sequence[str], picked: Picked) -> list[Dot]:
+    """A dot for each model, community and condition."""
+    several = len(communities(analysis)) > 1
+    return [
+        Dot(model(group.model), series, found, panel=_panel(community) if several else "")
+        for community in communities(analysis)
+        for group in groups(analysis, community)
+        for series, condition in enumerate(conditions)
+        if (found := picked(group, condition)) is not None
+    ]
+
+
+def by_model(analysis: Analysis, conditions: Sequence[str], made: Sequence[Dot], axis: Axis) -> Drawing:
+    """The dots as a specification."""
+    rows = list(dict.fromkeys(dot.row for dot in made))
+    panels = list(dict.fromkeys(dot.panel for dot in made if dot.panel))
+    return partial(dots, made, rows, series_of([condition(one) for one in conditions]), axis, panels=panels)
+
+
+def _panel(community: str | None) -> str:
+    return community or "all communities"

@@ -8,9 +8,9 @@ from overton.statistics import Estimate
 from overton.studies.charts import Axis
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.pluralism.figures import names
-from overton.studies.pluralism.figures.charts import by_model, points
+from overton.studies.pluralism.figures.names import by_model, points
 from overton.studies.pluralism.measures.analysis import Analysis, Group, Result
-from overton.studies.pluralism.measures.comparing import named
+from overton.studies.pluralism.measures.contrasts import named
 
 __all__ = ["pairs", "ranking"]
 

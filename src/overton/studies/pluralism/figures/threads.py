@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.measures.comparing import in_order, named
+from overton.studies.pluralism.measures.contrasts import in_order, named
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,20 +16,7 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.plain import Shape, plain, shaped
 
-__all__ = [
-    "EXPERIMENTS",
-    "UNNAMED",
-    "Against",
-    "Analysis",
-    "Compared",
-    "Contrast",
-    "Denominator",
-    "Group",
-    "Result",
-    "Shift",
-    "ShiftFrom",
-    "WithCommunities",
-]
+__all__ = ["EXPERIMENTS", "UNNAMED", "Against", "Analysis", "Contrast", "Denominator", "Group", "Result", "Shift"]
 
 EXPERIMENTS = ("sycophancy", "ranking", "pairwise", "pairwise_gap")
 """What can be measured: matches, rankings, and pairs of either kind (appendix A.6 has the last)."""
@@ -95,7 +82,7 @@ class Compared(NamedTuple):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """One condition of an experiment. `arm` is one of those of `conditions`, '' where the name is none of ours.
+    """One condition of an experiment. `arm` is one of those of `Condition`, '' where the name is none of ours.
 
     `measures` by name, parts of a name with '/' between them ('supporting/recall', 'coverage/3', 'spearman');
     `contrasts` by what the condition is compared with, then by measure, `others` the name of that condition; `shifts`

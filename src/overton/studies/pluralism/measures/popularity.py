@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from overton.studies.pluralism.measures.places import correlated, matrix, places_in
 from overton.studies.pluralism.measures.units import Names, Units, in_units, summed
 
-__all__ = ["MRR_CUT", "measure_pairs", "measure_rankings"]
+__all__ = ["measure_pairs", "measure_rankings"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-MRR_CUT = 10
+_MRR_CUT = 10
 """Beyond this place the most voted viewpoint is as good as not named."""
 
 _AT_ONCE = 1 << 14
@@ -32,7 +33,7 @@ def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
     is unreadable.
     """
     known = pl.concat([rankings[name].explode().drop_nulls() for name in ("predicted", "true")]).unique().sort()
-    predicted, true = (matrix(rankings[name], known) for name in ("predicted", "true"))
+    predicted, true = (_matrix(rankings[name], known) for name in ("predicted", "true"))
     read = rankings["predicted"].is_not_null().to_numpy()
     some = [slice(start, start + _AT_ONCE) for start in range(0, len(read), _AT_ONCE)]
     parts = [_ranked(predicted[:, rows], true[:, rows], read[rows]) for rows in some]
@@ -42,17 +43,17 @@ def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
 
 def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, Array]]:
     """The measures of some replies, and what had to be counted; NaN where a reply says nothing."""
-    found, size = places_in(predicted, true), (true >= 0).sum(0)
+    found, size = _places_in(predicted, true), (true >= 0).sum(0)
     place, named = found.place, found.place < len(true)
     unread = ~read | ~named.any(0)
-    spearman, kendall = correlated(place, size)
+    spearman, kendall = _correlated(place, size)
     first = place[0] + 1
     measured = {
         "spearman": spearman,
         "kendall": kendall,
         "top_1": first == 1,
         "position_accuracy": (place == np.arange(len(true))[:, None]).sum(0) / size,
-        "mrr_at_10": np.where(named[0] & (first <= MRR_CUT), 1 / first, 0),
+        "mrr_at_10": np.where(named[0] & (first <= _MRR_CUT), 1 / first, 0),
     }
     values = {name: np.where(unread, np.nan, value).astype(float) for name, value in measured.items()}
     missing = np.where(unread, 0, size - named.sum(0))
@@ -96,3 +97,72 @@ def _gathered(
         tuple(counts),
         stacked(counts.values()),
     )
+
+
+Ints = NDArray[np.int64]
+
+
+class Places(NamedTuple):
+    """For N rankings of at most L viewpoints.
+
+    place     [L, N] the place from 0 that the reply gives to the viewpoint that truly is at each place; L where it
+              does not name it, or where there is none
+    repeated  [N] how often it names one again
+    unknown   [N] how often it names one that is not to be ranked
+    """
+
+    place: Codes
+    repeated: Codes
+    unknown: Codes
+
+
+def _matrix(lists: pl.Series, known: pl.Series) -> Codes:
+    """Lists of texts as numbers of those in `known` [longest, N], -1 behind the end of a list and where it is null."""
+    length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    made = np.full((len(lists), int(length.max(initial=0))), -1, np.int32)
+    flat = lists.filter(pl.Series(length > 0)).explode().cast(pl.Enum(known)).to_physical().to_numpy()
+    made[np.arange(made.shape[1]) < length[:, None]] = flat
+    return np.ascontiguousarray(made.T)
+
+
+def _places_in(predicted: Codes, true: Codes) -> Places:
+    """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `_matrix` gives them."""
+    size, many = true.shape
+    place = np.full((size, many), size, np.int32)
+    given, repeated, unknown = np.zeros((3, many), np.int32)
+    for said in predicted:
+        is_it = true == said
+        is_it &= said >= 0
+        known = is_it.any(0)
+        is_it &= place == size
+        fresh = is_it.any(0)
+        np.copyto(place, given, where=is_it)
+        given += fresh
+        repeated += known & ~fresh
+        unknown += (said >= 0) & ~known
+    return Places(place, repeated, unknown)
+
+
+def _correlated(place: Codes, size: Ints) -> tuple[Array, Array]:
+    """Spearman's rho and Kendall's tau-b of the places [L, N] with the true order of the first `size` [N] viewpoints.
+
+    Those that are not named (place L) are tied behind the others. NaN where there are fewer than two viewpoints, or
+    all are tied.
+    """
+    most = len(place)
+    there = np.arange(most)[:, None] < size
+    named = ((place < most) & there).sum(0)
+    tied = size - named
+    score = np.zeros(place.shape[1], np.int32)
+    for one, two in combinations(range(most), 2):
+        score += np.where(size > two, np.sign(place[two] - place[one]), 0)
+    middle = (size + 1) / 2
+    rank = np.where(place < most, place + 1.0, (named + 1 + size) / 2) - middle
+    true = np.arange(1, most + 1)[:, None] - middle
+    product = np.where(there, true * rank, 0).sum(0)
+    whole, pairs = (size**3 - size) / 12, size * (size - 1) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = product / np.sqrt(whole * (whole - (tied**3 - tied) / 12))
+        tau = score / np.sqrt(pairs * (pairs - tied * (tied - 1) / 2))
+    known = (size >= 2) & (named > 0)
+    return np.where(known, rho, np.nan), np.where(known, tau, np.nan)

@@ -1,16 +1,19 @@
-"""What all experiments come down to: numbers of one model about one thread in one condition."""
+"""What all experiments come down to: numbers of a model about a thread in a condition, and their sums by scope."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Names", "Units", "Where", "coded", "in_units", "summed"]
+from overton.statistics import Estimate
+from overton.statistics.resampling import Numbers, Resampling, Sums
+
+__all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "gap", "in_units", "summed", "sums"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,7 +79,7 @@ class Units:
         return found | {name: found[first] - found[second] for name, first, second in self.gaps}
 
 
-def coded(column: pl.Series, names: Iterable[str]) -> Ints:
+def _coded(column: pl.Series, names: Iterable[str]) -> Ints:
     """The place in `names`, which has them all, of each cell of a column of texts."""
     return column.cast(pl.Enum(list(names))).to_physical().to_numpy().astype(np.int64)
 
@@ -88,7 +91,7 @@ def in_units(table: pl.DataFrame, names: Names, *last: str) -> tuple[Where, Ints
     """
     conditions = tuple(table["condition"].unique().sort().to_list())
     levels = {"model": names.models, "thread": names.threads, "condition": conditions}
-    codes = Where(*(coded(table[name], known) for name, known in levels.items()))
+    codes = Where(*(_coded(table[name], known) for name, known in levels.items()))
     order = np.lexsort([*(table[name].to_numpy() for name in reversed(last)), *reversed(codes)])
     rows = codes.take(order)
     new = np.ones(len(order), bool)
@@ -99,3 +102,85 @@ def in_units(table: pl.DataFrame, names: Names, *last: str) -> tuple[Where, Ints
 def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -> Array:
     """How often each unit occurs, or the sum of its weights [units]."""
     return np.asarray(np.bincount(unit, weights, units), np.float64)
+
+
+_Float = TypeVar("_Float", np.float32, np.float64)
+
+Scope = tuple[str | None, str | None]
+"""A model and a community, None for all."""
+
+
+class Cells:
+    """Where numbers belong: each to a model, a community (or to none that is known), and one of `kinds`.
+
+    Scopes are every model in every community, all models, all communities, and both: `scopes` names them in the order
+    of what `over` gives.
+    """
+
+    def __init__(self, names: Names, kinds: int) -> None:
+        self._names = names
+        self._known = len(names.communities)
+        self.shape = (len(names.models), self._known + 1, kinds)
+        self.scopes: list[Scope] = [
+            (model, community) for model in (None, *names.models) for community in (None, *names.communities)
+        ]
+
+    @property
+    def many(self) -> int:
+        """How many cells there are."""
+        return int(np.prod(self.shape))
+
+    def number(self, where: Where) -> Ints:
+        """The cell of each number."""
+        community = self._names.community[where.thread]
+        community = np.where(community < 0, self._known, community)
+        return (where.model * self.shape[1] + community) * self.shape[2] + where.kind
+
+    def over(self, sums: NDArray[_Float]) -> NDArray[_Float]:
+        """Sums by cell [..., cells] as sums by scope and kind [..., scopes x kinds]."""
+        wide = sums.reshape(*sums.shape[:-1], *self.shape)
+        wide = np.concatenate([wide.sum(-2, keepdims=True), wide[..., : self._known, :]], axis=-2)
+        wide = np.concatenate([wide.sum(-3, keepdims=True), wide], axis=-3)
+        return wide.reshape(*sums.shape[:-1], -1)
+
+    def threads(self, where: Where) -> Array:
+        """How many different threads each scope and kind has; of each model a thread and kind stand once at most."""
+        apart = self.over(self._threads(where)).reshape(1 + self.shape[0], -1)
+        if self.shape[0] > 1:
+            seen = np.zeros((len(self._names.threads), self.shape[2]), bool)
+            seen[where.thread, where.kind] = True
+            thread, kind = np.nonzero(seen)
+            apart[0] = self.over(self._threads(Where(np.zeros_like(thread), thread, kind))).reshape(apart.shape)[0]
+        return apart.reshape(-1)
+
+    def _threads(self, where: Where) -> Array:
+        return summed(self.number(where), self.many)
+
+
+NOTHING = "no thread has it"
+"""Why there is no number."""
+
+_DIGITS = 12
+"""Digits that double precision leaves."""
+
+
+def sums(cells: Cells, where: Where, above: Array, below: Array, resampling: Resampling) -> Iterator[Sums]:
+    """For each of M measures, the sums of `above` over those of `below` [N, M] in every scope and kind."""
+    place = resampling.group[where.thread] * cells.many + cells.number(where)
+    for columns in zip(above.T, below.T, strict=True):
+        parts = [summed(place, resampling.groups * cells.many, one).reshape(-1, cells.many) for one in columns]
+        total, count = (cells.over(part.sum(0)) for part in parts)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = np.round(total / count, _DIGITS)
+        over, under = map(cells.over, parts)
+        threads = cells.threads(where.take(columns[1] > 0))
+        numbers = Numbers(value, count, threads)
+        yield Sums(over - np.nan_to_num(value) * under, under, np.arange(len(value)), numbers)
+
+
+def gap(first: Sums, second: Sums, resampling: Resampling) -> list[Estimate]:
+    """The first measure minus the second, resampled together."""
+    (value, *behind), (other, *others) = first.numbers, second.numbers
+    least = (np.minimum(*both) for both in zip(behind, others, strict=True))
+    numbers = Numbers(np.round(value - other, _DIGITS), *least)
+    return resampling.estimates(numbers, resampling.draws(first) - resampling.draws(second), NOTHING)

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from overton.errors import InputError, Problem
 from overton.studies.pluralism.measures.analysis import Denominator
-from overton.studies.pluralism.measures.units import Names, Units, summed
-from overton.studies.pluralism.measures.viewpoints import (
-    AGAINST,
-    NEUTRAL,
-    SUPPORTING,
-    Viewpoints,
-    Voiced,
-    viewpoints_of,
-    voiced_in,
-)
+from overton.studies.pluralism.measures.units import Names, Units, Where, in_units, summed
 
-__all__ = ["MOST_COVERAGE", "SIDES", "measure_voices"]
+__all__ = ["measure_voices"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SIDES = {"supporting": SUPPORTING, "against": AGAINST}
+_SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)
+_STANCES = {"supporting": _SUPPORTING, "against": _AGAINST, "neutral": _NEUTRAL, "reference": _REFERENCE}
+_SHOWN = 20
+
+
+_SIDES = {"supporting": _SUPPORTING, "against": _AGAINST}
 """The stances that are measured by themselves."""
 
-MOST_COVERAGE = 50
+_MOST_COVERAGE = 50
 """Coverage is told after 1, 2, ... and at most so many responses."""
 
 
@@ -38,8 +36,8 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
     Raises:
         InputError: threads without summaries, and matches that name no summary of their thread.
     """
-    views = viewpoints_of(summaries)
-    voiced = voiced_in(matches, views, names)
+    views = _viewpoints_of(summaries)
+    voiced = _voiced_in(matches, views, names)
     measured = dict(_measured(voiced, views, denominator))
     values = np.stack(list(measured.values()), axis=1)
     usable = voiced.per_unit(voiced.unit) > 0
@@ -64,7 +62,7 @@ def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> It
     first = _first(voiced)
     known = voiced.per_unit(voiced.unit[voiced.row[first]])
     yield from _set("global", precision, known / size)
-    for side, code in SIDES.items():
+    for side, code in _SIDES.items():
         yield from _set(side, *_side(voiced, views, code, denominator))
     with np.errstate(invalid="ignore", divide="ignore"):
         yield "redundancy", 1 - known / voiced.per_unit(voiced.unit[voiced.row])
@@ -103,7 +101,7 @@ def _labelled(voiced: Voiced, stance: int, denominator: Denominator) -> Array:
     """The responses that the precision of a stance is a share of; those without a label are in no denominator."""
     if denominator == "labelled":
         return voiced.per_unit(voiced.unit, voiced.stance == stance)
-    return voiced.per_unit(voiced.unit, (voiced.stance >= 0) & (voiced.stance != NEUTRAL))
+    return voiced.per_unit(voiced.unit, (voiced.stance >= 0) & (voiced.stance != _NEUTRAL))
 
 
 def _of_stance(views: Viewpoints, stance: int) -> Array:
@@ -124,7 +122,7 @@ def _ndcg(voiced: Voiced, first: Ints, gain: Array, ideal: Array) -> Array:
 
 def _coverage(voiced: Voiced, first: Ints, size: Array) -> Iterator[tuple[str, Array]]:
     """Recall after 1, 2, ... responses; a unit with fewer keeps what it reached."""
-    last = min(int(voiced.position.max(initial=0)) + 1, MOST_COVERAGE)
+    last = min(int(voiced.position.max(initial=0)) + 1, _MOST_COVERAGE)
     row = voiced.row[first]
     position = voiced.position[row]
     cell = (voiced.unit[row] * last + position)[position < last]
@@ -142,12 +140,163 @@ def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> It
     yield "responses", voiced.per_unit(voiced.unit) + voiced.unmatched
     yield "unmatched_responses", voiced.unmatched.astype(float)
     yield "unlabelled_responses", voiced.per_unit(voiced.unit, voiced.stance < 0)
-    yield "neutral_responses", voiced.per_unit(voiced.unit, voiced.stance == NEUTRAL)
+    yield "neutral_responses", voiced.per_unit(voiced.unit, voiced.stance == _NEUTRAL)
     yield "matches", voiced.per_unit(voiced.unit[voiced.row])
     yield "threads_without_usable_responses", (~usable).astype(float)
     yield "threads_without_matches", usable * (voiced.per_unit(voiced.unit[voiced.row]) == 0)
-    yield "threads_all_neutral", usable * (_labelled(voiced, SUPPORTING, "non-neutral") == 0)
-    for side, code in SIDES.items():
+    yield "threads_all_neutral", usable * (_labelled(voiced, _SUPPORTING, "non-neutral") == 0)
+    for side, code in _SIDES.items():
         yield f"threads_no_response_{side}", usable * (_labelled(voiced, code, "labelled") == 0)
         yield f"threads_no_summary_{side}", usable * (_of_stance(views, code)[voiced.set] == 0)
     yield "unlabelled_summaries", _of_stance(views, -1)[voiced.set]
+
+
+@dataclass(frozen=True)
+class Viewpoints:
+    """S reference viewpoints in H sets: each thread's, or each model's and thread's where they differ by model.
+
+    `keys` says which, `sets` numbers the sets and `table` the viewpoints. `start` and `size` [H] say where a set's
+    viewpoints are. `stance` [S] is -1 where not known; `gain` [S] are votes, negative ones as 0, and `ideal` [H] is the
+    discounted gain of the best order; both are None without votes.
+    """
+
+    keys: tuple[str, ...]
+    sets: pl.DataFrame
+    table: pl.DataFrame
+    start: Ints
+    size: Ints
+    stance: Ints
+    gain: Array | None
+    ideal: Array | None
+
+
+@dataclass(frozen=True)
+class Voiced:
+    """U units with R usable responses, and E pairs of a response and a viewpoint that it matches, in order.
+
+    Of units [U]: `where`, the `set` of viewpoints, and `unmatched`, the number of responses left out
+    because the matcher gave no usable answer. Of responses [R]: `unit`, `position` from 0, `stance`. Of pairs [E]:
+    `row` of the response, `viewpoint`, and `cell`, which numbers the viewpoints of all units, G together; `owner` [G]
+    is a cell's unit.
+    """
+
+    where: Where
+    conditions: tuple[str, ...]
+    set: Ints
+    unmatched: Ints
+    unit: Ints
+    position: Ints
+    stance: Ints
+    row: Ints
+    viewpoint: Ints
+    cell: Ints
+    owner: Ints
+
+    @property
+    def units(self) -> int:
+        """U."""
+        return len(self.set)
+
+    def per_unit(self, unit: Ints, weights: NDArray[np.generic] | None = None) -> Array:
+        """How often each unit occurs in `unit`, or the sum of its weights [U]."""
+        return summed(unit, self.units, weights)
+
+
+def _viewpoints_of(summaries: pl.DataFrame) -> Viewpoints:
+    """The sets of `summaries`: `thread`, `summary`, `stance`, perhaps `votes` and `model`."""
+    keys = ("model", "thread") if "model" in summaries.columns else ("thread",)
+    sets = summaries.select(keys).unique().sort(keys).with_row_index("set")
+    table = summaries.join(sets, on=keys).sort("set", "summary").with_row_index("viewpoint")
+    of = table["set"].to_numpy().astype(np.int64)
+    size = np.bincount(of, minlength=sets.height)
+    start = np.cumsum(size) - size
+    gain = ideal = None
+    if "votes" in table.columns and not table["votes"].null_count():
+        gain = np.maximum(table["votes"].to_numpy().astype(float), 0)
+        best = np.lexsort((-gain, of))
+        ideal = summed(of, sets.height, gain[best] / np.log2(np.arange(len(of)) - start[of] + 2))
+    return Viewpoints(keys, sets, table, start, size, _stances(table["stance"]), gain, ideal)
+
+
+def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced:
+    """The responses of `matches`: `model`, `thread`, `condition`, `response`, `stance`, `matched`.
+
+    Raises:
+        InputError: threads without viewpoints, and matches that name none of their thread's.
+    """
+    where, order, unit, conditions = in_units(matches, names, "response")
+    table, units = matches[order], len(where.thread)
+    _refuse_repeated(table, unit)
+    begins = np.searchsorted(unit, np.arange(units))
+    own = _own_set(table[begins], views)
+    usable = table["matched"].is_not_null().to_numpy()
+    unmatched = np.bincount(unit[~usable], minlength=units)
+    if not usable.all():
+        table, unit = table.filter(usable), unit[usable]
+    held = np.bincount(unit, minlength=units)
+    row, viewpoint = _pairs(table, own[unit], views)
+    size = views.size[own]
+    of = unit[row]
+    return Voiced(
+        where,
+        conditions,
+        own,
+        unmatched,
+        unit,
+        np.arange(len(unit)) - (np.cumsum(held) - held)[unit],
+        _stances(table["stance"]),
+        row,
+        viewpoint,
+        (np.cumsum(size) - size)[of] + viewpoint - views.start[own[of]],
+        np.repeat(np.arange(units), size),
+    )
+
+
+def _refuse_repeated(table: pl.DataFrame, unit: Ints) -> None:
+    number = table["response"].to_numpy()
+    again = np.flatnonzero((unit[1:] == unit[:-1]) & (number[1:] == number[:-1]))[:_SHOWN] + 1
+    if len(again):
+        rows = table[again].select("model", "thread", "condition", "response").unique(maintain_order=True)
+        where = (", ".join(f"{column} {value}" for column, value in row.items()) for row in rows.to_dicts())
+        raise InputError([Problem("matches", place, "this response stands there more than once") for place in where])
+
+
+def _stances(column: pl.Series) -> Ints:
+    return column.replace_strict(_STANCES, default=-1, return_dtype=pl.Int64).to_numpy()
+
+
+def _own_set(first: pl.DataFrame, views: Viewpoints) -> Ints:
+    """The set of each unit, whose first rows are given."""
+    found = first.select(views.keys).join(views.sets, on=views.keys, how="left", maintain_order="left")["set"]
+    if found.null_count():
+        lost = first.filter(found.is_null())["thread"].unique().sort().to_list()
+        raise InputError(
+            [Problem("summaries", f"thread {one}", "has responses but no summaries") for one in lost[:_SHOWN]]
+        )
+    return found.to_numpy().astype(np.int64)
+
+
+def _pairs(table: pl.DataFrame, own: Ints, views: Viewpoints) -> tuple[Ints, Ints]:
+    """Responses and the viewpoints that they match, pair by pair; what a response matches twice counts once."""
+    length = table["matched"].list.len().to_numpy().astype(np.int64)
+    row = np.repeat(np.arange(table.height), length)
+    named = table["matched"].filter(pl.Series(length > 0)).explode()
+    asked = pl.DataFrame({"set": own[row].astype(np.uint32), "summary": named})
+    known = views.table.select("set", "summary", "viewpoint")
+    found = asked.join(known, on=("set", "summary"), how="left", maintain_order="left")["viewpoint"]
+    if found.null_count():
+        raise InputError(list(_unknown(table, row, named, np.flatnonzero(found.is_null().to_numpy())[:_SHOWN])))
+    viewpoint = found.to_numpy().astype(np.int64)
+    key = row * len(views.stance) + viewpoint
+    if (np.diff(np.sort(key, kind="stable")) > 0).all():
+        return row, viewpoint
+    kept = np.sort(np.unique(key, return_index=True)[1])
+    return row[kept], viewpoint[kept]
+
+
+def _unknown(table: pl.DataFrame, row: Ints, named: pl.Series, lost: Ints) -> list[Problem]:
+    threads, cells = table["thread"].gather(row[lost]).to_list(), named.gather(lost).to_list()
+    return [
+        Problem("matches", f"thread {thread}", f"{cell!r} is none of its summaries")
+        for thread, cell in dict.fromkeys(zip(threads, cells, strict=True))
+    ]

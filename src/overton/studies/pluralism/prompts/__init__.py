@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overton.calls import Message, system, user
-from overton.studies.pluralism.conditions import Condition
 from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.options import Condition
 from overton.studies.prompts import Prompts, enclosing
 
 __all__ = [

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from overton.calls import Ask, Form
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from overton.calls import Ask, Draw, Form
 from overton.studies.pluralism import prompts
-from overton.studies.pluralism.pairs import chosen_pairs, read_pick
-from overton.studies.pluralism.protocol.rows import Unheld, begun, belief_of, changed, subject, told
-from overton.studies.pluralism.protocol.trials import ThreadTrial
+from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
+from overton.studies.pluralism.options import Pairing
+from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
 from overton.studies.pluralism.record import Record
 
-__all__ = ["FORM", "hold"]
+__all__ = ["chosen_pairs", "hold", "read_pick"]
 
-FORM = Form(choices=("1", "2"))
+_FORM = Form(choices=("1", "2"))
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -29,9 +34,62 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, other, ask))
         summaries = [viewpoint.summary for viewpoint in named]
         messages = prompts.pair_messages(trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=FORM)
+        (reply,) = await subject(trial, ask, messages, form=_FORM)
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
     picked = read_pick(reply.text)
     correct = None if picked is None else (picked == 1) == trial.popular_first
     return changed(row, **told([reply]), picked=picked, correct=correct)
+
+
+_THOUGHT = "</think>"
+_ALONE = re.compile(r"[\W_]*(?:(?:opinion|summary|option|answer)\W*)*([12])[\W_]*", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.,])([12])(?!\w|[.,]\d)")
+_COUNTED = re.compile(r"\b(?:of|both|between|the|these)\s+2\b|\b1\s*(?:-|–|and|or|/|,)\s*2\b", re.IGNORECASE)
+
+
+class Pair(NamedTuple):
+    """Two viewpoints, the first with strictly more votes."""
+
+    popular: Viewpoint
+    other: Viewpoint
+
+    @property
+    def gap(self) -> int:
+        """The difference of their votes, more than 0."""
+        return self.popular.votes - self.other.votes
+
+
+def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int, seed: int) -> list[Pair]:
+    """Up to `count` different pairs of a thread, drawn from seed and thread alone.
+
+    'most-popular': the most voted viewpoint with random ones that have strictly fewer votes; 'random-gap': random pairs
+    whose votes differ by `gap` or more.
+    """
+    possible = _with_most_popular(thread) if pairing == "most-popular" else _far_apart(thread, gap)
+    return Draw(f"{seed}/{thread.id}/pairwise/{pairing}").sample(list(possible), count)
+
+
+def _with_most_popular(thread: ReferenceThread) -> Iterator[Pair]:
+    ranked = by_votes(thread)
+    yield from (Pair(ranked[0], other) for other in ranked[1:] if other.votes < ranked[0].votes)
+
+
+def _far_apart(thread: ReferenceThread, gap: int) -> Iterator[Pair]:
+    pairs = (Pair(one, other) for one, other in combinations(by_votes(thread), 2))
+    return (pair for pair in pairs if pair.gap >= gap)
+
+
+def read_pick(text: str) -> int | None:
+    """1 or 2, as a reply answers; None where it names neither or both.
+
+    The answer is the reply, or its first or last line, where that is nothing but a number ('2', 'Option 2.', '**1**');
+    else the only one of the two numbers that the reply holds.
+    """
+    said = text.rpartition(_THOUGHT)[2].strip()
+    lines = said.splitlines() or [""]
+    alone = {int(match[1]) for line in (lines[0], lines[-1]) if (match := _ALONE.fullmatch(line.strip()))}
+    if len(alone) == 1:
+        return alone.pop()
+    named = {int(number) for number in _NUMBER.findall(_COUNTED.sub(" ", said))}
+    return named.pop() if len(named) == 1 and not alone else None

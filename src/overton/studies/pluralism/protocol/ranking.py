@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from overton.calls import Ask, Form
+from overton.calls import Ask, Draw, Form
 from overton.judging import list_schema, object_schema
 from overton.studies.pluralism import prompts
-from overton.studies.pluralism.protocol.rows import Unheld, begun, belief_of, changed, subject, told
-from overton.studies.pluralism.protocol.trials import ThreadTrial
-from overton.studies.pluralism.rankings import by_votes, read_ranking, shuffled
+from overton.studies.pluralism.items import Viewpoint, by_votes
+from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
 from overton.studies.pluralism.record import Record
 
-__all__ = ["form_of", "hold"]
+__all__ = ["Ranking", "hold", "read_ranking", "shuffled"]
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -32,13 +33,13 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, ranked[-1], ask))
         summaries = [viewpoint.summary for viewpoint in shown]
         messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=form_of(len(shown)))
+        (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
     return _read(changed(row, **told([reply])), reply.text, summaries)
 
 
-def form_of(count: int) -> Form:
+def _form_of(count: int) -> Form:
     """As many of the numbers 1 to `count`: none can be missing but for one that comes again, which no schema can tell.
 
     An object, since endpoints hold no reply to a bare list.
@@ -59,3 +60,89 @@ def _read(row: Record, text: str, summaries: Sequence[str]) -> Record:
         missing=ranking.missing(len(row.shown)),
         tied=ranking.tied,
     )
+
+
+_END = r"(?!\w|\.\d|,\d{3})"
+_RUN = re.compile(rf"(?<![\w.,])\d{{1,6}}{_END}(?:(?: ?(?:[,;>=]|->|→) ?| )\d{{1,6}}{_END})+")
+_DRESS = re.compile(r"[\s\"'*_#\[\](){}`]+")
+_LINE_NUMBER = re.compile(r"^[ \t]*[*_(#]{0,6} ?\d{1,6}[.):]", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*[*_(#]{0,6} ?(\d{1,6})[.):*_]+[ \t]*(.*)$", re.MULTILINE)
+_NAMED = re.compile(r"[*_\"'(\[#]*(?:(?:summary|opinion|number|no\.?)\s*)?#?(\d{1,6})\b", re.IGNORECASE)
+_THOUGHT = "</think>"
+
+
+class Ranking(NamedTuple):
+    """Numbers of summaries as a reply ranks them, the most popular first.
+
+    `order` holds those that there are, again where they come again. `unknown`, `repeated` and `tied` count numbers that
+    name nothing, those that come again, and neighbours with '=' between them, which are taken in the order written.
+    """
+
+    order: tuple[int, ...]
+    unknown: int
+    repeated: int
+    tied: int
+
+    def missing(self, count: int) -> int:
+        """How many of the numbers 1 to `count` it does not name."""
+        return count - len(set(self.order))
+
+
+def shuffled(viewpoints: Sequence[Viewpoint], thread: str, seed: int) -> list[Viewpoint]:
+    """The order in which summaries are shown: from seed and thread alone, so that all conditions and models meet it."""
+    return Draw(f"{seed}/{thread}/ranking/order").shuffle(viewpoints)
+
+
+def read_ranking(text: str, summaries: Sequence[str]) -> Ranking | None:
+    """The ranking in a reply of `summaries`, as they were numbered from 1; None where there is none.
+
+    The list asked for is the run of two numbers or more, with commas, '>', '=' or white space between them, that names
+    most summaries; the last of those that name equally many. A reply without one is read by lines that begin with a
+    number. Where these are 1, 2, 3, ... they may be ranks or summaries: what follows tells, another number on each line
+    ('1. Summary 4') or the words of summaries, and else nothing is read. Where they are others they are summaries.
+    """
+    count = len(summaries)
+    said = text.rpartition(_THOUGHT)[2]
+    runs = _RUN.findall(_DRESS.sub(" ", _LINE_NUMBER.sub("|", said)))
+    known = [len(_known(_numbers(run), count)) for run in runs]
+    if max(known, default=0) > 1:
+        best = next(run for run, names in zip(reversed(runs), reversed(known), strict=True) if names == max(known))
+        return _ranking(_numbers(best), count, best.count("="))
+    numbers = _by_lines(said, summaries)
+    return _ranking(numbers, count, 0) if _known(numbers, count) else None
+
+
+def _by_lines(text: str, summaries: Sequence[str]) -> list[int]:
+    lines = [(int(first), rest) for first, rest in _LINE.findall(text)]
+    if len(lines) < 2:
+        return []
+    if [first for first, _ in lines] != list(range(1, len(lines) + 1)):
+        return [first for first, _ in lines]
+    named = [_NAMED.match(rest) for _, rest in lines]
+    if all(named):
+        return [int(match[1]) for match in named if match]
+    written = [number for _, rest in lines if (number := _written(rest, summaries))]
+    return written if len(written) > 1 else []
+
+
+def _written(line: str, summaries: Sequence[str]) -> int | None:
+    """The number of the summary whose words a line holds, from 1."""
+    said = _plain(line)
+    return next((number for number, one in enumerate(summaries, 1) if _plain(one) and _plain(one) in said), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _ranking(numbers: Sequence[int], count: int, tied: int) -> Ranking:
+    order = tuple(number for number in numbers if 1 <= number <= count)
+    return Ranking(order, len(numbers) - len(order), len(order) - len(set(order)), tied)
+
+
+def _known(numbers: Sequence[int], count: int) -> set[int]:
+    return {number for number in numbers if 1 <= number <= count}
+
+
+def _numbers(run: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", run)]

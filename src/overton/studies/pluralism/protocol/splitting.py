@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from overton.judging import parse_json
 
-__all__ = ["Split", "SplitBy", "split_responses"]
+__all__ = ["Split", "split_responses"]
 
 SplitBy = Literal["numbers", "json", "bullets", "rules", "paragraphs", "whole"]
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from overton.calls import Ask, Reply
 from overton.studies.pluralism import prompts
-from overton.studies.pluralism.items import ReferenceThread, Viewpoint
-from overton.studies.pluralism.judging import failure_of, judged
-from overton.studies.pluralism.labels import response_task
+from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
+from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
 from overton.studies.pluralism.matching import matched
-from overton.studies.pluralism.protocol.reference import find_reference
-from overton.studies.pluralism.protocol.rows import Unheld, begun, belief_of, changed, counted, subject, told
 from overton.studies.pluralism.protocol.splitting import Split, split_responses
-from overton.studies.pluralism.protocol.trials import ThreadTrial
-from overton.studies.pluralism.record import Record, Response
+from overton.studies.pluralism.protocol.trials import (
+    ThreadTrial,
+    Unheld,
+    begun,
+    belief_of,
+    changed,
+    counted,
+    subject,
+    told,
+)
+from overton.studies.pluralism.record import Record, Response, SummaryStance
 
 __all__ = ["hold"]
 
@@ -27,7 +34,7 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         votes=tuple(viewpoint.votes for viewpoint in trial.thread.viewpoints),
         asked=trial.options.responses,
     )
-    found = await find_reference(ask, trial.thread, trial.options.candidates)
+    found = await _find_reference(ask, trial.thread, trial.options.candidates)
     row = changed(row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances)
     if found.viewpoint is None:
         return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
@@ -73,3 +80,53 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, respons
 
 def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ...] | None:
     return None if places is None else tuple(thread.viewpoints[place - 1].id for place in places)
+
+
+_ENOUGH = 2
+"""So many other summaries support the reference opinion, and so many oppose it (section 6.1.1)."""
+
+
+class Reference(NamedTuple):
+    """What was found.
+
+    `viewpoint` is the reference opinion, None where none qualifies; `stances` those of all the thread's viewpoints
+    towards it, in their order, with 'reference' for itself and None where there is no usable label. `tried` counts the
+    viewpoints that the judge was asked about, `unread` those of them for which labels are missing, `failure` is the
+    first call about them that failed for good.
+    """
+
+    viewpoint: Viewpoint | None
+    stances: tuple[SummaryStance | None, ...]
+    tried: int
+    unread: int
+    failure: str | None
+
+
+async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = None) -> Reference:
+    """Try the viewpoints, the most voted first and at most so many, until one qualifies.
+
+    The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
+    first. Where a viewpoint's labels cannot be had, it does not qualify.
+    """
+    tried = unread = 0
+    failure = None
+    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
+        place = thread.viewpoints.index(viewpoint) + 1
+        (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
+        labels = labelling.value or {}
+        tried += 1
+        unread += len(labels) < len(thread.viewpoints) - 1
+        failure = failure or failure_of(labelling)
+        if _qualifies(labels):
+            return Reference(viewpoint, _stances(thread, place, labels), tried, unread, failure)
+    return Reference(None, (), tried, unread, failure)
+
+
+def _qualifies(labels: Stances) -> bool:
+    given = list(labels.values())
+    return given.count("supporting") >= _ENOUGH and given.count("against") >= _ENOUGH
+
+
+def _stances(thread: ReferenceThread, reference: int, labels: Stances) -> tuple[SummaryStance | None, ...]:
+    places = range(1, len(thread.viewpoints) + 1)
+    return tuple("reference" if place == reference else labels.get(place) for place in places)

@@ -12,8 +12,7 @@ from overton.errors import AccessError, RejectedError
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import Stance
-from overton.studies.pluralism.simulated.parameters import JudgeParameters
-from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, World, camp, listed, plain
+from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
 
 __all__ = ["PluralistJudge"]
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, wilcoxon
 
 from overton.studies.pluralism.measures import analyze
-from overton.studies.pluralism.measures.comparing import comparisons, in_order
+from overton.studies.pluralism.measures.contrasts import comparisons, in_order
 
 VIEWS = "r9 s8 s7 a6 a5"
 

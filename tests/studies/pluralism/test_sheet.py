@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from overton.studies.pluralism import ReferenceThread
-from overton.studies.pluralism.checked import matches, stances
+from overton.studies.pluralism.sheet import matches, stances
 
 ANSWERS = ["1. Yes.\n\n2. No.\n\n3. Who knows?"]
 
