@@ -104,7 +104,7 @@ def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
 def _marked(model: Measured) -> str:
     """A model by the name that it has in tables, and what stands beside it."""
     called = model.name if model.name.startswith(model.spec) else f"{model.name} = {model.spec}"
-    return ", ".join([called, *model.settings, *([BOUND] if model.holds_form else [])])
+    return ", ".join([called, *([BOUND] if model.holds_form else []), *model.settings])
 
 
 def _warnings(runs: Sequence[Run]) -> Iterator[str]:

@@ -305,7 +305,12 @@ class Planning(_StudyGroup):
 
 
 class Analyzing(_StudyGroup):
-    """`overton analyze STUDY FILE`."""
+    """`overton analyze STUDY FILE`, for studies that ask, and whatever else has measures."""
+
+    def study(self, name: str) -> AnyStudy | None:
+        """The study of this name, None where it has nothing to measure."""
+        found = study_named(name)
+        return found if found.kind in self.kinds or found.measuring is not None else None
 
     def make(self, study: AnyStudy) -> Any:
         """The command that measures."""

@@ -110,11 +110,13 @@ async def test_an_explanation_without_a_readable_verdict_is_judged_too(trial: An
     assert [(r.verdict, r.values) for r in records] == [(None, (CARE,)), ("NTA", (CARE,))]
 
 
-async def test_a_message_that_failed_is_not_judged(trial: Any, table: Any) -> None:
+async def test_a_deliberation_that_failed_is_not_judged_so_that_its_calls_can_be_asked_again(
+    trial: Any, table: Any
+) -> None:
     ask = table({"agent/1": ["NTA"], "agent/2": [CallFailed("timeout", "no reply")], "values": [answers(CARE)]})
     records = await conduct(trial("synchronous", values=True), ask)
-    assert [r.values for r in records] == [(CARE,), None]
-    assert len(ask.by("values")) == 1
+    assert [r.values for r in records] == [None, None]
+    assert not ask.by("values")
 
 
 async def test_without_a_judge_nobody_is_asked_for_values(trial: Any, table: Any) -> None:
