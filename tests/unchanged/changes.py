@@ -1,4 +1,4 @@
-"""What changed on purpose, for people: `python -m tests.unchanged.changes` writes CHANGES.md from the mapping."""
+"""What changed on purpose, for people: `python -m tests.unchanged.changes` writes it into CHANGELOG.md."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ Every document has {head} at its head. A number, which was `value`, `low`, `high
 `estimate`, `interval`, `n`, `method` and `level`, is a measure, `leads` and its variants; the variant `plain` holds
 `estimate`, `interval`, `n`, `method` and `why`. `level` stands at the head only, and `why` says what `method` said of a
 number that is missing. Besides, `X > a, b` standing for `X > a` and `X > b`:"""
-LIMITS = "Limits of means and ratios by a bootstrap are rounded to seven decimals; those by formulas are not rounded."
-
-FILE = Path(__file__).with_name("CHANGES.md")
+FILE = Path(__file__).parents[2] / "CHANGELOG.md"
+BEGIN, END = "<!-- changed: written by python -m tests.unchanged.changes -->\n", "<!-- end -->\n"
 
 
 def text() -> str:
@@ -23,24 +22,34 @@ def text() -> str:
     return "\n".join(_lines()) + "\n"
 
 
+def written() -> str:
+    """The part of the changelog that holds the list."""
+    return FILE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+
+
+def write() -> None:
+    """Put the list into the changelog."""
+    before, begin, rest = FILE.read_text("utf-8").partition(BEGIN)
+    FILE.write_text(before + begin + text() + END + rest.partition(END)[2], "utf-8")
+
+
 def _lines() -> Iterator[str]:
-    yield "# What is called otherwise than before studies were declarations"
-    yield from ("", "## Options", "")
+    yield from ("#### Options", "")
     yield from _table("study", "was", "is", rows=_options())
-    yield from ("", "## Commands", "")
+    yield from ("", "#### Commands", "")
     yield from _table("was", "is", rows=((f"`{old}`", f"`{new}`") for old, new in COMMANDS))
-    yield from ("", "## Columns of records", "")
+    yield from ("", "#### Columns of records", "")
     columns = [(study, *rule) for (study, kind), form in FORMS.items() if kind == "records" for rule in form.moved]
     if columns:
         yield from _table("study", "was", "is", rows=columns)
     else:
         yield "All have the names, types and values that they had."
-    yield from ("", "## JSON", "")
+    yield from ("", "#### JSON", "")
     yield from NUMBERS.format(head=_named(HEAD)).splitlines()
     for study, moved in MOVED.items():
-        yield from ("", f"### {study}", "")
+        yield from ("", f"##### {study}", "")
         yield from _table("was", "is", rows=((f"`{old}`", f"`{new}`") for old, new in moved))
-    yield from ("", "## What else is in another form", "")
+    yield from ("", "#### What else is in another form", "")
     yield from _table("of", "what", "new", rows=_forms())
     yield from (
         "",
@@ -71,4 +80,4 @@ def _table(*heads: str, rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), "utf-8")
+    write()

@@ -11,14 +11,14 @@ from overton.studies.options import fields_of
 from overton.studies.registry import study_named
 
 from .cases import STUDIES
-from .changes import FILE, text
+from .changes import text, written
 from .json_paths import MOVED, RESHAPE
 from .mapping import NAMES
 from .record import recorded
 
 
 def test_the_list_is_written_from_the_mapping() -> None:
-    assert FILE.read_text("utf-8") == text(), "python -m tests.unchanged.changes writes it"
+    assert written() == text(), "python -m tests.unchanged.changes writes it"
 
 
 @pytest.mark.parametrize("study", NAMES)
