@@ -101,7 +101,9 @@ def check_options(case: Case) -> None:
     else:
         require(False, study, "takes an option that it does not have")
     told = CliRunner().invoke(app, ["plan", study.name, "--no-such-option", "1"])
-    require(told.exit_code == 2 and "no-such-option" in told.output, study, f"the command line said: {told.output}")
+    refused = told.exit_code == 2 or isinstance(told.exception, InputError)
+    said = f"{told.output}{told.exception or ''}"
+    require(refused and "no-such-option" in said, study, f"the command line said: {said}")
 
 
 def check_plan(case: Case) -> None:
