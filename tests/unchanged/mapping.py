@@ -108,6 +108,15 @@ def _analysis(study: str, **more: Any) -> Form:
     return Form(added=HEAD, resampled=_BOUNDS, reshape=RESHAPE[study], **more)
 
 
+_TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
+    "single-shot": (("input_tokens", 5860, 5856), ("output_tokens", 746, 742), ("input_tokens_at_most", 8492, 8443)),
+    "goalex": (("input_tokens", 9034, 9028), ("output_tokens", 526, 523), ("input_tokens_at_most", 23214, 23156)),
+    "topicgpt": (("input_tokens", 10884, 10872), ("output_tokens", 988, 982), ("input_tokens_at_most", 34548, 34482)),
+}
+"""Plans were recorded one after the other, and the second numbered its canned opinions from where the first had ended: a
+number of more digits is a token more. Now each plan begins at 1."""
+
+
 FORMS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): _analysis("open-mindedness"),
     ("deliberation", "analysis"): _analysis("deliberation"),
@@ -119,8 +128,14 @@ FORMS: dict[tuple[str, str], Form] = {
         (study, "plan"): Form(added=("schema",))
         for study in (
             *NAMES,
-            *(f"references-{method}" for method in ("algorithm-1", "single-shot", "goalex", "topicgpt")),
+            "references-algorithm-1",
         )
+    },
+    **{
+        (f"references-{method}", "plan"): Form(
+            added=("schema",), reworded=tuple((f"models > 0 > {key}", was, now) for key, was, now in tokens)
+        )
+        for method, tokens in _TOKENS.items()
     },
     # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import count
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -28,7 +28,7 @@ from overton.studies.pluralism.decomposing import Decomposed, decompose, opinion
 from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import THREADS
-from overton.studies.study import Canned, Dataset, Role, Study
+from overton.studies.study import Dataset, Role, Study
 
 __all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "counted", "references_of"]
 
@@ -264,22 +264,24 @@ def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) ->
     return named
 
 
-def _canned(opinions: int) -> Canned:
-    """Replies to plan with: `opinions` different ones a comment, and one cluster for all."""
-    numbers = count(1)
+@dataclass
+class _Canned:
+    """Replies to plan with: `opinions` different ones a comment, numbered on, and one cluster for all."""
 
-    def reply(role: str, speaker: str, form: Form | None) -> str:
+    opinions: int
+    number: int = 0
+
+    def __call__(self, role: str, speaker: str, form: Form | None) -> str:
         schema = (form and form.schema) or {}
         if role == ROLE:
             return msgspec.json.encode([[1.0, 0.0]] * int(schema["minItems"])).decode()
         if schema.get("type") == "array":
             return msgspec.json.encode([schema["items"]["items"]["enum"]]).decode()
         answer = dict(_USUAL)
-        answer["opinions"] = [_OPINION.format(number=next(numbers)) for _ in range(opinions)]
+        first, self.number = self.number + 1, self.number + self.opinions
+        answer["opinions"] = [_OPINION.format(number=number) for number in range(first, self.number + 1)]
         keys = schema.get("properties", {})
         return msgspec.json.encode({key: answer[key] for key in keys}).decode() if keys else _SENTENCE
-
-    return reply
 
 
 _OPINION = "An opinion of a length that is usual, number {number}, for the plan."
@@ -312,6 +314,6 @@ REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     trials=_trials,
     conduct=_conduct,
     prompts=prompts.texts,
-    canned=(_canned(1), _canned(5)),
+    canned=(_Canned(1), _Canned(5)),
 )
 """Reference viewpoints, a thread and clustering a trial; `references_of` makes the dataset of its records."""
