@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.studies.stance_stability.citations import cited_numbers
+from overton.studies.stance_stability.protocol import cited_numbers
 
 
 @pytest.mark.parametrize(

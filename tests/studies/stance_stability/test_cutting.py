@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.studies.stance_stability.cutting import MARK, allotted, shortened
-from overton.studies.stance_stability.history import Turn, bounded
+from overton.studies.stance_stability.showing import MARK, Turn, allotted, bounded, shortened
 
 
 @given(st.text(max_size=400), st.integers(0, 400))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from overton.errors import AccessError, CallFailed
-from overton.studies.stance_stability.pages import Found, read, search
+from overton.studies.stance_stability.showing import Found, read, search
 
 
 async def found(kit: Any, pages: dict[str, Any], *, wanted: int = 20, each: int = 3_000, all_: int = 40_000) -> Found:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.studies.stance_stability.queries import LONGEST_QUERY, clean_query
+from overton.studies.stance_stability.protocol import LONGEST_QUERY, clean_query
 
 
 @pytest.mark.parametrize(
