@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from overton.api.setting_up import set_up, sorted_out
-from overton.hosts.inspect.casting import cast_of, model_entries
-from overton.hosts.inspect.task import Hosted, make_task
+from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.local import ModelEntry
 from overton.studies.registry import study_named
 

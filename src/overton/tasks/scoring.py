@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
 
-from overton.hosts.inspect.handing import handed_over
+from overton.hosts.inspect.conducting import handed_over
 from overton.hosts.inspect.privates import prerequisite
 
 if TYPE_CHECKING:
