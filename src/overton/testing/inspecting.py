@@ -14,6 +14,7 @@ from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model, modelap
 
 from overton.api.inspect_logs import export_run, import_logs
 from overton.calls import Answerer
+from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.provider import OvertonAPI, Own
 from overton.hosts.local import ModelEntry
 from overton.models import open_model
@@ -88,8 +89,6 @@ def _seated(case: Case) -> Iterator[dict[str, list[Model]]]:
 
 def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -> Any:
     """The log of an eval; None where Inspect was told not to begin it."""
-    from inspect_ai._util.error import PrerequisiteError
-
     study = case.study
     first, *more = models[study.first]
     roles: dict[str, Any] = {role: found[0] for role, found in models.items() if role != study.first}
@@ -110,7 +109,7 @@ def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -
             display="none",
             log_dir=str(case.folder / "logs"),
         )
-    except PrerequisiteError:
+    except type(prerequisite("")):
         return None
     return log
 
