@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["figures", "figures_of_records", "make", "score_of", "scorer_name", "standard_error"]
 
-
 Measuring = Callable[[str, Sequence[ModelEntry]], tuple[Any, Any]]
 """The scorer and the metric for a study and the models that it measures."""
 

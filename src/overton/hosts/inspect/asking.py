@@ -19,7 +19,6 @@ from overton.models.inspect import cause_of, chat_messages, reply_of, said
 
 __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 
-
 _GIVE_UP_AFTER = 24
 """Requests that a model rejects in a row, none answered before, until its settings are taken to be wrong."""
 

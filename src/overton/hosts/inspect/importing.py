@@ -26,7 +26,6 @@ from overton.studies.study import AnyStudy
 
 __all__ = ["check_same_run", "make_run"]
 
-
 _BATCH = 2_000
 """Calls handed to the journal at a time. Logs are read in between, outside of any event loop: Inspect has its own."""
 

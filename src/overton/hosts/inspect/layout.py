@@ -16,7 +16,6 @@ from overton.hosts.local import ModelEntry
 
 __all__ = ["CALLS", "FORMAT", "KEY", "RECORDS", "CallData", "SampleData", "TaskData", "span_name", "viewer_config"]
 
-
 FORMAT = 2
 KEY = "overton"
 """Under this key a task's metadata holds its `TaskData`, and a sample's metadata its `SampleData`."""

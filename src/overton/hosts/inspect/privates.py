@@ -22,7 +22,6 @@ __all__ = [
     "runs_on_trio",
 ]
 
-
 LEAST = "0.3.285"
 """The oldest Inspect AI that this works with."""
 TESTED = "0.3.285"

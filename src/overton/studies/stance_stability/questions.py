@@ -11,7 +11,6 @@ from overton.studies.stance_stability.items import CHALLENGING, Kind, ProbingQue
 
 __all__ = ["QUESTIONS", "alike", "doubt", "problems_of", "text_problems"]
 
-
 QUESTIONS = 15
 """How many questions a topic has."""
 

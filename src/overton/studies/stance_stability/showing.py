@@ -13,7 +13,6 @@ from overton.studies.readable import side_by_side
 
 __all__ = ["MARK", "NOTHING_FOUND", "Found", "Source", "Turn", "allotted", "bounded", "read", "search", "shortened"]
 
-
 _LONGEST_TITLE = 300
 
 

@@ -22,7 +22,6 @@ from overton.studies.stance_stability.record import STANCES
 
 __all__ = ["Chameleon", "JudgeParameters", "Parameters", "StanceJudge"]
 
-
 _CLEAR: tuple[str, ...] = STANCES[:3]
 """The stances that are one: all but 'unclear'."""
 

@@ -21,7 +21,6 @@ from overton.studies.stance_stability.questions import QUESTIONS, alike, doubt, 
 
 __all__ = ["SAME_TOPIC", "Proposal", "Proposed", "propose", "write_questions"]
 
-
 _MOST_AT_ONCE = 25
 """Topics that are asked for in one list."""
 

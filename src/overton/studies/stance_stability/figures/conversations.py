@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["conversation_table", "traces"]
 
-
 _MOST = 30
 _MOST_TURNS = 40
 _CELL = 24

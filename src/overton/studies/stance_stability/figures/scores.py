@@ -12,7 +12,6 @@ from overton.studies.stance_stability.measures.analysis import CHAMELEON_BANDS, 
 
 __all__ = ["behind", "flips", "premise", "scores"]
 
-
 _UNIT = (0, 1)
 _METHOD = (
     "Change rate: changes between neighbouring turns over the number of turns less one; an unclear turn holds the last "

@@ -23,6 +23,8 @@ Values = Mapping[str, Array]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
+Unclear = Literal["carry", "stance"]
+Target = Literal["supportive", "critical", "balanced", "first"]
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,6 @@ def _counts(traces: Traces, held: Held, labels: Ints) -> dict[str, Array]:
             made[f"turns_without_{name}"] = traces.total(documents.by_address.count == 0)
     return made
 
-
-Unclear = Literal["carry", "stance"]
-Target = Literal["supportive", "critical", "balanced", "first"]
 
 _UNCLEAR = STANCES.index("unclear")
 _NONE = -1
