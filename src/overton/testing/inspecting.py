@@ -14,7 +14,7 @@ from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model, modelap
 
 from overton.api.inspect_logs import export_run, import_logs
 from overton.calls import Answerer
-from overton.hosts.inspect.privates import prerequisite
+from overton.hosts.inspect.privates import prerequisite_kind
 from overton.hosts.inspect.provider import OvertonAPI, Own
 from overton.hosts.local import ModelEntry
 from overton.models import open_model
@@ -91,9 +91,9 @@ def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -
     """The log of an eval; None where Inspect was told not to begin it."""
     study = case.study
     first, *more = models[study.first]
-    roles: dict[str, Any] = {role: found[0] for role, found in models.items() if role != study.first}
+    roles: dict[str, Any] = {study.role(role).word: found[0] for role, found in models.items() if role != study.first}
     if study.together:
-        roles |= {f"{study.first}_{number}": model for number, model in enumerate((first, *more), 1)}
+        roles |= {f"{study.roles[0].word}_{number}": model for number, model in enumerate((first, *more), 1)}
     given = {name: value for name, value in case.options.items() if value is not None}
     if study.together:
         given["agents"] = len(models[study.first])
@@ -109,7 +109,7 @@ def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -
             display="none",
             log_dir=str(case.folder / "logs"),
         )
-    except type(prerequisite("")):
+    except prerequisite_kind():
         return None
     return log
 

@@ -19,6 +19,7 @@ __all__ = [
     "config_in_use",
     "is_inspects_own",
     "prerequisite",
+    "prerequisite_kind",
     "runs_on_trio",
 ]
 
@@ -76,11 +77,17 @@ def is_inspects_own(error: Exception) -> bool:
 def prerequisite(message: object) -> Exception:
     """An error that Inspect shows as one message, without a traceback."""
     # Were it gone, every mistake of a user's would be shown with a traceback: any exception would do, less kindly.
-    from inspect_ai._util.error import PrerequisiteError
     from rich.markup import escape
 
-    error: Exception = PrerequisiteError(escape(str(message)))
-    return error
+    return prerequisite_kind()(escape(str(message)))
+
+
+def prerequisite_kind() -> type[Exception]:
+    """What `prerequisite` gives is one of these; Inspect raises its own, too."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    kind: type[Exception] = PrerequisiteError
+    return kind
 
 
 def runs_on_trio() -> bool:
