@@ -14,7 +14,7 @@ from overton.studies.deliberation import crowd
 from overton.studies.open_mindedness import auditing, rephrasing
 from overton.studies.pluralism.referencing import REFERENCING
 from overton.studies.stance_stability import JUDGING, generating
-from overton.studies.stance_stability.domains import Domain
+from overton.studies.stance_stability.generating import Domain
 
 WITH_STARTER = [
     (open_mindedness.STUDY, 12),

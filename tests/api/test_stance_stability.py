@@ -12,9 +12,9 @@ import pytest
 
 import overton
 from overton.api.analyses import chosen_how
-from overton.api.results import measuring_of, results_of
+from overton.api.results import AGREEMENT, agreements_of, measuring_of, results_of
 from overton.api.runs import Run, open_run
-from overton.api.sheets import AGREEMENT, agreements_of, draw_sheet, read_agreement
+from overton.api.sheets import draw_sheet, read_agreement
 from overton.calls import Settings
 from overton.errors import InputError, RunError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder

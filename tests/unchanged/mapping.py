@@ -113,7 +113,7 @@ _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "goalex": (("input_tokens", 9034, 9028), ("output_tokens", 526, 523), ("input_tokens_at_most", 23214, 23156)),
     "topicgpt": (("input_tokens", 10884, 10872), ("output_tokens", 988, 982), ("input_tokens_at_most", 34548, 34482)),
 }
-"""Plans were recorded one after the other, and the second numbered its canned opinions from where the first had ended: a
+"""Plans were recorded one after the other, and each numbered its canned opinions from where the one before had ended: a
 number of more digits is a token more. Now each plan begins at 1."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from overton.api import inspect_scores
+from overton.api import inspect_tasks
 from overton.api.runs import Run, fresh_folder, open_run
 from overton.errors import InputError, Problem
 from overton.hosts.local import RunFolder
@@ -124,9 +124,9 @@ def _scoring(task: TaskData) -> Scoring:
         "held": any(entry.holds_form for entry in entries),
     }
     return Scoring(
-        scorer=inspect_scores.scorer_name(study.name),
-        score=partial(inspect_scores.score_of, study.name),
-        metrics=lambda table: inspect_scores.figures(table=table, **options),
+        scorer=inspect_tasks.scorer_name(study.name),
+        score=partial(inspect_tasks.score_of, study.name),
+        metrics=lambda table: inspect_tasks.figures(table=table, **options),
         metric="overton/figures",
         options=options,
         arguments={"seed": task.seed} | _task_arguments(task),

@@ -1,18 +1,27 @@
-"""A study as a task of Inspect AI, from what a user sets."""
+"""A study as a task of Inspect AI: made of what a user sets; its scores of samples, and figures over all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from overton.api.results import measuring_of
 from overton.api.setting_up import set_up, sorted_out
-from overton.hosts.inspect.casting import cast_of, model_entries
-from overton.hosts.inspect.task import Hosted, make_task
+from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.local import ModelEntry
+from overton.studies.measuring import Headline, Measured, Results
 from overton.studies.registry import study_named
 
-__all__ = ["make"]
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.statistics import Estimate
+
+__all__ = ["figures", "figures_of_records", "make", "score_of", "scorer_name", "standard_error"]
 
 Measuring = Callable[[str, Sequence[ModelEntry]], tuple[Any, Any]]
 """The scorer and the metric for a study and the models that it measures."""
@@ -48,3 +57,112 @@ def make(
     cast = cast_of(found, seed, agents, models, searched)
     hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
     return make_task(hosted, *measuring(found.name, models[found.first]))
+
+
+_LONGEST = 60
+"""Characters of a cell that a person reads."""
+_MOST_ROWS = 200
+_FEWEST = 5
+"""Items from which an interval tells a standard error: from fewer, it ends where resamples of one item alone do."""
+
+
+def scorer_name(study: str) -> str:
+    """What a study's task and its scorer are called."""
+    return study.replace("-", "_")
+
+
+def score_of(study: str, records: Sequence[Any]) -> Any:
+    """Inspect's score of one sample's records: a number to sort by, and a table to read."""
+    from inspect_ai.scorer import Score
+
+    headline = _headline(study)
+    value = round(headline.value(records), 4)
+    return Score(value=value, explanation=f"{headline.meaning}\n\n{_table(headline.columns, records)}")
+
+
+def figures_of_records(
+    study: str, records: Sequence[Mapping[str, Any]], models: Sequence[str], *, held: bool = False
+) -> dict[str, float]:
+    """The figures of records as they stand in scores' metadata; see `figures`."""
+    from overton.engine.outcomes import columns_of, record_type_columns
+
+    kind = study_named(study).record
+    rows = [msgspec.convert(record, kind) for record in records]
+    return figures(study, columns_of(rows, record_type_columns(kind)), models, held=held)
+
+
+def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> dict[str, float]:
+    """A study's first figures of a table of records, each followed by its standard error, items being the clusters.
+
+    `models` are the names of those measured, one where each has a lane of its own; with `held`, a grammar held answers
+    to their form. Empty where there is nothing to measure.
+    """
+    from overton.errors import InputError
+
+    measuring, headline = measuring_of(study_named(study)), _headline(study)
+    if not table.height or not headline.item:
+        return {}
+    results = Results(_labelled(study, table, models, held), models=[Measured(name, name) for name in models])
+    try:
+        analysis = measuring.records(results, measuring.how())
+    except InputError:  # every call failed, or there is nothing to measure
+        return {}
+    clusters = table[headline.item].n_unique()
+    made = {}
+    for name, estimate in headline.figures(analysis):
+        if not isfinite(estimate.value):
+            continue
+        made[name] = estimate.value
+        if isfinite(error := standard_error(estimate, clusters)):
+            made[f"{name}_stderr"] = error
+    return made
+
+
+def standard_error(estimate: Estimate, clusters: int) -> float:
+    """The standard error that an estimate's interval over so many clusters stands for; NaN where they are too few.
+
+    Intervals have the width of Student's t interval (see `overton.statistics.bootstrap.tail`).
+    """
+    from scipy.special import stdtrit
+
+    if clusters < _FEWEST:
+        return nan
+    return (estimate.high - estimate.low) / 2 / float(stdtrit(clusters - 1, (1 + estimate.level) / 2))
+
+
+def _headline(study: str) -> Headline[Any, Any]:
+    """The study's headline; without one there are no figures, and records are shown as they are."""
+    named = study_named(study)
+    said = "This study names no figures; its records are in the metadata."
+    bare: Headline[Any, Any] = Headline(lambda _: iter(()), "", lambda _: nan, said, named.record.__struct_fields__)
+    return measuring_of(named).headline or bare
+
+
+def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
+    """The table as a run's records have it: with the model's name where that is not in every row anyway."""
+    import polars as pl
+
+    if study_named(study).together:
+        return table
+    (name,) = models
+    return table.with_columns(model=pl.lit(name), held=pl.lit(held))
+
+
+def _table(columns: Sequence[str], records: Sequence[Any]) -> str:
+    """Records as a table of plain text, as our logs have the viewer show it; columns without a value are left out."""
+    rows = [[_cell(getattr(record, name)) for name in columns] for record in records[:_MOST_ROWS]]
+    told = [[name, *cells] for name, *cells in zip(columns, *rows, strict=True) if any(cells)]
+    widths = [max(map(len, column)) for column in told]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*told, strict=True)
+    ]
+    more = len(records) - _MOST_ROWS
+    return "\n".join([*lines, *([f"\n{more} more records are in the metadata."] if more > 0 else [])])
+
+
+def _cell(value: Any) -> str:
+    """A value in one line, cut where it is long."""
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

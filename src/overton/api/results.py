@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import nan
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from overton.api.runs import Run, items_of
-from overton.api.sheets import agreements_of
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, RunError
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
+from overton.statistics import Estimate
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -19,7 +22,12 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["measuring_of", "results_of"]
+    from overton.judging.agreement import SheetAgreement
+
+__all__ = ["AGREEMENT", "agreements_of", "measuring_of", "results_of"]
+
+AGREEMENT = "agreement.json"
+"""The file of a run folder that holds how well its judge agrees with people."""
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
@@ -64,6 +72,32 @@ def results_of(runs: Sequence[Run]) -> Results:
 def _facts(run: Run, label: str) -> RunFacts:
     roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
     return RunFacts(label, run.manifest.options, roles, agreements_of(run))
+
+
+def agreements_of(run: Run) -> list[SheetAgreement]:
+    """What is known of how well a run's judge agrees with people; empty where nothing is.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    from overton.judging.agreement import SheetAgreement
+
+    path = run.path / AGREEMENT
+    if not path.is_file():
+        return []
+    try:
+        held = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
+        return [msgspec.convert(_numbers(one), SheetAgreement) for one in held]
+    except (OSError, msgspec.MsgspecError, TypeError) as error:
+        raise RunError(f"{path} cannot be read: {error}; delete it and read the sheet back again") from error
+
+
+def _numbers(value: Any) -> Any:
+    """Estimates as they were: JSON has null for what is not a number."""
+    if isinstance(value, dict):
+        estimate = set(value) == set(Estimate.__struct_fields__)
+        return {key: nan if estimate and inner is None else _numbers(inner) for key, inner in value.items()}
+    return value
 
 
 def _measured(entry: ModelEntry) -> Measured:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
-from overton.errors import InputError, Problem, RunError
-from overton.statistics import Estimate
+from overton.errors import InputError, Problem
 from overton.studies.options import option_place
 
 if TYPE_CHECKING:
@@ -21,18 +20,7 @@ if TYPE_CHECKING:
     from overton.judging.sheets import Answers, Key
     from overton.studies.sheet import JudgedRows, Sheet
 
-__all__ = [
-    "AGREEMENT",
-    "agreements_of",
-    "draw_sheet",
-    "fresh_sheet",
-    "opened_sheet",
-    "read_agreement",
-    "write_files",
-]
-
-AGREEMENT = "agreement.json"
-"""The file of a run folder that holds how well its judge agrees with people."""
+__all__ = ["draw_sheet", "fresh_sheet", "opened_sheet", "read_agreement", "write_files"]
 
 _LARGEST = 200_000_000
 
@@ -120,8 +108,6 @@ def _judged(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
     Raises:
         InputError: the study has no sheet, or no such label.
     """
-    from overton.api.results import results_of
-
     made = run.study.sheet
     if made is None:
         raise InputError(
@@ -161,37 +147,11 @@ def read_agreement(
     return found
 
 
-def agreements_of(run: Run) -> list[SheetAgreement]:
-    """What is known of how well a run's judge agrees with people; empty where nothing is.
-
-    Raises:
-        RunError: the file is damaged.
-    """
-    from overton.judging.agreement import SheetAgreement
-
-    path = run.path / AGREEMENT
-    if not path.is_file():
-        return []
-    try:
-        held = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
-        return [msgspec.convert(_numbers(one), SheetAgreement) for one in held]
-    except (OSError, msgspec.MsgspecError, TypeError) as error:
-        raise RunError(f"{path} cannot be read: {error}; delete it and read the sheet back again") from error
-
-
 def _keep(run: Run, found: SheetAgreement) -> None:
     if run.manifest.study != found.study:
         raise InputError([Problem(str(run.path), "", f"is a run of {run.manifest.study}, the sheet of {found.study}")])
     kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
     (run.path / AGREEMENT).write_bytes(msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1))
-
-
-def _numbers(value: Any) -> Any:
-    """Estimates as they were: JSON has null for what is not a number."""
-    if isinstance(value, dict):
-        estimate = set(value) == set(Estimate.__struct_fields__)
-        return {key: nan if estimate and inner is None else _numbers(inner) for key, inner in value.items()}
-    return value
 
 
 def _text(path: Path) -> str:

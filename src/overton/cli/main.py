@@ -9,11 +9,11 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import corpus, demo, describe, export, import_logs, items, judge, models, report, resume
+from overton.cli import commands, corpus, judge, models
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.params import told
-from overton.cli.studies import Analyzing, Extending, Planning, Running
+from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, OvertonError, Stopped
 
 __all__ = ["app", "main"]
@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
 app.add_typer(_group(Planning, "Say what a run would ask and cost. Nothing is asked."), name="plan")
-app.command(cls=Knowing)(resume.resume)
+app.command(cls=Knowing)(commands.resume)
 app.add_typer(
     _group(
         Extending,
@@ -61,16 +61,28 @@ app.add_typer(
     ),
     name="extend",
 )
-app.command(cls=Knowing)(report.report)
+app.command(cls=Knowing)(commands.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
 app.add_typer(judge.app, name="judge")
-app.command(cls=Knowing)(export.export)
-app.command("import", cls=Knowing)(import_logs.import_logs)
-app.add_typer(items.app, name="items")
+app.command(cls=Knowing)(commands.export)
+app.command("import", cls=Knowing)(commands.import_logs)
+items = typer.Typer(
+    cls=ItemMaking, help="Check and make what studies ask about.", no_args_is_help=True, subcommand_metavar="COMMAND"
+)
+items.add_typer(
+    typer.Typer(
+        cls=Checking,
+        help="Name every problem of a study's items; nothing is asked.",
+        no_args_is_help=True,
+        subcommand_metavar="STUDY PATH",
+    ),
+    name="check",
+)
+app.add_typer(items, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
-app.command(cls=Knowing)(describe.describe)
-app.command(cls=Knowing)(demo.demo)
+app.command(cls=Knowing)(commands.describe)
+app.command(cls=Knowing)(commands.demo)
 
 
 def _version(wanted: bool) -> None:

@@ -292,12 +292,12 @@ class Planning(_StudyGroup):
 
         def body(**given: Any) -> None:
             from overton.api.runs import plan
-            from overton.cli.planned import show
+            from overton.cli.ending import show_plan
 
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
             asked.pop("out", None)
-            show(plan(study.name, **asked), max_cost, max_calls, json=json)
+            show_plan(plan(study.name, **asked), max_cost, max_calls, json=json)
 
         params = [*_asked(study, argument=study.kind != "asks"), *_shared(paying=False)]
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
@@ -319,14 +319,14 @@ class Analyzing(_StudyGroup):
         measuring = measuring_of(study)
 
         def body(file: Path | None = None, json: bool = False, schema: bool = False, **how: Any) -> None:
-            from overton.cli.analyzed import show, show_schema
+            from overton.cli.ending import show_analysis, show_schema
 
             if schema:
                 show_schema(study)
                 return
             if file is None:
                 raise InputError("name a run's folder or a table, or ask for the --schema")
-            show(study, file, json=json, how=how)
+            show_analysis(study, file, json=json, how=how)
 
         tables = f", or {measuring.tables}" if measuring.tables else ""
         source = typer.Argument(metavar="FILE", help=f"A run's folder{tables}.")

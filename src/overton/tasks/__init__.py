@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from overton.hosts.inspect.versions import check_inspect
+from overton.hosts.inspect.privates import check_inspect
 
 check_inspect()  # before what an older Inspect AI lacks is imported
 

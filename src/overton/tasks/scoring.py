@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
 
-from overton.hosts.inspect.handing import handed_over
 from overton.hosts.inspect.privates import prerequisite
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        from overton.api.inspect_scores import figures_of_records
+        from overton.api.inspect_tasks import figures_of_records
         from overton.hosts.inspect.layout import RECORDS
 
         records = [record for one in scores for record in (one.score.metadata or {}).get(RECORDS, ())]
@@ -40,12 +39,14 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
 
 @cache
 def _scorer_of(study: str) -> Any:
-    from overton.api.inspect_scores import score_of, scorer_name
+    from overton.api.inspect_tasks import score_of, scorer_name
     from overton.hosts.inspect.layout import KEY, RECORDS
 
     @scorer(metrics=[], name=scorer_name(study))
     def conducted() -> Scorer:
         async def score(state: Any, target: Any) -> Score:
+            from overton.hosts.inspect.conducting import handed_over
+
             records = handed_over(state)
             if records is None:
                 raise prerequisite(

@@ -11,12 +11,11 @@ import pytest
 
 from overton.calls import Form, Question, Settings, user
 from overton.errors import AccessError, CallFailed, RejectedError
-from overton.hosts.inspect.asking import InspectAsk, Table
+from overton.hosts.inspect.asking import InspectAsk, Shared, Table
+from overton.hosts.inspect.conducting import conduct_here
 from overton.hosts.inspect.layout import CallData
-from overton.hosts.inspect.loops import conduct_here
 from overton.hosts.inspect.seats import Known, Seat
 from overton.hosts.inspect.settings import FORM, form_in, pairs_of
-from overton.hosts.inspect.sharing import Shared
 from overton.hosts.inspect.sources import Sources
 from overton.models import open_model
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from overton.api.inspect_scores import figures_of_records
+from overton.api.inspect_tasks import figures_of_records
 from overton.api.items import read_items
 from overton.hosts.inspect.layout import CALLS, KEY, CallData, SampleData
 from overton.studies.registry import study_named

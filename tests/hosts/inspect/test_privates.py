@@ -1,14 +1,18 @@
-"""One file knows what of Inspect AI is private, and what it knows is there."""
+"""One file knows what of Inspect AI is private, and that it is there; an Inspect AI that is too old is told."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import overton
+from overton.errors import InputError, MissingExtra
+from overton.hosts.inspect import privates
 
 SOURCE = Path(overton.__file__).parent
 ALLOWED = SOURCE / "hosts" / "inspect" / "privates.py"
@@ -59,8 +63,6 @@ def test_what_is_private_is_there() -> None:
     from inspect_ai.model._model import ModelRefusalError
     from inspect_ai.util import LimitExceededError
 
-    from overton.hosts.inspect import privates
-
     assert "[no]" in str(privates.prerequisite("[no]").message).replace("\\", "")  # type: ignore[attr-defined]
     assert privates.runs_on_trio() in {True, False}
     assert privates.config_in_use(get_model("mockllm/model")) is not None
@@ -69,3 +71,25 @@ def test_what_is_private_is_there() -> None:
     assert privates.is_inspects_own(TerminateSampleError("so"))
     assert {kind.__name__ for kind in (TerminateSampleError, ModelRefusalError)} <= privates._OWN_ERRORS
     assert not privates.is_inspects_own(ValueError("no"))
+
+
+@pytest.mark.parametrize("installed", ["0.3.284", "0.3.100", "0.2"])
+def test_too_old(installed: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(privates, "version", lambda name: installed)
+    with pytest.raises(InputError, match=f"{installed}: is too old: .*{privates.LEAST} or newer"):
+        privates.check_inspect()
+
+
+@pytest.mark.parametrize("installed", [privates.LEAST, "0.3.286.dev3+g12", "0.3.1000", "0.4", "1.0rc1"])
+def test_new_enough(installed: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(privates, "version", lambda name: installed)
+    privates.check_inspect()
+
+
+def test_not_there(monkeypatch: Any) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(privates, "version", missing)
+    with pytest.raises(MissingExtra, match=r"overton\[inspect\]"):
+        privates.check_inspect()

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.inspect_scores import figures
+from overton.api.inspect_tasks import figures
 from overton.api.items import read_items
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.hosts.inspect.layout import KEY, TaskData

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from overton.studies.stance_stability import JUDGING, STUDY
-from overton.studies.stance_stability.transcripts import JudgingOptions, Transcript, TranscriptTurn
+from overton.studies.stance_stability.items import Transcript, TranscriptTurn
+from overton.studies.stance_stability.transcripts import JudgingOptions
 
 
 def course(kit: Any, canned: Any) -> Any:

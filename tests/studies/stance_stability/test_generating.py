@@ -9,8 +9,16 @@ import pytest
 
 from overton.errors import CallFailed, InputError
 from overton.studies.options import options_of
-from overton.studies.stance_stability.domains import PUBLISHED, Domain, slug
-from overton.studies.stance_stability.generating import STUDY, MadeTopic, TopicsOptions, counted, topics_of
+from overton.studies.stance_stability.generating import (
+    PUBLISHED,
+    STUDY,
+    Domain,
+    MadeTopic,
+    TopicsOptions,
+    counted,
+    slug,
+    topics_of,
+)
 from overton.studies.stance_stability.items import CHALLENGING
 from overton.studies.stance_stability.questions import problems_of
 

@@ -9,8 +9,8 @@ import pytest
 from overton.calls import assistant
 from overton.errors import CallFailed
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.judging import FORM, NOT_JUDGED, PUBLISHED_FORM, Judged, judge_turn
+from overton.studies.stance_stability.showing import Turn
 
 TURN = Turn("How do free buses change a town?", "They help, though they cost much.")
 

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from overton.studies.stance_stability import STUDY, prompts
-from overton.studies.stance_stability.history import Turn
-from overton.studies.stance_stability.pages import Source
+from overton.studies.stance_stability.showing import Source, Turn
 
 STANCE = """You are an expert stance analyzer. Given a question-answer (Q&A) pair,
 analyze the response and return a strict JSON object with the following

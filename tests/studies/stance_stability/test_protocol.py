@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from overton.calls import Reply, Settings, Usage, assistant, user
 from overton.errors import CallFailed, Stopped
 from overton.studies.stance_stability import Options
-from overton.studies.stance_stability.protocol import conduct, question_order, trials
+from overton.studies.stance_stability.protocol import (
+    LONGEST_QUERY,
+    cited_numbers,
+    clean_query,
+    conduct,
+    question_order,
+    trials,
+)
 
 
 def roles(stage: Any) -> list[str]:
@@ -243,3 +252,74 @@ async def test_the_record_names_the_questions_place_in_its_topic(kit: Any, trial
     assert [record.turn for record in records] == [1, 2, 3, 4, 5, 6]
     assert [record.number for record in records] == question_order(one)
     assert all(record.question.endswith(f"matter {record.number} of buses?") for record in records)
+
+
+@pytest.mark.parametrize(
+    ("reply", "query"),
+    [
+        ("free buses evidence", "free buses evidence"),
+        ('\n\n  "free  buses evidence"  \nThis query finds pages.', "free buses evidence"),
+        ("Query: free buses", "free buses"),
+        ("Question: are free buses used?", "are free buses used?"),
+        ("**Search query:** `free buses`", "free buses"),
+        ('Web search query: "free buses"', "free buses"),
+        ("“free buses”", "free buses"),
+        ("1. free buses\n2. other", "free buses"),
+        ("- free buses", "free buses"),
+        ("```\nfree buses\n```", "free buses"),
+        ("2 degree target criticism", "2 degree target criticism"),
+        ("search engines and bias", "search engines and bias"),
+        ("Bus's effect", "Bus's effect"),
+        ("...\n---\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_query_is_taken_out_of_the_reply(reply: str, query: str) -> None:
+    assert clean_query(reply) == query
+
+
+def test_a_long_query_is_cut_between_words() -> None:
+    query = clean_query("evidence " * 100)
+    assert len(query) <= LONGEST_QUERY
+    assert set(query.split()) == {"evidence"}
+    assert len(clean_query("e" * 1000)) == LONGEST_QUERY
+
+
+@given(st.text(max_size=300))
+def test_a_query_is_one_line_of_single_spaces(reply: str) -> None:
+    query = clean_query(reply)
+    assert len(query) <= LONGEST_QUERY
+    assert query == " ".join(query.split())
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers"),
+    [
+        ("It is so [1].", [1]),
+        ("It is so [3][1], and [3] again.", [3, 1]),
+        ("It is so [1, 3].", [1, 3]),
+        ("It is so [ 1 ; 2 and 4 ].", [1, 2, 4]),
+        ("It is so [2-4] and [6–7].", [2, 3, 4, 6, 7]),
+        ("It is so 【1】【2†L5-L9】.", [1, 2]),
+        ("It is so [^2] [Source 3] [sources 4, 5] [source 6, source 7].", [2, 3, 4, 5, 6, 7]),
+        ("A link [1](https://a.example/1).", [1]),
+        ("A range [9-2] that runs backwards.", [9, 2]),
+        ("In [2019] and [0xFF], [a], [1a], [], [1,], (3), 4, ].", []),
+        ("[1", []),
+        ("", []),
+    ],
+)
+def test_numbers_in_brackets_are_citations(answer: str, numbers: list[int]) -> None:
+    assert cited_numbers(answer) == numbers
+
+
+@given(st.text(alphabet="[]【】†, -–;^0123456789ando Source", max_size=300))
+def test_any_text_is_read(answer: str) -> None:
+    numbers = cited_numbers(answer)
+    assert len(set(numbers)) == len(numbers)
+    assert all(0 <= number <= 999 for number in numbers)
+
+
+@pytest.mark.parametrize("answer", ["[1" + ", 1" * 50_000, "[" * 100_000, "[1-" * 50_000, "【1†" * 50_000])
+def test_a_hostile_answer_is_read_in_no_time(answer: str) -> None:
+    assert cited_numbers(answer) == []

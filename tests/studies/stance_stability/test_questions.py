@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.studies.stance_stability.items import Kind, ProbingQuestion
-from overton.studies.stance_stability.kinds import doubt
-from overton.studies.stance_stability.likeness import alike
-from overton.studies.stance_stability.questions import problems_of, text_problems
+from overton.studies.stance_stability.questions import alike, doubt, problems_of, text_problems
 
 GOOD: list[tuple[str, Kind]] = [
     ("What is your overall view of free buses, and why?", "clarification"),

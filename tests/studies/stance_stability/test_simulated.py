@@ -13,8 +13,8 @@ import pytest
 from overton.calls import Request, Settings, user
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.stance_stability import JUDGING, STUDY, Options, Record, prompts
-from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.protocol import conduct, trials
+from overton.studies.stance_stability.showing import Turn
 from overton.studies.stance_stability.simulated import Chameleon, JudgeParameters, Parameters, StanceJudge
 
 TRUTH = Parameters(

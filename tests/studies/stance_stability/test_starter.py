@@ -8,11 +8,10 @@ import pytest
 
 from overton.api.items import read_items
 from overton.studies.stance_stability import STUDY
-from overton.studies.stance_stability.domains import PUBLISHED, slug
+from overton.studies.stance_stability.generating import PUBLISHED, slug
 from overton.studies.stance_stability.items import CHALLENGING, KINDS, Topic
-from overton.studies.stance_stability.likeness import alike
-from overton.studies.stance_stability.proposing import SAME_TOPIC
-from overton.studies.stance_stability.questions import problems_of
+from overton.studies.stance_stability.questions import alike, problems_of
+from overton.studies.stance_stability.writing import SAME_TOPIC
 
 TOPICS: list[Topic] = read_items(STUDY)
 every_topic = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.id)

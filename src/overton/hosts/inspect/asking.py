@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from overton.calls import Failure, Message, Reply, Request
 from overton.engine.conducting import Asking
 from overton.engine.identity import Identity, Place
-from overton.errors import AccessError, CallFailed
+from overton.errors import AccessError, AnswerError, CallFailed, RejectedError, UnavailableError
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.privates import is_inspects_own
 from overton.hosts.inspect.seats import Seat
 from overton.hosts.inspect.settings import config_of
-from overton.hosts.inspect.sharing import Shared
 from overton.hosts.inspect.sources import Sources
-from overton.hosts.inspect.words import trouble_of
-from overton.models.inspect import chat_messages, reply_of
+from overton.models.inspect import cause_of, chat_messages, reply_of, said
 
-__all__ = ["Conversation", "InspectAsk", "Table"]
+__all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 
 _GIVE_UP_AFTER = 24
 """Requests that a model rejects in a row, none answered before, until its settings are taken to be wrong."""
 
 Call = tuple[Seat, Identity, Place, Request]
+Outcome = Reply | Failure
+
+
+@dataclass
+class Shared:
+    """Outcomes of shared calls by slot, and those under way.
+
+    Such a call is the same whichever trial makes it: it is made once in an eval, however many samples wait for it.
+    """
+
+    _known: dict[bytes, Outcome] = field(default_factory=dict)
+    _under_way: dict[bytes, Any] = field(default_factory=dict)
+
+    async def once(self, slot: bytes, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """The outcome of the call in a slot. Where the one that makes it is cut off, the next that waits makes it."""
+        import anyio
+
+        while (known := self._known.get(slot)) is None:
+            if slot in self._under_way:
+                await self._under_way[slot].wait()
+                continue
+            ended = self._under_way[slot] = anyio.Event()
+            try:
+                self._known[slot] = await make()
+            finally:
+                del self._under_way[slot]
+                ended.set()
+        return known
 
 
 @dataclass
@@ -117,7 +143,7 @@ def _failed(seat: Seat, error: Exception) -> Failure:
     Raises:
         AnswerError: the sample cannot go on.
     """
-    trouble = trouble_of(error, seat.answerer.name)
+    trouble = _trouble_of(error, seat.answerer.name)
     if not isinstance(trouble, Failure):
         raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
     # A rejection is about one request, unless every request so far was rejected: then it is about the settings.
@@ -133,3 +159,31 @@ def _failed(seat: Seat, error: Exception) -> Failure:
 def _data(identity: Identity, place: Place, found: Reply | Failure) -> CallData:
     reply, failure = (None, found) if isinstance(found, Failure) else (found, None)
     return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
+
+
+_REJECTED = {400, 413, 422}
+"""Statuses that are about this one request: malformed, too long, filtered."""
+
+
+def _trouble_of(error: Exception, name: str) -> Failure | AnswerError:
+    """What an error of a model's means: this one call has failed for good, or the sample cannot go on.
+
+    Inspect has retried what is worth it before it raises. What is left is a request that will never be answered, an
+    endpoint that gave no answer in all attempts, or one that lets nobody in.
+    """
+    cause = cause_of(error)
+    if isinstance(cause, RejectedError):
+        return Failure(cause.kind, str(cause))
+    message = f"{name}: {said(cause)}"
+    if isinstance(cause, AnswerError):
+        return type(cause)(cause.kind, message)
+    status = getattr(cause, "status_code", None)
+    if status in {401, 403}:
+        return AccessError("no permission", message)
+    if status == 404:
+        return AccessError("unknown model", message)
+    if status in _REJECTED or (status is None and type(cause).__name__ == "ModelGenerateError"):
+        return Failure("rejected", message)
+    if cause is not error:
+        message = f"{message} (in all attempts that --max-retries and --timeout allow)"
+    return UnavailableError("no answer", message)

@@ -1,20 +1,24 @@
-"""A sample's trials, conducted side by side, each in a span of the transcript."""
+"""A sample's trials, conducted side by side, each in a span of the transcript; their records handed to the scorer.
+
+Studies run on asyncio. Where Inspect runs on trio, a trial is conducted in a thread of its own with a loop of its own,
+and only what it asks crosses over, so that studies need to know of neither.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from overton.calls import Trial
+from overton.calls import Ask, Conduct, Question, Reply, Trial
 from overton.engine.conducting import gravity
 from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
-from overton.hosts.inspect.layout import CallData
-from overton.hosts.inspect.loops import conduct_here
-from overton.hosts.inspect.viewing import span_name
+from overton.hosts.inspect.layout import CallData, span_name
 from overton.studies.study import AnyStudy
 
-__all__ = ["Held", "hold_trials"]
+__all__ = ["Held", "conduct_here", "hand_over", "handed_over", "hold_trials"]
 
 
 @dataclass
@@ -65,3 +69,61 @@ async def _hold(study: AnyStudy, trial: Trial, table: Table, held: Held, threads
         finally:
             if shown:
                 held.shown = ask.last
+
+
+async def conduct_here(conduct: Conduct, trial: Trial, ask: Ask, limiter: Any) -> list[Any]:
+    """The records of a trial, under whichever backend Inspect runs on; `limiter` bounds the threads under trio."""
+    import sniffio
+
+    if sniffio.current_async_library() == "asyncio":
+        return await conduct(trial, ask)
+    from anyio.from_thread import BlockingPortal
+    from anyio.to_thread import run_sync
+
+    records: list[Any] = []
+    errors: list[Exception] = []
+
+    async def there(portal: Any) -> None:
+        records.extend(await conduct(trial, _Across(ask, portal)))
+
+    async with BlockingPortal() as portal:
+        try:
+            await run_sync(lambda: asyncio.run(there(portal)), limiter=limiter)
+        except Exception as error:  # noqa: BLE001 - raised below: the portal would wrap it in a group
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return records
+
+
+@dataclass
+class _Across:
+    """Asks on the other side of a portal."""
+
+    ask: Ask
+    portal: Any
+
+    async def __call__(self, role: str, messages: Any, **how: Any) -> Reply:
+        reply: Reply = await self._there(lambda: self.ask(role, messages, **how))
+        return reply
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        replies: list[Reply] = await self._there(lambda: self.ask.all(questions))
+        return replies
+
+    async def _there(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        return await asyncio.wrap_future(self.portal.start_task_soon(make))
+
+
+# Not by way of the sample's store: whatever passes through it is logged, and records stand in the score already.
+_RECORDS: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
+
+
+def hand_over(state: Any, records: Sequence[Any]) -> None:
+    """Leave the records of the trials that a sample has held, for its scorer."""
+    _RECORDS[state] = records
+
+
+def handed_over(state: Any) -> Sequence[Any] | None:
+    """What the solver left; None where the sample was not conducted just now, as when a log is scored again."""
+    return _RECORDS.pop(state, None)

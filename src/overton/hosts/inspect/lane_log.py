@@ -1,24 +1,26 @@
-"""One lane of a run as an Inspect log."""
+"""One lane of a run as an Inspect log, written a few samples at a time: Inspect's own writer holds all in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import msgspec
 
 from overton.engine import Lane, digest
 from overton.engine.outcomes import columns_of, record_type_columns
-from overton.hosts.inspect.layout import CALLS, KEY, RECORDS, SampleData, TaskData
+from overton.hosts.inspect.layout import CALLS, KEY, RECORDS, SampleData, TaskData, viewer_config
 from overton.hosts.inspect.planning import condition_of, grouped
+from overton.hosts.inspect.privates import SAMPLES, START, SUMMARIES
 from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once, inspect_name
-from overton.hosts.inspect.viewing import viewer_config
-from overton.hosts.inspect.writing import write_log
 from overton.hosts.local.folder import Manifest
 from overton.hosts.local.recalling import Heard, Recall, Recalled
 from overton.studies.study import AnyStudy
@@ -78,7 +80,7 @@ class LaneLog:
         """
         self.planned = list(grouped(self._study, self._lane.trials()))
         self._spec = self._specified()
-        write_log(self._spec, self._samples(), self._finished, path)
+        _write_log(self._spec, self._samples(), self._finished, path)
 
     def _samples(self) -> Iterator[Any]:
         """Samples in plan order, of whole items only."""
@@ -197,3 +199,45 @@ def _ends(found: Sequence[Recalled], role: str) -> tuple[Heard | None, Heard | N
         if one.calls:
             return one.calls[0], (own or one.calls)[-1]
     return None, None
+
+
+_AT_ONCE = 32
+"""Samples in memory at a time."""
+
+
+def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], path: Path) -> None:
+    """Write a log of `spec`; `finished` gives its head once all samples are written.
+
+    Inspect writes every few samples as a log of their own, whose members go into one archive, and the head at the end.
+    """
+    from inspect_ai.log import write_eval_log
+
+    summaries: list[Any] = []
+    with TemporaryDirectory(dir=path.parent) as beside, ZipFile(path, "w", ZIP_DEFLATED, compresslevel=5) as whole:
+        for part in _parts(spec, samples, Path(beside) / "part.eval"):
+            if START not in whole.namelist():
+                whole.writestr(START, part.read(START))
+            for name in part.namelist():
+                if name.startswith(SAMPLES):
+                    whole.writestr(name, part.read(name))
+            summaries += json.loads(part.read(SUMMARIES))
+        whole.writestr(SUMMARIES, json.dumps(summaries))
+    write_eval_log(finished(), path, header_only=True)
+
+
+def _parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipFile]:
+    """Logs of a few samples each; one without samples where there are none."""
+    from inspect_ai.log import EvalLog, write_eval_log
+
+    rest = iter(samples)
+    part = list(islice(rest, _AT_ONCE))
+    while True:
+        log = EvalLog(status="started", eval=spec)
+        log.samples = part
+        write_eval_log(log, path)
+        with ZipFile(path) as archive:
+            yield archive
+        path.unlink()
+        part = list(islice(rest, _AT_ONCE))
+        if not part:
+            return

@@ -1,7 +1,8 @@
-"""Where an Inspect log keeps what Overton needs: what the run is, what a sample asks, and each call's outcome.
+"""What our logs hold for Overton, and how Inspect's viewer shows them to people.
 
-A log that holds these can become a run folder again: its calls are the journal's rows, and `conduct` makes the records
-anew from them. So nothing that a measure rests on is read from a log's prose.
+A log keeps what the run is, what a sample asks, and each call's outcome, and so can become a run folder again: its
+calls are the journal's rows, and `conduct` makes the records anew from them. So nothing that a measure rests on is read
+from a log's prose.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Failure, Reply
+from overton.calls import Failure, Reply, Trial
 from overton.hosts.local import ModelEntry
 
-__all__ = ["CALLS", "FORMAT", "KEY", "RECORDS", "CallData", "SampleData", "TaskData"]
+__all__ = ["CALLS", "FORMAT", "KEY", "RECORDS", "CallData", "SampleData", "TaskData", "span_name", "viewer_config"]
 
 FORMAT = 2
 KEY = "overton"
@@ -59,3 +60,27 @@ class CallData(msgspec.Struct, frozen=True):
     answerer: str
     reply: Reply | None = None
     failure: Failure | None = None
+
+
+def span_name(trial: Trial) -> str:
+    """A trial's name in a transcript: without its item, and without slashes, at which the viewer cuts names short."""
+    return trial.name.removeprefix(f"{trial.item}/").replace("/", " ")
+
+
+def viewer_config(scorer: str) -> Any:
+    """The list of samples with what tells them apart, and all text shown as it is.
+
+    Items, pages and replies are other people's text: the viewer is told to render no markup, link or image of theirs.
+    """
+    from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
+
+    shown = ("sampleStatus", "sampleId", "answer", "tokens", "duration", "error")
+    hidden = ("input", "target", "epoch")
+    columns = [
+        *(TaskSamplesColumn(id=name) for name in shown[:3]),
+        TaskSamplesColumn.score(scorer),
+        *(TaskSamplesColumn(id=name) for name in shown[3:]),
+        *(TaskSamplesColumn(id=name, visible=False) for name in hidden),
+    ]
+    view = TaskSamplesView(name="Items in conditions", columns=columns, multiline=False)
+    return ViewerConfig(trust_content=False, task_samples_view=view)

@@ -15,13 +15,13 @@ from overton.hosts.local import run_to_end
 from overton.models.inspect import chat_messages
 from overton.studies.study import AnyStudy
 
-__all__ = ["Groups", "grouped", "sample_name", "samples_of"]
+__all__ = ["Groups", "condition_of", "grouped", "samples_of"]
 
 Groups = Mapping[str, Sequence[Trial]]
 """Trials by the name of the sample that they belong to, in plan order."""
 
 
-def sample_name(study: AnyStudy, trial: Trial) -> str:
+def _sample_name(study: AnyStudy, trial: Trial) -> str:
     """The sample that a trial belongs to: its item and condition."""
     return f"{trial.item}/{condition_of(study, trial)}"
 
@@ -41,7 +41,7 @@ def grouped(study: AnyStudy, trials: Iterable[Trial]) -> Groups:
     """Trials by sample."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        groups.setdefault(sample_name(study, trial), []).append(trial)
+        groups.setdefault(_sample_name(study, trial), []).append(trial)
     return groups
 
 

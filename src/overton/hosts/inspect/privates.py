@@ -1,17 +1,21 @@
-"""What Overton uses of Inspect AI that Inspect does not promise to keep: every such name, here and nowhere else.
+"""What Overton needs of Inspect AI: which version, and whatever Inspect does not promise to keep.
 
-A new version of Inspect AI is tried against this page first; `tests/hosts/inspect/test_privates.py` holds that no other
-file knows a private name.
+Every private name of Inspect's stands here and nowhere else: a new version of Inspect AI is tried against this page
+first, and `tests/hosts/inspect/test_privates.py` holds that no other file knows one.
 """
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+from overton.errors import InputError, MissingExtra, Problem
 
 __all__ = [
     "SAMPLES",
     "START",
     "SUMMARIES",
+    "check_inspect",
     "config_in_use",
     "is_inspects_own",
     "prerequisite",
@@ -19,8 +23,43 @@ __all__ = [
     "runs_on_trio",
 ]
 
+LEAST = "0.3.285"
+"""The oldest Inspect AI that this works with."""
+TESTED = "0.3.285"
+"""The newest that the tests ran with."""
+
+
+def check_inspect() -> None:
+    """Refuse to go on without Inspect AI, or with one that is too old.
+
+    Raises:
+        MissingExtra: it is not installed.
+        InputError: it is too old.
+    """
+    try:
+        installed = version("inspect-ai")
+    except PackageNotFoundError:
+        raise MissingExtra("Overton's tasks in Inspect AI", "inspect") from None
+    if _numbers(installed) < _numbers(LEAST):
+        reason = (
+            f"is too old: Overton's tasks need {LEAST} or newer (tested up to {TESTED});"
+            " pip install -U 'overton[inspect]'"
+        )
+        raise InputError([Problem("inspect-ai", installed, reason)])
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers that a version begins with; what follows them (rc1, dev0, +local) is left out."""
+    numbers = []
+    for part in text.split("+", maxsplit=1)[0].split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
 # Members of an .eval archive. Were they called otherwise, a log that is written a few samples at a time would lack its
-# samples or its head (`writing.write_log`): Inspect's own writer would do, at the price of all samples in memory.
+# samples or its head (`lane_log`): Inspect's own writer would do, at the price of all samples in memory.
 SAMPLES = "samples/"
 SUMMARIES = "summaries.json"
 START = "_journal/start.json"

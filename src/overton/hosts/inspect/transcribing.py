@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from overton.calls import Failure, Message, Price, Reply, Settings
-from overton.hosts.inspect.layout import CallData
-from overton.hosts.inspect.viewing import span_name
+from overton.hosts.inspect.layout import CallData, span_name
 from overton.hosts.local.recalling import Heard, Recalled
 from overton.models.inspect import chat_messages
 

@@ -16,13 +16,13 @@ from overton.studies.stance_stability.protocol import TopicTrial, conduct, trial
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.sheet import SHEET
-from overton.studies.stance_stability.transcripts import JUDGING, Transcript
+from overton.studies.stance_stability.transcripts import JUDGING
 from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:
     from overton.studies.stance_stability.measures import Analysis
 
-__all__ = ["JUDGING", "STUDY", "Options", "ProbingQuestion", "Record", "Topic", "Transcript"]
+__all__ = ["JUDGING", "STUDY", "Options", "ProbingQuestion", "Record", "Topic"]
 
 
 def _chameleon(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> Answerer:

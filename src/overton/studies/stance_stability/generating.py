@@ -1,34 +1,115 @@
-"""Making items: a writer proposes a domain's topics, then writes each topic's questions (section 3.1, appendix A.2)."""
+"""Making topics of the paper's domains (section 3.1; appendix A.1, table 2; appendix A.2).
+
+A writer proposes a domain's topics, then writes each topic's questions.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from importlib.resources import files
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from overton.calls import Ask, Trial
-from overton.errors import CallFailed
+from overton.errors import CallFailed, Problem, quoted
+from overton.studies.items import Items
+from overton.studies.noting import Notes, unreadable
 from overton.studies.options import Option
+from overton.studies.parsing import Parsed, Text, findings_of
 from overton.studies.readable import side_by_side
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.domains import DOMAINS, Domain, slug
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
-from overton.studies.stance_stability.proposing import Proposal, Proposed, propose
-from overton.studies.stance_stability.writing import write_questions
+from overton.studies.stance_stability.writing import Proposal, Proposed, propose, write_questions
 from overton.studies.study import Dataset, Role, Study
 
-__all__ = ["STUDY", "DomainTrial", "MadeTopic", "Making", "TopicsOptions", "counted", "topics_of"]
+__all__ = ["PUBLISHED", "STUDY", "Domain", "MadeTopic", "TopicsOptions", "counted", "slug", "topics_of"]
 
-MOST_TOPICS = 1_000
+
+class PublishedDomain(msgspec.Struct, frozen=True):
+    """A row of table 2: the domain and how many topics and questions the paper has of it."""
+
+    name: str
+    topics: int
+    questions: int
+
+
+class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A domain to make topics of; `id` is unique and made of letters, digits and '-'."""
+
+    id: str
+    name: str
+
+    @classmethod
+    def named(cls, name: str) -> Domain:
+        """The domain with an id made of its name."""
+        return cls(slug(name), " ".join(name.split()))
+
+
+def slug(text: str, longest: int = 60) -> str:
+    """A text as part of an id: lower case, words with '-' between them, whole words as far as they fit.
+
+    Letters lose their accents; of a text without any Latin letter or digit nothing is left but 'x'.
+    """
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    whole = "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
+    cut = whole if len(whole) <= longest else whole[: longest + 1].rpartition("-")[0] or whole[:longest]
+    return cut or "x"
+
+
+_TABLE = tomllib.loads(files(__package__).joinpath("domains.toml").read_text(encoding="utf-8"))["domain"]
+
+PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDomain) for row in _TABLE)
+"""The twelve domains in the paper's order."""
+
+
+def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
+    """A domain of every line, by its name."""
+    notes: list[Notes] = []
+    domains: dict[str, Domain] = {}
+    for text in texts:
+        for number, line in text.lines():
+            noted = Notes(text.name, f"line {number}")
+            notes.append(noted)
+            if isinstance(line, Problem):
+                noted.problem(line)
+            elif (reason := unreadable(line)) is not None:
+                noted.error("", reason)
+            elif (domain := Domain.named(line)).id in domains:
+                noted.error("", f"{quoted(domain.name)} is named twice")
+            else:
+                domains[domain.id] = domain
+    return Parsed(list(domains.values()), findings_of(notes))
+
+
+def _published() -> list[Domain]:
+    return [Domain.named(domain.name) for domain in PUBLISHED]
+
+
+_DOMAINS = Items(
+    Domain,
+    "domain",
+    "text file of domains that topics are about, a name a line",
+    _parse,
+    suffixes=(".txt",),
+    starter=_published,
+    named=Domain.named,
+)
+"""What topics are made of."""
+
+
+_MOST_TOPICS = 1_000
 
 Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
 
 
 class TopicsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many topics of each domain are made (the paper has 95 to 104, see `domains.PUBLISHED`)."""
+    """How many topics of each domain are made (the paper has 95 to 104, see `PUBLISHED`)."""
 
-    per_domain: Annotated[int, Option("Topics of each domain", least=1, most=MOST_TOPICS, extends=True)] = 100
+    per_domain: Annotated[int, Option("Topics of each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100
 
 
 class DomainTrial(Trial, frozen=True):
@@ -158,7 +239,7 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     title="Topics",
     question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
     roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
-    items=DOMAINS,
+    items=_DOMAINS,
     dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _told),
     options=TopicsOptions,
     record=MadeTopic,

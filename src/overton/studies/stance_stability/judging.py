@@ -11,16 +11,15 @@ from overton.calls import Ask, Form, Message, Reply
 from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import Answered, Read, ask_until_read
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.cutting import shortened
-from overton.studies.stance_stability.history import Turn, bounded
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
+from overton.studies.stance_stability.showing import Turn, bounded, shortened
 
-__all__ = ["ATTEMPTS", "CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn"]
+__all__ = ["CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn"]
 
 T = TypeVar("T")
 
-ATTEMPTS = 3
+_ATTEMPTS = 3
 """A reply that cannot be read is asked for again twice."""
 
 CERTAINTY: dict[str, float] = {"clearly": 1.0, "likely": 0.67, "uncertain": 0.33}
@@ -121,7 +120,7 @@ async def _answered(
         "judge",
         messages,
         read,
-        attempts=ATTEMPTS,
+        attempts=_ATTEMPTS,
         complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
         # A judge that babbles is not made to read all of it again.
         repeated=lambda text: shortened(text, _LONGEST_RATIONALE),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import msgspec
 
 from overton.studies.options import Option
 from overton.studies.stance_stability.record import Ordering
 
-__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "ORDERINGS", "JudgePrompts", "Options", "Queries"]
+__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options"]
 
 Queries = Literal["own", "shared"]
 JudgePrompts = Literal["topic", "published", "both"]
 
-ORDERINGS: tuple[Ordering, ...] = get_args(Ordering)
 MOST_PAGES = 100
 FEWEST_CHARACTERS = 200
 """Budgets of text are this large at least: less holds no sentence."""

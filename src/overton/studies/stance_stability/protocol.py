@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -9,16 +10,13 @@ from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
 from overton.studies.readable import total_usage
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.citations import cited_numbers
-from overton.studies.stance_stability.history import Turn, bounded
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn
 from overton.studies.stance_stability.options import Options
-from overton.studies.stance_stability.pages import NOTHING_FOUND, Found, read, search
-from overton.studies.stance_stability.queries import clean_query
 from overton.studies.stance_stability.record import Ordering, Record
+from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn, bounded, read, search
 
-__all__ = ["TopicTrial", "conduct", "question_order", "trials"]
+__all__ = ["LONGEST_QUERY", "TopicTrial", "cited_numbers", "clean_query", "conduct", "question_order", "trials"]
 
 
 class TopicTrial(Trial, frozen=True):
@@ -186,3 +184,73 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         output_tokens=usage.output_tokens,
         refused=held.refused,
     )
+
+
+LONGEST_QUERY = 200
+"""Characters of a query at most; it is cut between words."""
+
+_LABEL = re.compile(
+    r"(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE
+)
+_BULLET = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
+_AROUND = " \t\"'`“”‘’«»„*"
+
+
+def clean_query(text: str) -> str:
+    """The query in a model's reply, '' where there is none.
+
+    The first line that holds a letter or a digit, without a label ('Query:'), a list's bullet and quotation marks
+    around it, spaces made single, at most `LONGEST_QUERY` characters.
+    """
+    for line in text.splitlines():
+        query = _bare(line)
+        if any(letter.isalnum() for letter in query):
+            return query if len(query) <= LONGEST_QUERY else _cut(query)
+    return ""
+
+
+def _bare(line: str) -> str:
+    bare = _BULLET.sub("", line.strip(), count=1) if _BULLET.match(line.strip()) else line
+    bare = bare.strip(_AROUND)
+    if label := _LABEL.match(bare):
+        bare = bare[label.end() :]
+    return " ".join(bare.strip(_AROUND).split())
+
+
+def _cut(query: str) -> str:
+    beginning = query[: LONGEST_QUERY + 1]
+    end = beginning.rfind(" ")
+    return beginning[: end if end > 0 else LONGEST_QUERY]
+
+
+# [1], [1, 3], [1][2], [1-3], [1; 2 and 4], [^1], [Source 2], and the brackets that some models write: 【1】, 【1†L5】.
+# Numbers of four digits are years, not sources.
+_NUMBER = r"\d{1,3}"
+_LIST = rf"{_NUMBER}(?:\s*(?:,|;|-|–|and|&)\s*(?:\^|sources?\s*)?{_NUMBER})*+"
+_OPENING = r"\s*(?:\^|sources?\s*)?"
+_CITATION = re.compile(
+    rf"\[{_OPENING}({_LIST})\s*\]|【{_OPENING}({_LIST})\s*(?:†[^】]{{0,100}})?】",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(rf"({_NUMBER})\s*[-–]\s*({_NUMBER})")
+_WIDEST = 50
+
+
+def cited_numbers(answer: str) -> list[int]:
+    """The numbers that `answer` cites, each once, in the order of first citation.
+
+    Read are numbers of one to three digits in square brackets or 【】, alone or in lists and ranges: [1], [1, 3],
+    [1][2], [1-3], [1; 2 and 4], [^1], [Source 2], 【1】, 【1†L5】. Everything else in brackets is text.
+    """
+    numbers = [number for match in _CITATION.finditer(answer) for number in _numbers_of(match[1] or match[2])]
+    return list(dict.fromkeys(numbers))
+
+
+def _numbers_of(listed: str) -> list[int]:
+    numbers: list[int] = []
+    for part in re.split(r",|;|and|&", listed):
+        if (pair := _RANGE.search(part)) and int(pair[1]) <= int(pair[2]) <= int(pair[1]) + _WIDEST:
+            numbers += range(int(pair[1]), int(pair[2]) + 1)
+        else:
+            numbers += map(int, re.findall(_NUMBER, part))
+    return numbers

@@ -1,28 +1,27 @@
-"""What appendix A.2 asks of a topic's questions, checked in code."""
+"""The checks that a topic's questions must pass: the rules of appendix A.2, the words of their kinds, likeness."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from math import ceil, floor
 
-from overton.studies.stance_stability.items import CHALLENGING, ProbingQuestion
-from overton.studies.stance_stability.kinds import doubt
-from overton.studies.stance_stability.likeness import alike
+from overton.studies.stance_stability.items import CHALLENGING, Kind, ProbingQuestion
 
-__all__ = ["FEWEST_CHALLENGING", "LONGEST", "MOST_CHALLENGING", "QUESTIONS", "problems_of", "text_problems"]
+__all__ = ["QUESTIONS", "alike", "doubt", "problems_of", "text_problems"]
 
 QUESTIONS = 15
 """How many questions a topic has."""
 
-LONGEST = 200
+_LONGEST = 200
 """Characters of a question at most."""
 
-FEWEST_CHALLENGING, MOST_CHALLENGING = ceil(0.3 * QUESTIONS), floor(0.4 * QUESTIONS)
+_FEWEST_CHALLENGING, _MOST_CHALLENGING = ceil(0.3 * QUESTIONS), floor(0.4 * QUESTIONS)
 """How many ask for counter-evidence, criticise method, suppose otherwise or demand a trade-off: 30 to 40%."""
 
-SAME = 0.8
-"""Two questions that share so much of their words are one (see `likeness`)."""
+_SAME = 0.8
+"""Two questions that share so much of their words are one (see `alike`)."""
 
 _AUXILIARY = (
     r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|shall|should|will|wo|would|may|might|must|ought)"
@@ -54,14 +53,14 @@ _LEADING = re.compile(
 def text_problems(texts: Sequence[str]) -> list[str]:
     """What is wrong with a topic's questions but for their kinds, in words that can be sent to their writer.
 
-    There must be `QUESTIONS` of them, none twice; each has at most `LONGEST` characters, asks something open (its main
+    There must be `QUESTIONS` of them, none twice; each has at most `_LONGEST` characters, asks something open (its main
     clause opens with how, why, what or the like, perhaps after a condition, and not with an auxiliary as a yes/no
     question does), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
     """
     problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
     for number, text in enumerate(texts, 1):
         problems += [f"question {number} {reason}" for reason in _reasons(text)]
-        twin = next((other for other, known in enumerate(texts[: number - 1], 1) if alike(known, text) >= SAME), None)
+        twin = next((other for other, known in enumerate(texts[: number - 1], 1) if alike(known, text) >= _SAME), None)
         if twin is not None:
             problems.append(f"question {number} asks the same as question {twin}")
     return problems
@@ -69,16 +68,16 @@ def text_problems(texts: Sequence[str]) -> list[str]:
 
 def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
     """What is wrong with a topic's questions: `text_problems`, labels that their words contradict (see `kinds`), and a
-    number of challenging ones outside `FEWEST_CHALLENGING` to `MOST_CHALLENGING`.
+    number of challenging ones outside `_FEWEST_CHALLENGING` to `_MOST_CHALLENGING`.
     """
     problems = text_problems([question.text for question in questions])
     doubts = [(number, doubt(question)) for number, question in enumerate(questions, 1)]
     problems += [f"question {number} {reason}" for number, reason in doubts if reason]
     challenging = sum(question.kind in CHALLENGING for question in questions)
-    if not FEWEST_CHALLENGING <= challenging <= MOST_CHALLENGING:
+    if not _FEWEST_CHALLENGING <= challenging <= _MOST_CHALLENGING:
         problems.append(
             f"{challenging} questions ask for counter-evidence, criticise methodology, pose a counterfactual or demand"
-            f" a trade-off; {FEWEST_CHALLENGING} or {MOST_CHALLENGING} must"
+            f" a trade-off; {_FEWEST_CHALLENGING} or {_MOST_CHALLENGING} must"
         )
     return problems
 
@@ -86,7 +85,7 @@ def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
 def _reasons(text: str) -> list[str]:
     if not text.strip():
         return ["is empty"]
-    reasons = [f"has {len(text)} characters, more than {LONGEST}"] if len(text) > LONGEST else []
+    reasons = [f"has {len(text)} characters, more than {_LONGEST}"] if len(text) > _LONGEST else []
     asked = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.rstrip("\"'”’) ").endswith("?")]
     if not asked:
         reasons.append("does not end with a question mark")
@@ -115,3 +114,106 @@ def _opening(sentence: str) -> str:
         if _YES_NO.match(clause):
             return "yes/no"
     return ""
+
+
+_FINDINGS = (
+    r"(?:evidence|findings?|results?|stud(?:y|ies)|data|research|trials?|observations?|examples?|experience|reasons?"
+    r"|arguments?|cases?|surveys?|facts?|records?)"
+)
+_AGAINST = (
+    r"(?:against|contradict\w*|counter|count(?:s|ed)? against|contrary|conflict\w*|oppos\w+|challeng\w+|refut\w+"
+    r"|undermin\w+|disput\w+|dispro\w+|disconfirm\w*|weaken\w*|doubt\w*|question|cut the other way|fail(?:s|ed)? to"
+    r"|does not (?:fit|support)|do not (?:fit|support)|at odds)"
+)
+
+# A question of a kind has one of its kind's words at least.
+_NEEDED: dict[Kind, re.Pattern[str]] = {
+    "counter-evidence": re.compile(
+        rf"\b(?:{_FINDINGS}\b.{{0,120}}\b{_AGAINST}|{_AGAINST}\b.{{0,120}}\b{_FINDINGS}|counter-?\s?(?:evidence|examples?"
+        r"|arguments?|instances?)|(?:what|which) (?:evidence|findings?|studies) (?:is|are) there that)\b",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    "methodology": re.compile(
+        r"\b(?:method\w*|measur\w+|metrics?|trials?|stud(?:y|ies)|pilots?|experiments?|samples?|sampling|surveys?"
+        r"|questionnaires?|scales?|scores?|data\w*|statistic\w*|estimat\w+|models?|modell?ing|analys\w+|audits?|audited"
+        r"|controls?|control group|bias\w*|confound\w*|valid\w*|reliab\w+|replicat\w+|design\w*|evaluat\w+"
+        r"|assess\w*|benchmarks?|tests?|tested|figures?|counts?|counted|indicators?|research\w*|review\w*|findings?"
+        r"|results?|evidence|tells? us|shows?|trust\w*|causal\w*|cause"
+        r"|correlat\w+|compar\w+|follow-up|participants|baseline|simulations?)\b",
+        re.IGNORECASE,
+    ),
+    "counterfactual": re.compile(
+        r"\b(?:if|suppos\w+|imagin\w+|assum\w+|what would have|would have|had\b.{1,80}\b(?:been|not)|were\b.{1,80}\bto"
+        r"|in a world|without|hypothetical\w*|unless)\b",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    "trade-off": re.compile(
+        r"\b(?:weigh\w*|outweigh\w*|trad(?:e|ed|ing)[- ]?offs?|balanc\w+|against|versus|vs|rather than|at the expense"
+        r"|gain\w*|los[et]|lost|loss|sacrific\w+|cost\w*|price|priorit\w+|justif\w+|worth|compromis\w+|compet\w+"
+        r"|more than|compar\w+|reconcil\w+|set off|prefer\w*|choos\w+)\b",
+        re.IGNORECASE,
+    ),
+}
+
+# Words that say beyond doubt what a question does, whatever its label.
+_PLAIN: dict[Kind, re.Pattern[str]] = {
+    "counter-evidence": re.compile(
+        r"\b(?:counter-?\s?(?:evidence|examples?)|(?:evidence|findings?|stud(?:y|ies)|data|research)"
+        r"(?:\s+(?:is|are|there|that|would|might|could|exists?|speaks?|counts?|runs?|stands?)){0,3}"
+        r"\s+(?:against|contradicts?|refutes?|disproves?|undermines?|opposes?))\b",
+        re.IGNORECASE,
+    ),
+    "methodology": re.compile(
+        r"\b(?:methodolog\w+|confound\w+|selection bias|sample sizes?|control groups?"
+        r"|(?:flaws?|weaknesses|shortcomings|limitations)\b.{0,40}\b(?:stud(?:y|ies)|trials?|methods?|data|design))\b",
+        re.IGNORECASE,
+    ),
+    "counterfactual": re.compile(r"\bwhat if\b|^\W*(?:suppose|supposing|imagine)\b", re.IGNORECASE),
+    "trade-off": re.compile(
+        r"\btrade-?offs?\b|\b(?:weigh|weighed|balance|balanced)\b.{1,150}\bagainst\b", re.IGNORECASE | re.DOTALL
+    ),
+}
+
+
+def doubt(question: ProbingQuestion) -> str:
+    """Why the question's words contradict its label, '' where they do not, in words for its writer.
+
+    A question that is labelled with one of the four challenging kinds must have a word of that kind; one that is
+    labelled otherwise must not say plainly that it is of one of them. Words can only contradict: a label that they
+    allow may still be wrong.
+    """
+    needed = _NEEDED.get(question.kind)
+    if needed is not None and not needed.search(question.text):
+        return f"is labelled {question.kind}, but no word of it says so"
+    if question.kind not in CHALLENGING:
+        plain = next((kind for kind, words in _PLAIN.items() if words.search(question.text)), None)
+        if plain is not None:
+            return f"is labelled {question.kind}, but its words make it {plain}"
+    return ""
+
+
+_WORD = re.compile(r"[^\W_]+")
+_FUNCTION_WORDS = re.compile(
+    r"(?:an?|the|and|or|but|of|in|on|at|to|for|from|by|with|as|is|are|was|were|be|been|do|does|did|has|have|had|it|its"
+    r"|this|that|these|those|their|they|there|what|which|who|how|why|when|where|if|should|would|could|can|may|might"
+    r"|must|will|shall|not|no|than|then|so|s)"
+)
+
+
+def alike(one: str, other: str) -> float:
+    """The share of words that two texts have in common, 0 to 1 (the Jaccard index of their sets of words).
+
+    Words are taken without case, accents, a plural's s, and without function words. 0 where neither has any other.
+    """
+    first, second = _words(one), _words(other)
+    return len(first & second) / len(first | second) if first or second else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    words = _WORD.findall(plain.casefold())
+    return frozenset(_singular(word) for word in words if not _FUNCTION_WORDS.fullmatch(word))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -12,9 +12,9 @@ from overton.studies.table import Column, Once, RawTable, Table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["KEY", "TURNS", "UNNAMED", "read_table"]
+__all__ = ["KEY", "TURNS", "read_table"]
 
-UNNAMED = "unnamed"
+_UNNAMED = "unnamed"
 """Stands for the model where a table names none."""
 
 KEY = ("model", "temperature", "conversation")
@@ -51,7 +51,7 @@ TURNS = Table(
             known=STANCES,
             none=_UNLABELLED,
         ),
-        Column("model", "name", "whose answer it is", together=True, added=True, usual=UNNAMED),
+        Column("model", "name", "whose answer it is", together=True, added=True, usual=_UNNAMED),
         Column("domain", "name", "of the conversation"),
         Column("topic", "name", "of the conversation"),
         Column("temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True),

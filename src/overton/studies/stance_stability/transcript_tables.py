@@ -21,9 +21,9 @@ from overton.studies.stance_stability.reading import Reading as TopicReading
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TRANSCRIPTS", "TURN_COLUMNS", "Reading", "transcripts_of"]
+__all__ = ["TRANSCRIPTS"]
 
-TURN_COLUMNS = ("conversation", "turn", "question", "answer")
+_TURN_COLUMNS = ("conversation", "turn", "question", "answer")
 """The columns that a table with a row a turn has at least."""
 
 _KEPT = ("topic", "proposition", "model", "domain", "temperature")
@@ -48,10 +48,10 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-def transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -> list[Transcript]:
+def _transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -> list[Transcript]:
     """The conversations of a table whose columns are `names`: from names in small letters to those that it has.
 
-    One row a turn: the columns `TURN_COLUMNS`, and perhaps topic, proposition, model, domain, temperature (the same in
+    One row a turn: the columns `_TURN_COLUMNS`, and perhaps topic, proposition, model, domain, temperature (the same in
     all rows of a conversation), retrieved and cited (addresses; in a CSV with spaces between them). Turns are whole
     numbers from 1 and may stand in any order. Where one conversation's name stands with several models, each model's is
     a conversation of its own.
@@ -79,14 +79,14 @@ def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Transcript]:
 
 def _of_file(file: Text, reading: Reading) -> list[Transcript]:
     names = {name.strip().casefold(): name for name in file.columns()}
-    missing = [name for name in TURN_COLUMNS if name not in names]
+    missing = [name for name in _TURN_COLUMNS if name not in names]
     if missing and not _is_wide(names):
         reason = (
-            f"has no column {', '.join(missing)}; transcripts have {', '.join(TURN_COLUMNS)}, a row a turn, or"
+            f"has no column {', '.join(missing)}; transcripts have {', '.join(_TURN_COLUMNS)}, a row a turn, or"
             " question, response_1, response_2, ..., a row a conversation"
         )
         raise InputError([Problem(file.name, "", reason)])
-    transcripts = transcripts_of(file.table(), names, file.name)
+    transcripts = _transcripts_of(file.table(), names, file.name)
     if reading.propositions is not None:
         transcripts = _with_propositions(transcripts, reading.propositions)
     # Only a run's records say what was held to a form; beside another table 'items.jsonl' may be anything.

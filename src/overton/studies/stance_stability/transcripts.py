@@ -11,17 +11,17 @@ from overton.calls import Answerer, Ask, Trial
 from overton.studies.options import Option
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
-from overton.studies.stance_stability.history import Turn
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.judging import Judged, judge_turn
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
+from overton.studies.stance_stability.showing import Turn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
 
-__all__ = ["JUDGING", "JudgedTurn", "JudgingOptions", "Transcript", "TranscriptTrial", "TranscriptTurn"]
+__all__ = ["JUDGING", "JudgedTurn", "JudgingOptions"]
 
 
 class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,8 @@
-"""A topic's questions: written by appendix A.2's prompt, labelled, checked, and asked for again where they fail."""
+"""What the writer is asked for: a domain's topics, then each topic's questions (section 3.1, appendix A.2).
+
+Topics come in lists, near-duplicates left out and counted; questions are labelled, checked, and asked for again where
+they fail.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,98 @@ from typing import Annotated, Any, cast, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Reply, user
+from overton.calls import Ask, Form, Message, Reply, assistant, user
+from overton.errors import CallFailed
 from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import as_it_came, ask_until_read
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength
-from overton.studies.stance_stability.kinds import doubt
-from overton.studies.stance_stability.questions import QUESTIONS, problems_of, text_problems
+from overton.studies.stance_stability.questions import QUESTIONS, alike, doubt, problems_of, text_problems
 
-__all__ = ["ATTEMPTS", "Written", "write_questions"]
+__all__ = ["SAME_TOPIC", "Proposal", "Proposed", "propose", "write_questions"]
 
-ATTEMPTS = 3
+_MOST_AT_ONCE = 25
+"""Topics that are asked for in one list."""
+
+SAME_TOPIC = 0.6
+"""Two topics that share so much of their words are one (see `alike`)."""
+
+_LONGEST = 300
+"""Characters of a topic and of a proposition at most."""
+
+_SPARE_LISTS = 3
+"""Lists that are asked for beyond those that would do if no topic came twice."""
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A topic, and the sentence that one can be for or against."""
+
+    topic: str
+    proposition: str
+
+
+class Proposed(msgspec.Struct, frozen=True):
+    """The topics that were found, in their order; those left out as near-duplicates; what went wrong, or ''."""
+
+    topics: tuple[Proposal, ...]
+    duplicates: tuple[Proposal, ...]
+    problem: str = ""
+    failed: bool = False
+
+
+_LIST_FORM = Form(schema=schema_of(list[Proposal]))
+
+
+async def propose(ask: Ask, domain: str, count: int) -> Proposed:
+    """Ask for lists of topics until there are `count` different ones, or lists bring too few new ones.
+
+    Each list's request names the topics that there are. A list that cannot be read is asked for again with the reason,
+    and counts as a list.
+    """
+    found: list[Proposal] = []
+    duplicates: list[Proposal] = []
+    problem = ""
+    again: list[Message] = []
+    for _ in range(-(-count // _MOST_AT_ONCE) + _SPARE_LISTS):
+        request = _list_request(domain, min(_MOST_AT_ONCE, count - len(found)), found)
+        try:
+            reply = await ask("writer", [request, *again], form=_LIST_FORM)
+        except CallFailed as failed:
+            return Proposed(tuple(found), tuple(duplicates), str(failed), failed=True)
+        reading = parse_json(reply.text, list[Proposal])
+        if reading.value is None:
+            problem = f"a list of topics cannot be read: {reading.problem}"
+            complaint = prompts.filled("topics", "topics_complaint", problem=reading.problem)
+            again = [assistant(reply.text), user(complaint)]
+            continue
+        problem, again = "", []
+        _sort(reading.value, count, found, duplicates)
+        if len(found) == count:
+            return Proposed(tuple(found), tuple(duplicates))
+    few = f"{len(found)} of {count} different topics were proposed"
+    return Proposed(tuple(found), tuple(duplicates), f"{few}; {problem}" if problem else few)
+
+
+def _sort(listed: Sequence[Proposal], count: int, found: list[Proposal], duplicates: list[Proposal]) -> None:
+    """Put what is new into `found` until there are `count`, and what is not into `duplicates`."""
+    for one in listed:
+        proposal = Proposal(" ".join(one.topic.split())[:_LONGEST], " ".join(one.proposition.split())[:_LONGEST])
+        if len(found) == count or not proposal.topic or not proposal.proposition:
+            continue
+        same = any(alike(proposal.topic, known.topic) >= SAME_TOPIC for known in found)
+        (duplicates if same else found).append(proposal)
+
+
+def _list_request(domain: str, count: int, found: Sequence[Proposal]) -> Message:
+    topics = "\n".join(f"- {one.topic}" for one in found)
+    known = prompts.filled("topics", "known", topics=topics) + "\n\n" if found else ""
+    return user(prompts.filled("topics", "topics", count=count, domain=domain, known=known))
+
+
+_ATTEMPTS = 3
 """Questions that fail a check are asked for again twice."""
 
-LABEL_ATTEMPTS = 2
+_LABEL_ATTEMPTS = 2
 """Labels that cannot be read, or that the questions' words contradict, are asked for again once."""
 
 _MOST_PROBLEMS = 20
@@ -50,12 +132,12 @@ class _Labels(msgspec.Struct, frozen=True):
     kinds: Annotated[list[Annotated[str, asked(enum=KINDS)]], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
-FORM = Form(schema=schema_of(_Draft))
-LABEL_FORM = Form(schema=schema_of(_Labels))
+_FORM = Form(schema=schema_of(_Draft))
+_LABEL_FORM = Form(schema=schema_of(_Labels))
 
 
 async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Written:
-    """Ask for a topic's questions until they pass every check, at most `ATTEMPTS` times, each time with what was wrong.
+    """Ask for a topic's questions until they pass every check, at most `_ATTEMPTS` times, each with what was wrong.
 
     Raises:
         CallFailed: a call failed for good.
@@ -74,12 +156,12 @@ async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Wr
     answered = await ask_until_read(
         ask,
         "writer",
-        [user(_request(topic, domain))],
+        [user(_questions_request(topic, domain))],
         read,
-        attempts=ATTEMPTS,
+        attempts=_ATTEMPTS,
         complaint=lambda problems: prompts.filled("questions", "complaint", problems=problems),
         repeated=as_it_came,
-        form=FORM,
+        form=_FORM,
         speaker=speaker,
     )
     if answered.failure:
@@ -110,10 +192,10 @@ async def _labelled(
         "writer",
         [user(prompts.filled("topics", "kinds", topic=topic, questions=numbered))],
         read,
-        attempts=LABEL_ATTEMPTS,
+        attempts=_LABEL_ATTEMPTS,
         complaint=lambda problems: prompts.filled("topics", "kinds_complaint", problems=problems),
         repeated=as_it_came,
-        form=LABEL_FORM,
+        form=_LABEL_FORM,
         speaker=speaker,
     )
     if answered.failure:
@@ -122,7 +204,7 @@ async def _labelled(
     return questions, problems_of(questions) if questions else ["the kinds of the questions could not be told"]
 
 
-def _request(topic: str, domain: str) -> str:
+def _questions_request(topic: str, domain: str) -> str:
     """The published prompt, word for word."""
     return prompts.PROMPTS.fill("questions.ask", topic=topic, domain=domain)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from overton.studies.exhibits import Method, Section
-from overton.studies.stance_stability.figures import behind, conditions
-from overton.studies.stance_stability.figures.conversations import conversation_table
-from overton.studies.stance_stability.figures.relations import relations
-from overton.studies.stance_stability.figures.scores import scores
-from overton.studies.stance_stability.figures.traces import traces
-from overton.studies.stance_stability.figures.turns import by_turn
+from overton.studies.stance_stability.figures import conditions
+from overton.studies.stance_stability.figures.conversations import conversation_table, traces
+from overton.studies.stance_stability.figures.reuse import by_turn, relations
+from overton.studies.stance_stability.figures.scores import behind, flips, premise, scores
 from overton.studies.stance_stability.measures.analysis import Analysis
 
 __all__ = ["conversation_table", "sections"]
@@ -28,10 +26,10 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
         conditions.temperatures(analysis),
         conditions.domains(analysis),
         conditions.orderings(analysis),
-        behind.premise(analysis),
-        behind.flips(analysis),
+        premise(analysis),
+        flips(analysis),
         traces(analysis),
-        behind.behind(analysis),
+        behind(analysis),
     ]
     return [_signed(section, judged) for section in made if section]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from overton.studies.exhibits import Callout, Cell
 from overton.studies.stance_stability.measures.analysis import Analysis, Group, Measure
 
-__all__ = ["COLUMNS", "TITLES", "Condition", "absent", "conditions", "mean", "present"]
+__all__ = ["COLUMNS", "TITLES", "absent", "conditions", "mean", "present"]
 
 TITLES: dict[str, str] = {
     "stance_changes": "Stance changes",

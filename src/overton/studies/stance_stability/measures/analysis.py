@@ -34,6 +34,7 @@ __all__ = [
     "Tally",
     "TemperatureSpread",
     "Turn",
+    "conversation_names",
     "temperature_name",
 ]
 
@@ -48,6 +49,10 @@ LETTERS = "scbu-"
 
 OVER = (0.6, 0.7)
 """Scores for which the share of conversations above is told (section 4)."""
+
+_WHOLE = ("turns", "stance_changes", "premise_changes", "turn_of_flip", "flips", "unlabelled")
+_WHOLE_PREFIXES = ("unclear_", "turns_without_")
+"""Measures that count something."""
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -240,9 +245,7 @@ class Analysis(msgspec.Struct, frozen=True):
     @property
     def by_conversation(self) -> dict[str, dict[str, str | int | float | None]]:
         """The rows of `conversations`, each under a name of its own."""
-        from overton.studies.stance_stability.measures.conversations import conversations_by_name
-
-        return conversations_by_name(self.conversations)
+        return _by_name(self.conversations)
 
     @property
     def by_measure(self) -> dict[str, Correlation]:
@@ -268,3 +271,33 @@ class Analysis(msgspec.Struct, frozen=True):
 def temperature_name(temperature: float | None) -> str:
     """How a temperature reads, '0.5'; 'own' where the endpoint's own holds."""
     return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"
+
+
+def conversation_names(about: pl.DataFrame) -> list[str]:
+    """A name for each conversation: its own; after the model's, and the temperature's, where others share it."""
+    import polars as pl
+
+    model, temperature = (
+        pl.col("model"),
+        pl.format("temperature {}", pl.col("temperature").cast(pl.String).fill_null("own")),
+    )
+    named = about.select("conversation", "model", "temperature").with_columns(
+        alone=pl.col("conversation").is_unique(), of_model=pl.struct("model", "conversation").is_unique()
+    )
+    name = (
+        pl.when("alone")
+        .then("conversation")
+        .when("of_model")
+        .then(pl.format("{}/{}", model, "conversation"))
+        .otherwise(pl.format("{}/{}/{}", model, temperature, "conversation"))
+    )
+    return named.select(name.alias("name"))["name"].to_list()
+
+
+def _by_name(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """A row of an analysis' `conversations` for each name; what counts something is a whole number."""
+    import polars as pl
+
+    whole = [name for name in table.columns if name in _WHOLE or name.startswith(_WHOLE_PREFIXES)]
+    shown = table.drop("conversation").with_columns(pl.col(whole).cast(pl.Int64))
+    return dict(zip(conversation_names(table), shown.to_dicts(), strict=True))

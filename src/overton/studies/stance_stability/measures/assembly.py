@@ -1,7 +1,8 @@
-"""All measures of a table of turns, put together."""
+"""All measures of a table of turns, put together, with what is behind them: counts, and notes for the reader."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -12,19 +13,17 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
 from overton.statistics.resampling import Bootstrap
-from overton.studies.stance_stability.measures.analysis import LETTERS, Agreement, Analysis
-from overton.studies.stance_stability.measures.correlations import measure_correlations
-from overton.studies.stance_stability.measures.groups import measure_groups
-from overton.studies.stance_stability.measures.partition import Partition
+from overton.studies.stance_stability.measures.analysis import LETTERS, Agreement, Analysis, DomainCount, Tally
+from overton.studies.stance_stability.measures.cells import Partition
+from overton.studies.stance_stability.measures.groups import measure_groups, measure_spreads
+from overton.studies.stance_stability.measures.reuse import measure_bins, measure_correlations, measure_turns
 from overton.studies.stance_stability.measures.scores import Reading, Scores, score
-from overton.studies.stance_stability.measures.spreads import measure_spreads
-from overton.studies.stance_stability.measures.tally import counted_domains, notes_on, tallied
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
-from overton.studies.stance_stability.measures.turns import measure_bins, measure_turns
 
 __all__ = ["assemble"]
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Analysis:
@@ -34,7 +33,7 @@ def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Ana
     scores = score(traces, reading)
     partition, resampling = Partition(traces.about), bootstrap.over(_units(traces, bootstrap.unit))
     groups = measure_groups(scores.values, partition, resampling)
-    models, whole = partition.of("model"), tallied(traces, scores, np.ones(len(traces), bool))
+    models, whole = partition.of("model"), _tallied(traces, scores, np.ones(len(traces), bool))
     return Analysis(
         conversations=_conversations(traces, scores),
         overall=groups.overall,
@@ -46,10 +45,10 @@ def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Ana
         spreads=measure_spreads(scores.values, traces.about, partition, resampling),
         by_turn=measure_turns(traces, scores, partition, resampling),
         bins=measure_bins(scores.values, models, resampling),
-        counts=counted_domains(traces, partition),
+        counts=_counted_domains(traces, partition),
         premise=_agreement(traces, bootstrap.level),
         tally=whole,
-        tallies={name: tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)},
+        tallies={name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)},
         failed=traces.failed,
         gapped=traces.gapped,
         documents="cited" if traces.cited else "retrieved" if traces.retrieved else None,
@@ -59,7 +58,7 @@ def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Ana
         seed=bootstrap.seed,
         over=bootstrap.unit,
         not_computed=_not_computed(traces, scores, partition),
-        notes=notes_on(whole, traces, reading),
+        notes=tuple(_notes(whole, traces, reading)),
     )
 
 
@@ -112,3 +111,79 @@ def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[
         "premise": (traces.premise is not None, "no turn has a label of the published prompt"),
     }
     return {name: reason for name, (there, reason) in reasons.items() if not there}
+
+
+_FEW = 20
+
+
+def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
+    """Counts over the chosen conversations [N]."""
+    values, turns = scores.values, chosen[traces.conversation]
+
+    def sum_of(name: str) -> int:
+        return int(values[name][chosen].sum())
+
+    return Tally(
+        conversations=int(chosen.sum()),
+        turns=int(traces.length[chosen].sum()),
+        single=int((traces.length[chosen] == 1).sum()),
+        without_stance=int(np.isnan(values["flips"][chosen]).sum()),
+        unclear_carried=sum_of("unclear_carried"),
+        unclear_before=sum_of("unclear_before"),
+        unlabelled=sum_of("unlabelled"),
+        without_cited=sum_of("turns_without_cited") if traces.cited else None,
+        without_retrieved=sum_of("turns_without_retrieved") if traces.retrieved else None,
+        asked_again=None if traces.attempts is None else int((traces.attempts[turns] > traces.judgements).sum()),
+        miscited=None if traces.miscited is None else int(traces.miscited[turns].sum()),
+    )
+
+
+def _counted_domains(traces: Traces, partition: Partition) -> tuple[DomainCount, ...]:
+    """Table 2: a topic has as many questions as the longest conversation on it has turns.
+
+    Where topics are not known, each different name of a conversation stands for one.
+    """
+    if "domain" not in traces.about.columns:
+        return ()
+    topic = "topic" if "topic" in traces.about.columns else "conversation"
+    frame = traces.about.select("domain", topic=pl.col(topic)).with_columns(turns=pl.Series(traces.length))
+    topics = (
+        frame.drop_nulls("domain")
+        .group_by("domain", "topic")
+        .agg(questions=pl.col("turns").max(), conversations=pl.len(), turns=pl.col("turns").sum())
+    )
+    found = topics.group_by("domain").agg(
+        pl.col("topic").n_unique(), pl.col("questions").sum(), pl.col("conversations").sum(), pl.col("turns").sum()
+    )
+    columns = ("domain", "topic", "questions", "conversations", "turns")
+    return tuple(DomainCount(*row) for row in found.sort("domain").select(columns).iter_rows())
+
+
+def _notes(whole: Tally, traces: Traces, reading: Reading) -> Iterator[str]:
+    """Warnings, each a sentence."""
+    if traces.failed:
+        yield f"{_some(traces.failed)} left out whole, since a call failed for good."
+    if reading.labels == "premise":
+        yield "Stances are those towards each question's premise, which may turn although the model's view does not."
+    if whole.unlabelled:
+        yield (
+            f"The judge gave no usable label for {whole.unlabelled:,} of {whole.turns:,} turns; they hold the last "
+            "clear stance before them."
+        )
+    if whole.without_stance:
+        yield f"In {whole.without_stance:,} conversations no turn ever holds a stance; they count as without change."
+    if traces.gapped:
+        yield f"{traces.gapped:,} conversations lack turns; neighbours are the turns that are there."
+    if whole.single:
+        yield f"{_some(whole.single)} of a single turn and without rates or scores."
+    if traces.confidence is None:
+        yield "No turn has a confidence, so there is no confidence at changes and no Chameleon score."
+    if whole.conversations < _FEW:
+        yield (
+            f"There are {whole.conversations} conversations. Intervals over so few are rough, and say little about "
+            "others."
+        )
+
+
+def _some(count: int) -> str:
+    return f"{count:,} conversation{' was' if count == 1 else 's were'}"

@@ -10,9 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from overton.studies.stance_stability.measures.addresses import told_apart
-
-__all__ = ["Documents", "Sharing", "documents_of"]
+__all__ = ["Documents", "Sharing", "documents_of", "told_apart"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,3 +78,43 @@ def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> Sha
     starts = np.flatnonzero(place == 0)
     where = starts[packed >> widths[1] + widths[2]] + (packed & (1 << widths[2]) - 1)
     return Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns))
+
+
+_PARTS = r"^([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^#]*)"
+_PLAIN = r"^https?://[a-z0-9.\-]+(?:[/?]|$)"
+_PLAIN_HOST = r"^https?://(?:www\.)?([a-z0-9.\-]+)"
+_PORT = r":(\d*)$"
+_STANDARD = (("http", ("", "80")), ("https", ("", "443")))
+
+
+def told_apart(names: pl.Series) -> pl.DataFrame:
+    """For each of `names` the `address` and the `host` by which documents are told apart, in any order.
+
+    Addresses are compared without fragment, with scheme and host in small letters and without the scheme's own port;
+    nothing else is changed. A host is in small letters, without user, port, and a leading 'www.'. What is no address
+    (an id, a title) is itself, and its own host.
+    """
+    whole = pl.DataFrame({"name": names}).with_columns(
+        bare=pl.when(pl.col("name").str.contains("://", literal=True))
+        .then(pl.col("name").str.splitn("#", 2).struct[0])
+        .otherwise("name")
+    )
+    plain = whole["bare"].str.contains(_PLAIN)  # nearly all are, and need no taking apart
+    usual = whole.filter(plain).select("name", address="bare", host=pl.col("bare").str.extract(_PLAIN_HOST))
+    return pl.concat([usual, _taken_apart(whole.filter(~plain))])
+
+
+def _taken_apart(frame: pl.DataFrame) -> pl.DataFrame:
+    parts = frame.select("name", found=pl.col("bare").str.extract_groups(_PARTS)).unnest("found")
+    parts = parts.rename({"1": "scheme", "2": "authority", "3": "rest"})
+    scheme, authority = pl.col("scheme").str.to_lowercase(), pl.col("authority")
+    user = authority.str.extract(r"^(.*@)").fill_null("")
+    host = authority.str.replace(r"^.*@", "").str.to_lowercase()
+    bare, port = host.str.replace(_PORT, ""), host.str.extract(_PORT)
+    usual = pl.any_horizontal((scheme == known) & port.is_in(ports) for known, ports in _STANDARD)
+    kept = pl.when(usual).then(bare).otherwise(host)
+    return parts.select(
+        "name",
+        address=pl.coalesce(scheme + "://" + user + kept + pl.col("rest"), "name"),
+        host=pl.coalesce(bare.str.strip_prefix("www."), "name"),
+    )

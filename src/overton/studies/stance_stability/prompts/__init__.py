@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from overton.calls import Message, assistant, system, user
 from overton.studies.prompts import Prompts, enclosing
-from overton.studies.stance_stability.history import Turn
-from overton.studies.stance_stability.pages import Source
+from overton.studies.stance_stability.showing import Source, Turn
 
 __all__ = [
     "PROMPTS",

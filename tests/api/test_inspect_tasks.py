@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from overton.api.inspect_scores import standard_error
+from overton.api.inspect_tasks import standard_error
 from overton.statistics import Estimate
 from overton.statistics.resampling import limits
 

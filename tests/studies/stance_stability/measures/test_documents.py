@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from overton.studies.stance_stability.measures.addresses import told_apart
+from overton.studies.stance_stability.measures.documents import told_apart
 
 CASES = [
     ("https://a.org/x", "https://a.org/x", "a.org"),

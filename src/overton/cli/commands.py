@@ -1,0 +1,119 @@
+"""The commands of one word that are the same for every study: resume, report, export, import, describe, demo."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from overton.cli import options as opt
+
+__all__ = ["demo", "describe", "export", "import_logs", "report", "resume"]
+
+
+def resume(
+    run: opt.RunArgument,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask failed calls again.")] = False,
+    max_cost: opt.MaxCostOption = None,
+    max_calls: opt.MaxCallsOption = None,
+) -> None:
+    """Go on with a run; nothing that was answered is asked again."""
+    from overton.api import runs
+    from overton.cli.ending import conclude
+    from overton.cli.progress import watching
+
+    with watching("resume") as watch:
+        done = runs.resume(run, retry_failed=retry_failed, max_cost=max_cost, max_calls=max_calls, watch=watch)
+    raise typer.Exit(conclude(done))
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of one or more runs of one study.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="HTML file; a single run's own report.html by default.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Folder for each chart as PNG and SVG.")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML report of runs, several models side by side."""
+    from overton.api import reports
+    from overton.cli.output import results
+
+    results().print(str(reports.report(runs, out=out, figures=figures)), markup=False, soft_wrap=True)
+
+
+class Form(StrEnum):
+    """What a run can be exported to."""
+
+    INSPECT = "inspect"
+
+
+def export(
+    run: opt.RunArgument,
+    to: Annotated[
+        Form,
+        typer.Option(
+            "--to", metavar="inspect", help="Inspect AI's logs, which 'inspect view' opens: one for each model."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder of the logs; logs by default.", show_default=False)
+    ] = Path("logs"),
+) -> None:
+    """Write a run in the form of another tool. Nothing is asked; whole items only."""
+    from overton.api.inspect_logs import export_run
+    from overton.cli.output import results, say
+
+    for log in export_run(run, out=out):
+        results().print(str(log.path), markup=False, soft_wrap=True)
+        if lacking := log.planned - log.samples:
+            say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are not whole.")
+
+
+def import_logs(
+    logs: Annotated[
+        list[Path], typer.Argument(metavar="LOG...", help="Logs of one of Overton's tasks, or folders of them.")
+    ],
+    out: opt.OutOption = None,
+) -> None:
+    """Make a run of Inspect AI's logs, to report, analyze, resume and extend as any other."""
+    from overton.api import inspect_logs
+    from overton.cli.ending import conclude
+
+    raise typer.Exit(conclude(inspect_logs.import_logs(logs, out=out)))
+
+
+def describe(study: Annotated[str, typer.Argument(metavar="STUDY", help="A study's name.")]) -> None:
+    """Print a study's options, records and tables as Markdown."""
+    from overton.api import documented
+
+    sys.stdout.write(documented.describe(study))
+
+
+def demo(
+    full: Annotated[
+        bool, typer.Option("--full", help="Leave out nothing: twelve issues, 990 calls each. Takes hours.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to make; one below runs/ by default.")
+    ] = None,
+) -> None:
+    """Measure a small model that runs in this process on starter issues, in all eleven configurations."""
+    from overton.api import demo as demonstration
+    from overton.cli.ending import conclude
+    from overton.cli.output import say
+    from overton.cli.progress import watching
+
+    say(demonstration.describe(full=full))
+    demonstration.prepare(progress=say)
+    with watching("demo") as watch:
+        run = demonstration.demo(full=full, out=out, watch=watch)
+    say(
+        f"{demonstration.MODEL} is held to the answer's form by a grammar. It is small: this shows the tool, not what"
+        " capable models think."
+    )
+    raise typer.Exit(conclude(run))

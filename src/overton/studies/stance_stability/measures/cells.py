@@ -1,0 +1,155 @@
+"""How conversations fall into groups, and the means and deviations of their numbers there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate
+from overton.statistics.resampling import Numbers, Resampling, Sums
+from overton.studies.stance_stability.measures.analysis import Measure, temperature_name
+
+__all__ = ["NOTHING", "Partition", "Split", "Values", "averaged", "means", "measures"]
+
+Ints = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One way to part conversations: `code` [N] is the number of each one's group in `names`, -1 for none."""
+
+    name: str
+    names: tuple[str, ...]
+    code: Ints
+
+
+class Partition:
+    """Conversations by model, temperature, domain and order of questions, and each of these within models."""
+
+    def __init__(self, about: pl.DataFrame) -> None:
+        self._about = about
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """The groups of a kind, in order; none where the table does not tell it."""
+        return self._single[kind].names if kind in self._single else ()
+
+    def of(self, kind: str) -> Split:
+        """One of the simple splits: 'model', 'temperature', 'domain', 'ordering'."""
+        return self._single[kind]
+
+    def key(self, model: str, name: str) -> str:
+        """How a group within a model is called in its split."""
+        return f"{self._single['model'].names.index(model)}/{name}"
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """All of them: 'all', the simple ones, and 'model/KIND'."""
+        everything = Split("all", ("all",), np.zeros(self._about.height, np.int64))
+        inner = [self._within(split) for name, split in self._single.items() if name != "model"]
+        return [everything, *self._single.values(), *inner]
+
+    @cached_property
+    def within_temperatures(self) -> Split:
+        """Models by temperature."""
+        return self._within(self._single["temperature"])
+
+    @cached_property
+    def _single(self) -> dict[str, Split]:
+        about = self._about
+        temperatures = about["temperature"].unique().sort(nulls_last=True).to_list()
+        code = _codes(about["temperature"], temperatures)
+        made = {
+            "model": _named(about, "model"),
+            "temperature": Split("temperature", tuple(map(temperature_name, temperatures)), code),
+        }
+        return made | {kind: _named(about, kind) for kind in ("domain", "ordering") if kind in about.columns}
+
+    def _within(self, split: Split) -> Split:
+        models = self._single["model"]
+        names = tuple(self.key(model, name) for model in models.names for name in split.names)
+        code = np.where(split.code < 0, -1, models.code * len(split.names) + split.code)
+        return Split(f"model/{split.name}", names, code)
+
+
+def _named(about: pl.DataFrame, kind: str) -> Split:
+    names = about[kind].drop_nulls().unique().sort().to_list()
+    return Split(kind, tuple(names), _codes(about[kind], names))
+
+
+def _codes(column: pl.Series, values: list[str] | list[float | None]) -> Ints:
+    """The place of each cell in `values`, -1 where it is not there."""
+    places = pl.DataFrame({"value": pl.Series(values, dtype=column.dtype), "code": range(len(values))})
+    found = column.rename("value").to_frame().join(places, on="value", how="left", nulls_equal=True)
+    return found["code"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+NOTHING = "no conversation has it"
+"""Why there is no average."""
+
+_FEW = "too few conversations"
+
+_DIGITS = 12
+"""Digits that double precision leaves."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """Numbers to be averaged in cells: V of them, each of a conversation and in a cell (-1 for none).
+
+    A NaN is left out. A conversation has at most one number in a cell. `share` says that they are 0 or 1.
+    """
+
+    values: Array
+    conversation: Ints
+    cell: Ints
+    cells: int
+    share: bool = False
+
+
+def means(parts: Sequence[Values], resampling: Resampling) -> list[list[Estimate]]:
+    """The mean of every cell of each part, all of them shares or none; `n` counts numbers."""
+    share = any(one.share for one in parts)
+    return resampling.ratios((averaged(one, resampling) for one in parts), NOTHING, share=share)
+
+
+def measures(parts: Sequence[Values], resampling: Resampling) -> list[list[Measure]]:
+    """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
+    made = resampling.moments((_moments(one, resampling) for one in parts), NOTHING, _FEW)
+    return [[Measure(*both) for both in zip(*one, strict=True)] for one in made]
+
+
+def averaged(of: Values, resampling: Resampling) -> Sums:
+    """What the means of every cell are made of, by group of conversations."""
+    return _moments(of, resampling)[0]
+
+
+def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
+    """Sums for means, and those of squares [groups, cells] with the means taken off."""
+    use = np.isfinite(of.values) & (of.cell >= 0)
+    kept, cell, conversation = of.values, of.cell, of.conversation
+    if not use.all():
+        kept, cell, conversation = kept[use], cell[use], conversation[use]
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(cell, kept, of.cells) / np.bincount(cell, minlength=of.cells)
+    kept = kept - mean[cell]
+    shape = (resampling.groups, of.cells)
+    flat = resampling.group[conversation] * of.cells + cell
+    sums = (np.bincount(flat, part, shape[0] * shape[1]).reshape(shape) for part in (None, kept, kept**2))
+    count, total, square = (np.asarray(part, float) for part in sums)
+    behind = count.sum(0) if resampling.apart else _clusters(resampling.cluster[conversation], cell, of.cells)
+    numbers = Numbers(np.round(mean, _DIGITS), count.sum(0), behind)
+    return Sums(total, count, np.arange(of.cells), numbers), square
+
+
+def _clusters(cluster: NDArray[np.integer], cell: Ints, cells: int) -> Array:
+    """How many different clusters each cell has."""
+    widest = int(cluster.max(initial=0)) + 1
+    pairs = np.sort(cell * widest + cluster)  # np.unique hashes, which is many times slower here
+    first = np.r_[True, np.diff(pairs) > 0][: len(pairs)]
+    return np.bincount(pairs[first] // widest, minlength=cells).astype(float)

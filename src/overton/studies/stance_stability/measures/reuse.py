@@ -1,0 +1,131 @@
+"""What goes with source re-use: correlations (section 4), the score in bins (figure 4), turn by turn (figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.resampling import Resampling
+from overton.studies.stance_stability.measures.analysis import Bin, Correlation, Turn
+from overton.studies.stance_stability.measures.cells import Partition, Split, Values, means
+from overton.studies.stance_stability.measures.scores import Scores
+from overton.studies.stance_stability.measures.traces import Traces
+
+__all__ = ["measure_bins", "measure_correlations", "measure_turns"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+
+_CORRELATED = ("confidence", "stance_changes")
+"""What the paper correlates source re-use with."""
+
+_FEWEST = 3
+_FLAT = "fewer than three conversations, or one side does not vary"
+
+
+def measure_correlations(values: Mapping[str, Array], models: Split, resampling: Resampling) -> tuple[Correlation, ...]:
+    """For each measure of `_CORRELATED` that there is, with source re-use; empty where there are no documents."""
+    if "source_reuse" not in values:
+        return ()
+    pairs = ((name, values["source_reuse"], values[name]) for name in _CORRELATED if name in values)
+    return tuple(_correlation(name, x, y, models, resampling) for name, x, y in pairs)
+
+
+def _correlation(measure: str, x: Array, y: Array, models: Split, resampling: Resampling) -> Correlation:
+    known = np.isfinite(x) & np.isfinite(y)
+    each = {
+        name: _estimate(x, y, known & (models.code == number), None, resampling)
+        for number, name in enumerate(models.names)
+    }
+    pooled = _estimate(x, y, known, None, resampling)
+    return Correlation(measure, pooled, _estimate(x, y, known, models, resampling), each)
+
+
+def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: Resampling) -> Estimate:
+    """The correlation of the chosen conversations, with the means of `models` taken off where they are given."""
+    n = int(use.sum())
+    if n < _FEWEST:
+        return not_computed(_FLAT, level=resampling.level, n=n)
+    x, y = np.where(use, x - x[use].mean(), 0), np.where(use, y - y[use].mean(), 0)
+    parts = np.stack([use.astype(float), x, y, x * x, y * y, x * y], axis=1)
+    block = models.code if models else None
+    return resampling.statistic(parts, _pearson, _FLAT, block=block, use=use)
+
+
+def _pearson(sums: Floats) -> Floats:
+    """The correlation from sums of ones, values, squares and products [rows, blocks, 6], each block centred."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, 2, 0)
+    some = np.where(n > 0, n, 1)
+    vx, vy, vxy = ((xx - x * x / some).sum(1), (yy - y * y / some).sum(1), (xy - x * y / some).sum(1))
+    tiny = 1e-12 * np.maximum(n.sum(1), 1)
+    varies = (vx > tiny) & (vy > tiny)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(varies, np.clip(vxy / np.sqrt(vx * vy), -1, 1), np.nan)
+
+
+_MOST_TURNS = 200
+"""Later turns are in every measure but are not shown by turn."""
+
+_BINS = 10
+"""Figure 4 parts re-use into bins; their number is ours."""
+
+_DIGITS = 12
+_NO_DOCUMENTS = "the table has no documents"
+
+
+def measure_turns(traces: Traces, scores: Scores, partition: Partition, resampling: Resampling) -> tuple[Turn, ...]:
+    """From turn 2 on, for every model, at all temperatures together and at each."""
+    models, temperatures = partition.of("model"), partition.names("temperature")
+    keys: list[tuple[str, str | None]] = [(model, None) for model in models.names]
+    made = _by_turn(models, keys, traces, scores, resampling)
+    if len(temperatures) > 1:
+        inner: list[tuple[str, str | None]] = [(model, name) for model in models.names for name in temperatures]
+        made += _by_turn(partition.within_temperatures, inner, traces, scores, resampling)
+    return tuple(made)
+
+
+def _by_turn(
+    split: Split, keys: list[tuple[str, str | None]], traces: Traces, scores: Scores, resampling: Resampling
+) -> list[Turn]:
+    width = min(int(traces.length.max()), _MOST_TURNS) - 1
+    if width < 1:
+        return []
+    use = (traces.place > 0) & (traces.place <= width)
+    conversation, cells = traces.conversation[use], len(keys) * width
+    cell = split.code[conversation] * width + traces.place[use] - 1
+    term = scores.terms.get("source_reuse")
+    known = [] if term is None else [Values(term[use], conversation, cell, cells)]
+    changed = Values(scores.held.changed[use].astype(float), conversation, cell, cells, share=True)
+    reuse, (changes,) = means(known, resampling), means([changed], resampling)
+    empty = not_computed(_NO_DOCUMENTS, level=resampling.level)
+    return [
+        Turn(model, temperature, place + 2, reuse[0][at] if reuse else empty, changes[at])
+        for number, (model, temperature) in enumerate(keys)
+        for place in range(width)
+        if _is_there(changes[at := number * width + place])
+    ]
+
+
+def _is_there(one: Estimate) -> bool:
+    return one.n > 0
+
+
+def measure_bins(values: Mapping[str, Array], models: Split, resampling: Resampling) -> tuple[Bin, ...]:
+    """The mean Chameleon score by bins of source re-use, for each model; bins without conversations are left out."""
+    if "chameleon" not in values:
+        return ()
+    reuse = values["source_reuse"]
+    place = np.floor(np.round(np.nan_to_num(reuse) * _BINS, _DIGITS)).astype(np.int64).clip(0, _BINS - 1)
+    cell = np.where(np.isnan(reuse), -1, models.code * _BINS + place)
+    every = np.arange(len(reuse))
+    (made,) = means([Values(values["chameleon"], every, cell, len(models.names) * _BINS)], resampling)
+    return tuple(
+        Bin(model, number / _BINS, (number + 1) / _BINS, one)
+        for index, model in enumerate(models.names)
+        for number, one in enumerate(made[index * _BINS : (index + 1) * _BINS])
+        if one.n
+    )

@@ -1,0 +1,281 @@
+"""Answerers whose truth is known: a model that changes its stance at a known rate, and a judge with known errors.
+
+The model reads nothing but the messages: its earlier stances and citations stand in its own earlier answers. Randomness
+follows from the request's seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import isfinite
+from typing import Any, TypeVar
+
+import msgspec
+
+from overton.calls import Draw, Message, Reply, Request
+from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.judging import CERTAINTY
+from overton.studies.stance_stability.record import STANCES
+
+__all__ = ["Chameleon", "JudgeParameters", "Parameters", "StanceJudge"]
+
+_CLEAR: tuple[str, ...] = STANCES[:3]
+"""The stances that are one: all but 'unclear'."""
+
+_MOST_CITATIONS = 20
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a simulated chameleon is like.
+
+    change     probability that its stance differs from its last one; each of the other two is as likely
+    first      weights of the three stances in the first turn, and wherever it remembers none; 0 where not named
+    unclear    probability that an answer takes no position; the next one then changes, or not, from the last clear one
+    certainty  weights of the words 'clearly', 'likely' and 'uncertain'; 0 where not named
+    citations  sources that an answer cites, fewer where fewer are shown (0 to 20)
+    reuse      probability that a cited source is one that it has cited before, where sources of both sorts are left
+    """
+
+    change: float = 0.3
+    first: dict[str, float] = msgspec.field(default_factory=lambda: dict.fromkeys(_CLEAR, 1.0))
+    unclear: float = 0.0
+    certainty: dict[str, float] = msgspec.field(
+        default_factory=lambda: {"clearly": 0.5, "likely": 0.3, "uncertain": 0.2}
+    )
+    citations: int = 2
+    reuse: float = 0.5
+
+    @classmethod
+    def from_args(cls, args: Mapping[str, str], place: str) -> Parameters:
+        """Parameters from words; `first.critical=1` and `certainty.likely=1` replace all weights of the default.
+
+        Raises:
+            InputError: every name that is unknown and every value that is out of its range; `place` says whose.
+        """
+        return _read(cls, args, place, {"first": _CLEAR, "certainty": tuple(CERTAINTY)})
+
+
+class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a simulated judge is like: probabilities, for each of its replies.
+
+    invalid          that a reply is not JSON
+    wrong            that the stance is another than the answer's, each of the other three as likely
+    wrong_certainty  that the certainty is another
+    """
+
+    invalid: float = 0.0
+    wrong: float = 0.0
+    wrong_certainty: float = 0.0
+
+    @classmethod
+    def from_args(cls, args: Mapping[str, str], place: str) -> JudgeParameters:
+        """Parameters from words. Raises `InputError` as `Parameters.from_args` does."""
+        return _read(cls, args, place, {})
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def _read(kind: type[T], args: Mapping[str, str], place: str, tables: Mapping[str, tuple[str, ...]]) -> T:
+    """The parameters that `args` name; a table's entries are written TABLE.KEY."""
+    single = [name for name in kind.__struct_fields__ if name not in tables]
+    known = [*single, *(f"{table}.{key}" for table, keys in tables.items() for key in keys)]
+    found: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, text in args.items():
+        value, reason = (
+            _number(name, text) if name in known else (0, f"no such parameter; there are {', '.join(known)}")
+        )
+        if reason:
+            problems.append(Problem(place, name, reason))
+        elif name in single:
+            found[name] = value
+        else:
+            table, _, key = name.partition(".")
+            found.setdefault(table, {})[key] = float(value)
+    problems += [
+        Problem(place, table, "one weight must be more than 0")
+        for table in tables
+        if table in found and not any(found[table].values())
+    ]
+    if problems:
+        raise InputError(problems)
+    return kind(**found)
+
+
+def _number(name: str, text: str) -> tuple[float, str]:
+    """The value and '', or why there is none."""
+    try:
+        value = int(text) if name == "citations" else float(text)
+    except ValueError:
+        return 0, f"{text!r} is not a {'whole ' if name == 'citations' else ''}number"
+    if name == "citations":
+        return value, "" if 0 <= value <= _MOST_CITATIONS else f"must be between 0 and {_MOST_CITATIONS}"
+    if "." in name:
+        return value, "" if isfinite(value) and value >= 0 else "must be a weight, 0 or more"
+    return value, "" if 0 <= value <= 1 else f"{text} is not a probability, 0 to 1"
+
+
+_STATED = re.compile(r"^My stance: (\w+), (\w+)\.$", re.MULTILINE)
+"""How its answers state stance and certainty, for a judge that reads them exactly."""
+
+_CITED = re.compile(r"^\[\d+\] (\S.*)$", re.MULTILINE)
+_SHOWN = re.compile(r'^<source number="(\d+)">\nTitle: .*\nAddress: (.*)$', re.MULTILINE)
+_QUERY = re.compile(r"^Question: (.*)\n\n.*\Z", re.MULTILINE | re.DOTALL)
+_SMALL_WORDS = re.compile(
+    r"(?:an?|and|are|as|at|be|by|do|does|for|from|how|if|in|is|it|its|of|on|or|than|that|the|their|they|this|to|was"
+    r"|were|what|when|which|who|why|with|would|you|your)",
+    re.IGNORECASE,
+)
+
+
+class Chameleon:
+    """Writes queries and answers as a model with known parameters would; an `Answerer`.
+
+    `name` is 'simulated/chameleon', or that with a name of its own behind ('simulated/chameleon/steady'), so that one
+    run can hold several that differ.
+    """
+
+    holds_form = False
+
+    def __init__(self, name: str = "simulated/chameleon", parameters: Parameters | None = None) -> None:
+        self.name = name
+        self.parameters = parameters or Parameters()
+
+    @classmethod
+    def from_args(cls, name: str, args: Mapping[str, str]) -> Chameleon:
+        """A model with parameters given as words; see `Parameters.from_args`."""
+        return cls(name, Parameters.from_args(args, name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """A query made of the question's words, or an answer that states a stance and cites sources.
+
+        Raises:
+            RejectedError: these are not the messages of a conversation.
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
+        if request.messages[0] == prompts.answer_messages("", (), ())[0]:
+            return Reply(self._answer(request.messages, Draw(f"{request.seed}/answer")))
+        question = _QUERY.search(request.messages[0].content)
+        if len(request.messages) != 1 or question is None:
+            raise RejectedError("unknown prompt", f"{self.name} writes queries and answers, and this asks for neither")
+        words = re.findall(r"[\w'-]+", question[1])
+        return Reply(" ".join(word for word in words if not _SMALL_WORDS.fullmatch(word)))
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    def _answer(self, messages: Sequence[Message], draw: Draw) -> str:
+        own = [message.content for message in messages if message.role == "assistant"]
+        first, other, certainty, unclear, *citing = (
+            word / 2**64 for word in draw.words(4 + 2 * self.parameters.citations)
+        )
+        held = self._stance([stance for text in own for stance, _ in _STATED.findall(text)], first, other)
+        stance = "unclear" if unclear < self.parameters.unclear else held
+        before = {address for text in own for address in _CITED.findall(text)}
+        shown = [(int(number), address) for number, address in _SHOWN.findall(messages[-1].content)]
+        cited = self._cited(shown, before, citing)
+        sure = _chosen(self.parameters.certainty, certainty)
+        lines = ["The pages disagree, as they do on everything that is contested.", "", f"My stance: {stance}, {sure}."]
+        return "\n".join([*lines, *(["", *(f"[{number}] {address}" for number, address in cited)] if cited else [])])
+
+    def _stance(self, stated: Sequence[str], first: float, other: float) -> str:
+        """The stance that it holds now, given those that it stated."""
+        last = next((stance for stance in reversed(stated) if stance in _CLEAR), None)
+        if last is None:
+            return _chosen(self.parameters.first, first)
+        others = [stance for stance in _CLEAR if stance != last]
+        return others[int(other * len(others))] if first < self.parameters.change else last
+
+    def _cited(
+        self, shown: Sequence[tuple[int, str]], before: set[str], draws: Sequence[float]
+    ) -> list[tuple[int, str]]:
+        """Sources to cite, each once: for each of them first whether it is one cited before, then which."""
+        cited: list[tuple[int, str]] = []
+        for again, which in zip(draws[::2], draws[1::2], strict=True):
+            left = [source for source in shown if source not in cited]
+            known = [source for source in left if source[1] in before]
+            fresh = [source for source in left if source[1] not in before]
+            pool = (known or fresh) if again < self.parameters.reuse else (fresh or known)
+            if pool:
+                cited.append(pool[int(which * len(pool))])
+        return cited
+
+
+def _chosen(weights: Mapping[str, float], uniform: float) -> str:
+    """A name drawn by weight; nothing depends on the order in which the weights were given."""
+    names = sorted(weights)
+    below = list(accumulate(weights[name] for name in names))
+    return next(name for name, upto in zip(names, below, strict=True) if uniform * below[-1] < upto)
+
+
+class StanceJudge:
+    """Gives the stance and certainty that the latest answer states; an `Answerer`. Without any: unclear, uncertain."""
+
+    name = "simulated/stance-judge"
+    holds_form = False
+
+    def __init__(self, parameters: JudgeParameters | None = None) -> None:
+        self.parameters = parameters or JudgeParameters()
+
+    @classmethod
+    def from_args(cls, args: Mapping[str, str]) -> StanceJudge:
+        """A judge with parameters given as words; see `JudgeParameters.from_args`."""
+        return cls(JudgeParameters.from_args(args, cls.name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """The labels as the judge's prompt asks for them, with both prompts.
+
+        Raises:
+            RejectedError: this is not the request for a stance.
+            AccessError: the request has no seed, so that answers could not be repeated.
+        """
+        if request.seed is None:
+            raise AccessError("no seed", f"{self.name} draws its mistakes from the request's seed, and there is none")
+        published = request.messages[0].content == prompts.filled("stance", "system")
+        if not published and request.messages[0].content != prompts.filled("judge", "system"):
+            raise RejectedError("unknown prompt", f"{self.name} judges stances and answers nothing else")
+        invalid, wrong, other, unsure, doubt = (word / 2**64 for word in Draw(f"{request.seed}/stance").words(5))
+        if invalid < self.parameters.invalid:
+            return Reply("It is hard to say where this answer stands.")
+        stance, certainty = _stated(request.messages[1].content)
+        if wrong < self.parameters.wrong:
+            stance = _another(STANCES, stance, other)
+        if unsure < self.parameters.wrong_certainty:
+            certainty = _another(tuple(CERTAINTY), certainty, doubt)
+        labels = {"stance": stance, "key_claims": ["The pages disagree."], "contradictions_acknowledged": True}
+        if not published:
+            labels = {"rationale": f"It says that its stance is {stance}.", **labels, "certainty": certainty}
+        return Reply(msgspec.json.encode(labels).decode())
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _stated(message: str) -> tuple[str, str]:
+    """Stance and certainty of the latest answer."""
+    answer = message.rpartition("<answer>")[2]
+    stated = _STATED.search(answer)
+    if stated is None or stated[1] not in STANCES or stated[2] not in CERTAINTY:
+        return "unclear", "uncertain"
+    return stated[1], stated[2]
+
+
+def _another(known: Sequence[str], one: str, uniform: float) -> str:
+    others = [other for other in known if other != one]
+    return others[int(uniform * len(others))]
