@@ -135,7 +135,9 @@ def test_a_budget_is_used_up_or_holds_everything_and_nobody_short_suffers(length
     cut = [share for share, length in zip(shares, lengths, strict=True) if share < length]
     assert not cut or max(cut) - min(cut) <= 1
     # Of [1, 1] and a budget of 1, one is whole: what is left of a budget goes to some, a character each.
-    assert not cut or all(share <= min(cut) + 1 for share, length in zip(shares, lengths, strict=True) if share == length)
+    assert not cut or all(
+        share <= min(cut) + 1 for share, length in zip(shares, lengths, strict=True) if share == length
+    )
 
 
 def test_a_history_that_fits_or_has_no_budget_is_whole() -> None:
