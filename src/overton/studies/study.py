@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -124,7 +125,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     prompts     every text that a model reads, by name, so that a run can tell which of them changed
     simulated   answerers whose truth is known, by what follows 'simulated/'; 'kind/NAME' has a name of its own there
     together    all models of the first role meet in one lane, asked as 'ROLE/1', 'ROLE/2', ... as they were given
-    canned      replies to plan with: those that make every trial as short as it can be, then as long
+    canned      replies to plan with: those that make every trial as short as it can be, then as long; see `replies`
     condition   the condition that a trial is in, without its item and whatever else repeats it; by default a study that
                 asks has a single one
     answering   `answering(options, named)` gives who answers by role, those named and those who follow from the options
@@ -194,6 +195,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
     def retrieval(self) -> tuple[str, ...]:
         """Roles whose answerers search and read pages."""
         return tuple(role.name for role in self.roles if role.retrieves)
+
+    def replies(self) -> tuple[Canned, ...]:
+        """The canned replies, anew: those that count on begin at their first."""
+        return deepcopy(self.canned)
 
     def role(self, name: str) -> Role:
         """The role of this name."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +66,7 @@ def plan(
 ) -> Plan:
     """Conduct every trial on canned replies and add up what it asks."""
     trials = list(study.trials(items, options, seed))
-    # A copy, so that replies that count on begin anew in each plan.
-    courses = [run_to_end(_course(study, trials, deepcopy(canned))) for canned in study.canned or (_in_form,)]
+    courses = [run_to_end(_course(study, trials, canned)) for canned in study.replies() or (_in_form,)]
     rows = [
         _row(role, model, courses[0][name].times(lanes), courses[-1][name].times(lanes))
         for role, model, name, lanes in _seats(study, models)

@@ -115,7 +115,7 @@ async def test_a_plan_is_conducted_on_canned_replies_without_complaints(kit: Any
         pytest.importorskip("sklearn")
     (trial,) = REFERENCING.trials([kit.thread("x", "y", "z")], ReferenceOptions(methods=(method,)), 5)
     opinions = []
-    for canned in REFERENCING.canned:
+    for canned in REFERENCING.replies():
 
         def script(one: Any, canned: Any = canned) -> str:
             form: Form | None = one.form
