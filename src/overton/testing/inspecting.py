@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
 from unittest.mock import patch
 
@@ -101,7 +102,9 @@ def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -
     chosen = {"items": str(case.items)} if case.items else {}
     only = {"only": list(case.only)} if case.only else {}
     try:
-        (log,) = inspect_eval(
+        # In a context of its own: Inspect leaves its transcript in the one that an eval was called in.
+        (log,) = copy_context().run(
+            inspect_eval,
             f"overton/{study.name.replace('-', '_')}",
             model=first,
             model_roles=roles,

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from overton.studies.open_mindedness.demo import DEMO
 
+from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.reading import ISSUES as SOURCE
 
 assert SOURCE.starter
@@ -170,11 +170,11 @@ def test_positions_are_two_parallel_sentences(issue: str):
 
 
 def test_the_demo_has_four_issues_on_four_topics():
-    assert len(set(DEMO.items)) == 4
-    assert len({POSITIONS[issue]["topic"] for issue in DEMO.items}) == 4
+    assert len(set(STUDY.demo.items)) == 4
+    assert len({POSITIONS[issue]["topic"] for issue in STUDY.demo.items}) == 4
 
 
-@pytest.mark.parametrize("issue", DEMO.items)
+@pytest.mark.parametrize("issue", STUDY.demo.items)
 def test_a_demo_issue_is_quick_to_read(issue: str):
     data = ISSUES[issue]
     assert all(words(argument) <= 70 for side in SIDES for argument in data[side])
