@@ -10,6 +10,7 @@ import msgspec
 
 from overton.corpora.opening import FileText, text_beside, texts_at, write_objects
 from overton.errors import InputError, Problem
+from overton.hosts.local import RunFolder
 from overton.studies.items import Items, Parsed, usable
 from overton.studies.noting import Finding, found
 from overton.studies.options import fields_of, options_of
@@ -74,7 +75,10 @@ def _asked(study: AnyStudy | str) -> Items[Any]:
 
 def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | Traversable | Sequence[Any]:
     if path is not None:
-        return Path(path) if isinstance(path, str) else path
+        found = Path(path) if isinstance(path, str) else path
+        if isinstance(found, Path) and (found / "manifest.json").is_file():
+            RunFolder(found).manifest()  # which refuses a run, and a dataset, of a format that is not known
+        return found
     if items.starter is None:
         raise InputError([Problem(items.plural, "", f"none come with the study; name a path: {items.layouts}")])
     return items.starter()

@@ -16,6 +16,7 @@ from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
+from overton.hosts.local.folder import DATASET_FORMAT, write_manifest
 from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -287,6 +288,8 @@ def _completed(run: Run) -> Run:
     lines = made.made(run.items(), run.rows(), run.manifest.options)
     if lines is not None:
         write_objects(lines, run.path / made.name, replace=True)
+        run.manifest.dataset = DATASET_FORMAT
+        write_manifest(run.path, run.manifest)
     return run
 
 

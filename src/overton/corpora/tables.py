@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.errors import InputError, Problem
-from overton.studies.table import RawTable
+from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY, RawTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,6 +59,7 @@ def column_names(path: Path) -> list[str]:
     _check_file(path)
     try:
         if path.suffix == ".parquet":
+            _check_format(path, pl.read_parquet_metadata(path).get(RECORDS_KEY))
             return list(pl.read_parquet_schema(path))
         with path.open(encoding="utf-8-sig", newline="") as file:
             if path.suffix == ".csv":
@@ -67,6 +68,12 @@ def column_names(path: Path) -> list[str]:
             return list(first) if isinstance(first, dict) else []
     except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, csv.Error) as error:
         raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+
+
+def _check_format(path: Path, found: str | None) -> None:
+    """Refuse records of ours in another format; a table that was made elsewhere names none."""
+    if found not in (None, str(RECORDS_FORMAT)):
+        raise _refuse(path, "", f"holds records of format {found}; this version of Overton reads {RECORDS_FORMAT}")
 
 
 def read_table(path: Path) -> pl.DataFrame:

@@ -17,7 +17,22 @@ from overton.errors import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "Once", "RawTable", "Rule", "Table", "columns_of_record", "told"]
+__all__ = [
+    "RECORDS_FORMAT",
+    "RECORDS_KEY",
+    "Column",
+    "Kind",
+    "Once",
+    "RawTable",
+    "Rule",
+    "Table",
+    "columns_of_record",
+    "told",
+]
+
+RECORDS_KEY, RECORDS_FORMAT = "overton.records", 1
+"""Where the outcome table's file says its format, and the format that this version reads and writes."""
+
 
 Kind = Literal["name", "text", "whole", "number", "flag", "names"]
 

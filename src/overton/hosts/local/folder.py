@@ -17,6 +17,7 @@ import msgspec
 from overton.calls import Price, Reply, Settings
 from overton.engine import Limits, entries
 from overton.errors import Problem, RunError, RunExists
+from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "spent_so_far", "write_manifest"]
 
 FORMAT = 2
+DATASET_FORMAT = 1
+"""The format of the items that a run makes: how each study's items stand in JSON lines."""
 FILE = "manifest.json"
 
 
@@ -63,7 +66,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
 
     `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
     `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`.
-    `missing` names, for each lane, the items that records leave out since they are not whole.
+    `missing` names, for each lane, the items that records leave out since they are not whole. `dataset` is the format
+    of the items that the run made, 0 where it made none.
     """
 
     study: str
@@ -83,6 +87,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     spent: Spent = Spent()
     sessions: int = 0
     left_out: str = ""
+    dataset: int = 0
 
 
 def _read_manifest(run: Path) -> Manifest:
@@ -95,11 +100,15 @@ def _read_manifest(run: Path) -> Manifest:
     try:
         text = path.read_bytes()
         _check_format(path, msgspec.json.decode(text, type=_Head))
-        return msgspec.json.decode(text, type=Manifest)
+        manifest = msgspec.json.decode(text, type=Manifest)
     except FileNotFoundError:
         raise RunError(f"{run} is not a run folder: it has no {FILE}") from None
     except (msgspec.DecodeError, OSError) as error:
         raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
+    if manifest.dataset not in (0, DATASET_FORMAT):
+        what = f"its dataset has format {manifest.dataset}"
+        raise RunError(f"{path}: {what}, of another version of Overton ({manifest.overton})")
+    return manifest
 
 
 class _Head(msgspec.Struct):
@@ -188,12 +197,15 @@ class RunFolder:
         """The outcome table, whole items only.
 
         Raises:
-            RunError: the run has none yet.
+            RunError: the run has none yet, or they are of another format.
         """
         import polars as pl
 
         if not self.records_file.is_file():
             raise RunError(f"{self.path} has no records yet: 'overton resume {self.path}' goes on with the run")
+        if (found := pl.read_parquet_metadata(self.records_file).get(RECORDS_KEY)) not in (None, str(RECORDS_FORMAT)):
+            what = f"holds records of format {found}"
+            raise RunError(f"{self.records_file}: {what}; this version of Overton reads {RECORDS_FORMAT}")
         return pl.read_parquet(self.records_file)
 
 

@@ -15,6 +15,7 @@ from overton.errors import RejectedError
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
+from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 
 __all__ = ["lane_names", "lanes_of", "write_records"]
 
@@ -65,7 +66,8 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
     import polars as pl
 
     fresh = folder.path / ".records.new"
-    pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes]).sink_parquet(fresh)
+    tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
+    tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
     fresh.replace(folder.records_file)
     for lane in lanes:
         lane.outcomes.discard()
