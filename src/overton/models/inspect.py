@@ -60,9 +60,9 @@ class InspectModel:
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        # In a task of its own, with a context of its own: Inspect keeps a transcript in the context, and one that lived
-        # as long as the run would hold every call of it.
-        task = asyncio.create_task(self._ask(request), context=contextvars.copy_context())
+        # In a task of its own, with an empty context: Inspect keeps a transcript in the context, and one that outlived
+        # the call (the run's, or that of an eval before it in the same notebook) would hold every call.
+        task = asyncio.create_task(self._ask(request), context=contextvars.Context())
         outcome = await task
         if isinstance(outcome, AnswerError):
             raise outcome
