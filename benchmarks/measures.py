@@ -4,7 +4,8 @@
 
 Records are made up: the published designs with answers by chance, ten models. The choice model of deliberation has a
 benchmark of its own (`recovery.py`) and is left out here. With --check the exit code is 1 where the least seconds of
-CPU pass twice the budget of two seconds a million records (and half a second for what does not grow with them).
+CPU pass twice the budget of two seconds a million records, and two seconds for what does not grow with them: the
+bootstrap draws 1,000 groups at most, which stance stability has reached at 15,000 records.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> None:
         made = table(given.rows)
         wall, cpu = zip(*(timed(measure, made) for _ in range(given.rounds)), strict=True)
         print(f"| {name} | {made.height:,} | {statistics.median(wall):.2f} | {min(wall):.2f} | {min(cpu):.2f} |")
-        if min(cpu) > 0.5 + 4.0 * made.height / 1e6:
+        if min(cpu) > 2.0 + 4.0 * made.height / 1e6:
             missed.append(f"{name}: {min(cpu):.2f} s")
     if given.check and missed:
         raise SystemExit("missed: " + "; ".join(missed))
