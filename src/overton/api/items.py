@@ -77,7 +77,7 @@ def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | T
     if path is not None:
         found = Path(path) if isinstance(path, str) else path
         if isinstance(found, Path) and (found / "manifest.json").is_file():
-            RunFolder(found).manifest()  # which refuses a run, and a dataset, of a format that is not known
+            RunFolder(found).check_formats()
         return found
     if items.starter is None:
         raise InputError([Problem(items.plural, "", f"none come with the study; name a path: {items.layouts}")])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "spent_so_far", "write_manifest"]
+
+Part = TypeVar("Part")
 
 FORMAT = 2
 DATASET_FORMAT = 1
@@ -97,32 +99,38 @@ def _read_manifest(run: Path) -> Manifest:
         RunError: there is none, or it is not one that this version reads.
     """
     path = run / FILE
-    try:
-        text = path.read_bytes()
-        _check_format(path, msgspec.json.decode(text, type=_Head))
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except FileNotFoundError:
-        raise RunError(f"{run} is not a run folder: it has no {FILE}") from None
-    except (msgspec.DecodeError, OSError) as error:
-        raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
-    if manifest.dataset not in (0, DATASET_FORMAT):
-        what = f"its dataset has format {manifest.dataset}"
-        raise RunError(f"{path}: {what}, of another version of Overton ({manifest.overton})")
-    return manifest
+    _check_formats(path)
+    return _decoded(path, Manifest)
 
 
 class _Head(msgspec.Struct):
     """What every format has."""
 
-    format: int
+    format: int | None = None
     overton: str = "unknown"
+    dataset: int = 0
 
 
-def _check_format(path: Path, head: _Head) -> None:
-    if head.format != FORMAT:
+def _check_formats(path: Path) -> None:
+    head = _decoded(path, _Head)
+    if head.format not in (None, FORMAT):
         raise RunError(
             f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
         )
+    if head.dataset not in (0, DATASET_FORMAT):
+        what = f"its dataset has format {head.dataset}"
+        raise RunError(
+            f"{path}: {what}, of another version of Overton ({head.overton}); this one reads {DATASET_FORMAT}"
+        )
+
+
+def _decoded(path: Path, part: type[Part]) -> Part:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=part)
+    except FileNotFoundError:
+        raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
+    except (msgspec.DecodeError, OSError) as error:
+        raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
@@ -175,6 +183,14 @@ class RunFolder:
     def records_file(self) -> Path:
         """The outcome table's file."""
         return self.path / "records.parquet"
+
+    def check_formats(self) -> None:
+        """Refuse a run, or a dataset, of another format; a manifest that is not ours names none and is let be.
+
+        Raises:
+            RunError: the format is another, or there is no manifest that can be read.
+        """
+        _check_formats(self.path / FILE)
 
     def manifest(self) -> Manifest:
         """What the run is; see `_read_manifest` for its errors."""
