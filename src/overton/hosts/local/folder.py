@@ -99,8 +99,9 @@ def _read_manifest(run: Path) -> Manifest:
         RunError: there is none, or it is not one that this version reads.
     """
     path = run / FILE
-    _check_formats(path)
-    return _decoded(path, Manifest)
+    text = _text(path)
+    _check_formats(path, text)
+    return _decoded(path, text, Manifest)
 
 
 class _Head(msgspec.Struct):
@@ -111,8 +112,8 @@ class _Head(msgspec.Struct):
     dataset: int = 0
 
 
-def _check_formats(path: Path) -> None:
-    head = _decoded(path, _Head)
+def _check_formats(path: Path, text: bytes) -> None:
+    head = _decoded(path, text, _Head)
     if head.format not in (None, FORMAT):
         raise RunError(
             f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
@@ -124,13 +125,24 @@ def _check_formats(path: Path) -> None:
         )
 
 
-def _decoded(path: Path, part: type[Part]) -> Part:
+def _text(path: Path) -> bytes:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=part)
+        return path.read_bytes()
     except FileNotFoundError:
         raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
-    except (msgspec.DecodeError, OSError) as error:
-        raise RunError(str(Problem(str(path), "", f"cannot be read: {error}"))) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _decoded(path: Path, text: bytes, part: type[Part]) -> Part:
+    try:
+        return msgspec.json.decode(text, type=part)
+    except msgspec.DecodeError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> RunError:
+    return RunError(str(Problem(str(path), "", f"cannot be read: {error}")))
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
@@ -190,7 +202,8 @@ class RunFolder:
         Raises:
             RunError: the format is another, or there is no manifest that can be read.
         """
-        _check_formats(self.path / FILE)
+        path = self.path / FILE
+        _check_formats(path, _text(path))
 
     def manifest(self) -> Manifest:
         """What the run is; see `_read_manifest` for its errors."""

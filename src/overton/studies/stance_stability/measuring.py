@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -175,15 +176,4 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     headline=_HEADLINE,
     apart=("conversation",),
 )
-MEASURING_TRANSCRIPTS: Measuring[Analysis, Record] = Measuring(
-    how=StanceHow,
-    analysis=_analysis,
-    records=_of_records,
-    tables=_TABLES,
-    read=(TURNS,),
-    table=_of_table,
-    sections=_sections,
-    exhibits=_of_transcripts,
-    headline=_HEADLINE,
-    apart=("conversation",),
-)
+MEASURING_TRANSCRIPTS: Measuring[Analysis, Record] = replace(MEASURING, exhibits=_of_transcripts)
