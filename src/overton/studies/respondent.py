@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -13,7 +13,7 @@ from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.options import OPTION, options_of
 from overton.studies.study import Simulated
 
-__all__ = ["Says", "respondent"]
+__all__ = ["Says", "Seeded", "respondent"]
 
 Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | None]
 """`says(parameters, items, request, draw)` gives the reply, None to what it does not know; `draw(purpose)` gives the
@@ -37,13 +37,14 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
     return made
 
 
-@dataclass(frozen=True)
-class _Respondent:
+class Seeded(ABC):
+    """An `Answerer` whose replies follow from its parameters and each call's seed alone."""
+
     name: str
     parameters: msgspec.Struct
-    items: Sequence[Any]
-    says: Says
-    holds_form: bool = False
+    holds_form = False
+    draws: ClassVar[str] = "answers"
+    """What it draws from the seed, in the words of the error for a request without one."""
 
     @property
     def identity(self) -> str:
@@ -51,18 +52,36 @@ class _Respondent:
         return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
 
     async def answer(self, request: Request) -> Reply:
-        """Say what it says.
+        """What `reply` says.
 
         Raises:
             AccessError: the request has no seed, so that the reply could not be repeated.
             RejectedError: it does not know what it is asked.
         """
         if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
-        said = self.says(self.parameters, self.items, request, lambda purpose: Draw(f"{request.seed}/{purpose}"))
+            raise AccessError(
+                "no seed", f"{self.name} draws its {self.draws} from the request's seed, and there is none"
+            )
+        return self.reply(request)
+
+    @abstractmethod
+    def reply(self, request: Request) -> Reply:
+        """The reply to a request that has a seed."""
+
+    async def close(self) -> None:  # noqa: B027 - it holds nothing, and no respondent has to say so again
+        """Nothing to give back."""
+
+
+class _Respondent(Seeded):
+    def __init__(self, name: str, parameters: msgspec.Struct, items: Sequence[Any], says: Says) -> None:
+        self.name = name
+        self.parameters = parameters
+        self._items = items
+        self._says = says
+
+    def reply(self, request: Request) -> Reply:
+        """Say what it says. Raises `RejectedError` where it does not know what it is asked."""
+        said = self._says(self.parameters, self._items, request, lambda purpose: Draw(f"{request.seed}/{purpose}"))
         if said is None:
             raise RejectedError("unknown prompt", f"{self.name} does not know what it is asked")
         return Reply(said)
-
-    async def close(self) -> None:
-        """Nothing to give back."""

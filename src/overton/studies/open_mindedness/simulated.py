@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from overton.calls import Draw, Reply, Request
-from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness.items import Issue, Side
+from overton.studies.respondent import Seeded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +123,7 @@ class _Seen(NamedTuple):
     a_first: bool | None
 
 
-class OpenMinded:
+class OpenMinded(Seeded):
     """Answers open-mindedness prompts as a respondent with known parameters would; an `Answerer`.
 
     It reads nothing but the prompt's text, and its randomness follows from the request's seed.
@@ -133,7 +134,7 @@ class OpenMinded:
     """
 
     name = NAME
-    holds_form = False
+    parameters: Parameters
 
     def __init__(self, issues: Sequence[Issue], parameters: Parameters | None = None) -> None:
         self.parameters = parameters or Parameters()
@@ -155,15 +156,12 @@ class OpenMinded:
         values["leans"] = dict(sorted(self.parameters.leans.items()))
         return f"{NAME} {msgspec.json.encode(values, order='deterministic').decode()}"
 
-    async def answer(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
         """Answer the last user message.
 
         Raises:
             RejectedError: the prompt holds no paraphrase of the issues that it knows.
-            AccessError: the request has no seed, so that answers could not be repeated.
         """
-        if request.seed is None:
-            raise AccessError("no seed", f"{NAME} draws its answers from the request's seed, and there is none")
         prompt = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
         seen = self._read(prompt)
         refuse, pro = self._chances(seen)
@@ -172,9 +170,6 @@ class OpenMinded:
             return Reply(_REFUSAL)
         is_pro = draw[1] / 2**64 < pro
         return Reply("position <<A>>" if is_pro == (seen.question.a_is == "pro") else "position <<B>>")
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     def chances(self, prompt: str) -> tuple[float, float]:
         """The probabilities that it refuses this prompt, and that it takes the pro side if it does not."""

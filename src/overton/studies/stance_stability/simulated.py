@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
-from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.errors import InputError, Problem, RejectedError
+from overton.studies.respondent import Seeded
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.judging import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
@@ -132,14 +133,14 @@ _SMALL_WORDS = re.compile(
 )
 
 
-class Chameleon:
+class Chameleon(Seeded):
     """Writes queries and answers as a model with known parameters would; an `Answerer`.
 
     `name` is 'simulated/chameleon', or that with a name of its own behind ('simulated/chameleon/steady'), so that one
     run can hold several that differ.
     """
 
-    holds_form = False
+    parameters: Parameters
 
     def __init__(self, name: str = "simulated/chameleon", parameters: Parameters | None = None) -> None:
         self.name = name
@@ -150,20 +151,12 @@ class Chameleon:
         """A model with parameters given as words; see `Parameters.from_args`."""
         return cls(name, Parameters.from_args(args, name))
 
-    @property
-    def identity(self) -> str:
-        """The name and every parameter."""
-        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
-
-    async def answer(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
         """A query made of the question's words, or an answer that states a stance and cites sources.
 
         Raises:
             RejectedError: these are not the messages of a conversation.
-            AccessError: the request has no seed, so that answers could not be repeated.
         """
-        if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
         if request.messages[0] == prompts.answer_messages("", (), ())[0]:
             return Reply(self._answer(request.messages, Draw(f"{request.seed}/answer")))
         question = _QUERY.search(request.messages[0].content)
@@ -171,9 +164,6 @@ class Chameleon:
             raise RejectedError("unknown prompt", f"{self.name} writes queries and answers, and this asks for neither")
         words = re.findall(r"[\w'-]+", question[1])
         return Reply(" ".join(word for word in words if not _SMALL_WORDS.fullmatch(word)))
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     def _answer(self, messages: Sequence[Message], draw: Draw) -> str:
         own = [message.content for message in messages if message.role == "assistant"]
@@ -219,11 +209,12 @@ def _chosen(weights: Mapping[str, float], uniform: float) -> str:
     return next(name for name, upto in zip(names, below, strict=True) if uniform * below[-1] < upto)
 
 
-class StanceJudge:
+class StanceJudge(Seeded):
     """Gives the stance and certainty that the latest answer states; an `Answerer`. Without any: unclear, uncertain."""
 
     name = "simulated/stance-judge"
-    holds_form = False
+    parameters: JudgeParameters
+    draws = "mistakes"
 
     def __init__(self, parameters: JudgeParameters | None = None) -> None:
         self.parameters = parameters or JudgeParameters()
@@ -233,20 +224,12 @@ class StanceJudge:
         """A judge with parameters given as words; see `JudgeParameters.from_args`."""
         return cls(JudgeParameters.from_args(args, cls.name))
 
-    @property
-    def identity(self) -> str:
-        """The name and every parameter."""
-        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
-
-    async def answer(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
         """The labels as the judge's prompt asks for them, with both prompts.
 
         Raises:
             RejectedError: this is not the request for a stance.
-            AccessError: the request has no seed, so that answers could not be repeated.
         """
-        if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its mistakes from the request's seed, and there is none")
         published = request.messages[0].content == prompts.filled("stance", "system")
         if not published and request.messages[0].content != prompts.filled("judge", "system"):
             raise RejectedError("unknown prompt", f"{self.name} judges stances and answers nothing else")
@@ -262,9 +245,6 @@ class StanceJudge:
         if not published:
             labels = {"rationale": f"It says that its stance is {stance}.", **labels, "certainty": certainty}
         return Reply(msgspec.json.encode(labels).decode())
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
 
 def _stated(message: str) -> tuple[str, str]:

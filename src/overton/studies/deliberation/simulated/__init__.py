@@ -23,17 +23,18 @@ from typing import NamedTuple
 import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
-from overton.errors import AccessError, InputError, Problem, RejectedError
+from overton.errors import InputError, Problem, RejectedError
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.protocol import MOST
 from overton.studies.deliberation.simulated.parameters import JudgeParameters, Parameters
+from overton.studies.respondent import Seeded
 
 __all__ = ["Deliberator", "JudgeParameters", "Parameters", "ValuesJudge"]
 
 
-class Deliberator:
+class Deliberator(Seeded):
     """Deliberates as an agent with known parameters would; an `Answerer`.
 
     `name` is 'simulated/deliberator', or that with a name of its own behind ('simulated/deliberator/firm'), so that
@@ -43,7 +44,7 @@ class Deliberator:
         InputError: two dilemmas with the same title and text, so that a message would not say which is meant.
     """
 
-    holds_form = False
+    parameters: Parameters
 
     def __init__(
         self, dilemmas: Sequence[Dilemma], name: str = "simulated/deliberator", parameters: Parameters | None = None
@@ -63,20 +64,12 @@ class Deliberator:
         """An agent with parameters given as words; see `Parameters.from_args`."""
         return cls(dilemmas, name, Parameters.from_args(args, name))
 
-    @property
-    def identity(self) -> str:
-        """The name and every parameter."""
-        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
-
-    async def answer(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
         """Give a verdict and an explanation in the format asked for, or a reply without verdict.
 
         Raises:
             RejectedError: these are not the messages of a deliberation on a dilemma that it knows.
-            AccessError: the request has no seed, so that answers could not be repeated.
         """
-        if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
         seen = self._read(request.messages)
         unread, choice, *mentions = Draw(f"{request.seed}/answer").words(2 + 2 * len(self._values))
         opening = f"I am Agent {seen.agent}. This is Round {seen.round}."
@@ -86,9 +79,6 @@ class Deliberator:
         verdict = _chosen(self._chances(seen), choice / 2**64)
         thinking = _thinking(seen, verdict, self._mentioned(mentions))
         return Reply(f"{opening}\nMy current verdict: {verdict}.\n\nHere's my thinking: {thinking}")
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     def chances(self, messages: Sequence[Message]) -> dict[Verdict, float]:
         """The probability of each verdict, given that the reply states one."""
@@ -213,11 +203,12 @@ _ENTRY = re.compile(_entry(), re.MULTILINE)
 _OUTSIDE = "Being right"
 
 
-class ValuesJudge:
+class ValuesJudge(Seeded):
     """Names the values of the list that stand in the last message, at most five; an `Answerer`."""
 
     name = "simulated/values-judge"
-    holds_form = False
+    parameters: JudgeParameters
+    draws = "mistakes"
 
     def __init__(self, parameters: JudgeParameters | None = None) -> None:
         self.parameters = parameters or JudgeParameters()
@@ -227,19 +218,8 @@ class ValuesJudge:
         """A judge with parameters given as words; see `JudgeParameters.from_args`."""
         return cls(JudgeParameters.from_args(args, cls.name))
 
-    @property
-    def identity(self) -> str:
-        """The name and every parameter."""
-        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
-
-    async def answer(self, request: Request) -> Reply:
-        """The values as the judge's prompt asks for them.
-
-        Raises:
-            AccessError: the request has no seed, so that answers could not be repeated.
-        """
-        if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its mistakes from the request's seed, and there is none")
+    def reply(self, request: Request) -> Reply:
+        """The values as the judge's prompt asks for them."""
         text = request.messages[-1].content
         found = [value for value in VALUES if value in text]
         invalid, outside, *misses = Draw(f"{request.seed}/values").words(2 + len(found))
@@ -248,6 +228,3 @@ class ValuesJudge:
         named = [value for value, word in zip(found, misses, strict=True) if word / 2**64 >= self.parameters.miss]
         added = [_OUTSIDE] if outside / 2**64 < self.parameters.outside else []
         return Reply(msgspec.json.encode({"answers": (added + named)[:MOST]}).decode())
-
-    async def close(self) -> None:
-        """Nothing to give back."""

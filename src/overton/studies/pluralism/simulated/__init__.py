@@ -11,14 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-import msgspec
-
 from overton.calls import Draw, Reply, Request
-from overton.errors import AccessError, RejectedError
+from overton.errors import RejectedError
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.simulated.judge import PluralistJudge
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, Parameters, World, camp, listed
+from overton.studies.respondent import Seeded
 
 __all__ = ["JudgeParameters", "Parameters", "Pluralist", "PluralistJudge", "camp"]
 
@@ -26,14 +25,14 @@ _FILLER = "It is hard to say from here."
 _SAYS = "As I see it: "
 
 
-class Pluralist:
+class Pluralist(Seeded):
     """Answers as a model with known parameters would; an `Answerer`.
 
     `name` is 'simulated/pluralist', or that with a name of its own behind ('simulated/pluralist/blunt'), so that one
     run can hold several that differ.
     """
 
-    holds_form = False
+    parameters: Parameters
 
     def __init__(
         self,
@@ -50,20 +49,12 @@ class Pluralist:
         """A model with parameters given as words; see `Parameters.from_args`."""
         return cls(threads, name, Parameters.from_args(args, name))
 
-    @property
-    def identity(self) -> str:
-        """The name and every parameter."""
-        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
-
-    async def answer(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
         """Responses, a ranking, or a pick.
 
         Raises:
             RejectedError: this is none of the study's prompts, or about a thread that it does not know.
-            AccessError: the request has no seed, so that answers could not be repeated.
         """
-        if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its answers from the request's seed, and there is none")
         what, said = _recognised(request.messages[-1].content)
         thread = self._world.thread(said.get("post", ""))
         if thread is None:
@@ -76,9 +67,6 @@ class Pluralist:
         if what == "ranking":
             return Reply(", ".join(map(str, self._ranking(thread, summaries, believed, draw))))
         return Reply(str(self._pick(thread, summaries, believed, draw)))
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     def _known(self, thread: ReferenceThread, summary: str) -> int:
         place = self._world.place(thread, summary)

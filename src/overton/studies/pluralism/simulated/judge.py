@@ -8,22 +8,24 @@ from typing import Any
 import msgspec
 
 from overton.calls import Draw, Reply, Request
-from overton.errors import AccessError, RejectedError
+from overton.errors import RejectedError
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import Stance
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
+from overton.studies.respondent import Seeded
 
 __all__ = ["PluralistJudge"]
 
 _UNUSABLE = "It is hard to say where these stand."
 
 
-class PluralistJudge:
+class PluralistJudge(Seeded):
     """Labels, matches and rewrites as the judge's prompts ask for; an `Answerer`."""
 
     name = "simulated/pluralist-judge"
-    holds_form = False
+    parameters: JudgeParameters
+    draws = "mistakes"
 
     def __init__(self, threads: Sequence[ReferenceThread], parameters: JudgeParameters | None = None) -> None:
         self.parameters = parameters or JudgeParameters()
@@ -34,20 +36,12 @@ class PluralistJudge:
         """A judge with parameters given as words; see `JudgeParameters.from_args`."""
         return cls(threads, JudgeParameters.from_args(args, cls.name))
 
-    @property
-    def identity(self) -> str:
-        """The name and every parameter."""
-        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
-
-    async def answer(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> Reply:
         """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
 
         Raises:
             RejectedError: this is none of the judge's prompts, or about a thread that it does not know.
-            AccessError: the request has no seed, so that answers could not be repeated.
         """
-        if request.seed is None:
-            raise AccessError("no seed", f"{self.name} draws its mistakes from the request's seed, and there is none")
         what, said = _recognised(request.messages[0].content, request.messages[1].content)
         draw = Draw(f"{request.seed}/judge")
         if draw.uniform() < self.parameters.invalid:
@@ -61,9 +55,6 @@ class PluralistJudge:
                 "unknown prompt", f"{self.name} answers the judge's prompts on the threads it was given"
             )
         return self._judged(what, thread, said, Draw(f"{request.seed}/matches"))
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
     def _judged(self, what: str, thread: ReferenceThread, said: Mapping[str, str], draw: Draw) -> Reply:
         if what == "summaries_message":
