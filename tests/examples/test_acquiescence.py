@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
+import polars as pl
 import pytest
 
 pytest.importorskip("inspect_ai", reason="Inspect AI is not installed")
@@ -38,6 +39,7 @@ version = "1"
 broken = "broken:STUDY"
 leaving = "leaving:STUDY"
 older = "older:STUDY"
+checked = "checked:STUDY"
 nothing = "older:NOTHING"
 [project.entry-points.inspect_ai]
 strangers = "always_yes"
@@ -48,6 +50,20 @@ include = ["*.py"]
     "leaving.py": "raise SystemExit(9)\n",
     "older.py": "from dataclasses import replace\nimport acquiescence\n"
     "STUDY = replace(acquiescence.STUDY, name='older', interface=99)\nNOTHING = {}\n",
+    "checked.py": """
+from dataclasses import replace
+
+import acquiescence
+import polars as pl
+from overton.studies import JudgedRows, Results, Sheet
+
+def rows(results: Results, what: str) -> JudgedRows:
+    laid = results.records.select(id="trial", label=what, group="question", reply="reply")
+    given = laid["label"].to_list()
+    return JudgedRows(given, lambda places: laid[list(places)], ("reply",), ("yes", "no"), "the reader")
+
+STUDY = replace(acquiescence.STUDY, name="checked", sheet=Sheet(("answer",), rows, size=40))
+""",
     "always_yes.py": """
 from inspect_ai.model import ModelAPI, ModelOutput, modelapi
 
@@ -182,6 +198,20 @@ def test_items_are_checked(call: Run, place: Path) -> None:
     wrong = place / "wrong.jsonl"
     wrong.write_text('{"id": "a", "pro": "Should it?"}\n')
     assert "con: is missing" in call("overton", "items", "check", "acquiescence", wrong, code=2).stdout
+
+
+def test_a_person_checks_its_labels_on_a_sheet(call: Run, place: Path) -> None:
+    call("overton", "run", "checked", *ASKED, "--trials", 5, "--out", "labelled")
+    call("overton", "judge", "sample", "labelled", "--out", "sheet.csv")
+    sheet = pl.read_csv(place / "sheet.csv")
+    assert sheet.height == 40
+    assert sheet.columns == ["row", "reply", "person", "sheet"]
+    said = pl.col("reply").str.to_lowercase().str.extract("(yes|no)")
+    sheet.with_columns(person=said).write_csv(place / "sheet.csv")
+    found = json.loads(call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled", "--json").stdout)
+    assert found["same"]["plain"]["estimate"] == 1
+    assert found["same"]["plain"]["n"] == 40
+    assert "the reader" in call("overton", "judge", "agreement", "sheet.csv", "--run", "labelled").stdout
 
 
 def test_a_run_becomes_a_log_and_a_log_a_run(call: Run, whole: Path) -> None:
