@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from overton.errors import InputError, Problem
-from overton.models.providers import CHAT_PROVIDERS, GGUF, RUN_HERE, provider_names
+from overton.models.providers import GGUF, RUN_HERE, provider_names
 from overton.pairs import checked_base_url
 
 __all__ = ["Spec", "name_and_spec", "parse_spec", "published"]
@@ -44,11 +44,6 @@ class Spec:
     def runs_here(self) -> bool:
         """True where the model answers in this process, so that one seed gives one answer."""
         return self.provider in RUN_HERE
-
-    @property
-    def speaks_chat_completions(self) -> bool:
-        """True where the model is asked in OpenAI's form over HTTP."""
-        return self.provider == "http" or self.provider in CHAT_PROVIDERS
 
 
 def name_and_spec(text: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack, identity
 
-__all__ = ["LogitFit", "fit_logit", "separated_rows"]
+__all__ = ["LogitFit", "fit_logit", "independent", "separated_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -187,10 +187,10 @@ def _estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[n
     null = vectors[:, values <= 1e-9 * max(float(values.max(initial=0.0)), 1e-12)]
     slopes_known = np.abs(null).max(axis=1, initial=0.0) < 1e-6
     intercepts_known = present & (np.abs(means @ null).max(axis=1, initial=0.0) < 1e-6)
-    return _independent(gram), slopes_known, intercepts_known
+    return np.array(independent(gram), dtype=np.int64), slopes_known, intercepts_known
 
 
-def _independent(gram: Array) -> Indices:
+def independent(gram: Array) -> list[int]:
     """The first columns that are not combinations of earlier ones, from their inner products (Cholesky, in order)."""
     kept: list[int] = []
     rest = gram.copy()
@@ -198,7 +198,7 @@ def _independent(gram: Array) -> Indices:
         if rest[k, k] > 1e-10 * max(gram[k, k], 1e-300):
             kept.append(k)
             rest = rest - np.outer(rest[:, k], rest[k]) / rest[k, k]
-    return np.array(kept, dtype=np.int64)
+    return kept
 
 
 def _dispersion(problem: _Problem, chance: Array) -> float:

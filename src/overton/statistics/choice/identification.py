@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, hstack, identity, vstack
 from overton.statistics.choice.decisions import NONE, Decisions
 from overton.statistics.choice.design import Column, Conformity, Design, Situations, blocks, count_situations, design
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
+from overton.statistics.logit import independent
 
 __all__ = ["Told", "fit_patterns", "what_is_told", "why_not"]
 
@@ -178,15 +179,4 @@ def _told_apart(features: Array, allowed: Flags, totals: Array) -> tuple[list[in
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     null = vectors[:, values <= 1e-10 * max(float(values.max(initial=0.0)), 1.0)]
     known = (np.abs(null).max(axis=1, initial=0.0) < 1e-6) & (np.diag(gram) > 0)
-    return _independent(gram), known
-
-
-def _independent(gram: Array) -> list[int]:
-    """The first columns that are not combinations of earlier ones, from their inner products (Cholesky, in order)."""
-    kept: list[int] = []
-    rest = gram.copy()
-    for k in range(len(gram)):
-        if rest[k, k] > 1e-10 * max(gram[k, k], 1e-300):
-            kept.append(k)
-            rest = rest - np.outer(rest[:, k], rest[k]) / rest[k, k]
-    return kept
+    return independent(gram), known
