@@ -15,7 +15,7 @@ from overton.studies.numbers import Kind, sentence
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Axis", "Dot", "Series", "difference_axis", "dots", "series_of"]
+__all__ = ["Axis", "Dot", "Series", "colour", "difference_axis", "dots", "legend", "series_of"]
 
 _WIDTH = 520
 _MANY = 30
@@ -153,7 +153,7 @@ def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
     domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False, clamp=True)
     x = alt.X("low:Q", title=axis.title, scale=domain, axis=_x_axis(axis, rows))
     rule = alt.Chart().mark_rule(strokeWidth=1.6)
-    return rule.encode(x=x, x2="high:Q", color=_colour(series), description=alt.Description("tip:N"))
+    return rule.encode(x=x, x2="high:Q", color=colour(series), description=alt.Description("tip:N"))
 
 
 def _marks(axis: Axis, series: Sequence[Series]) -> Any:
@@ -165,25 +165,27 @@ def _marks(axis: Axis, series: Sequence[Series]) -> Any:
         .mark_point(filled=True, size=62, opacity=1)
         .encode(
             x=alt.X("value:Q", title=axis.title),
-            color=_colour(series),
-            shape=alt.Shape("series:N", scale=shapes, legend=_legend(series)),
+            color=colour(series),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend(series)),
             description=alt.Description("tip:N"),
         )
     )
 
 
-def _colour(series: Sequence[Series]) -> alt.Color:
+def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
+    """Each series in its colour, with a legend where there are several; `marks` say how the legend draws them."""
     import altair as alt
 
     scale = alt.Scale(domain=[one.name for one in series], range=[one.colour for one in series])
-    return alt.Color("series:N", scale=scale, legend=_legend(series))
+    return alt.Color("series:N", scale=scale, legend=legend(series, **marks))
 
 
-def _legend(series: Sequence[Series]) -> alt.Legend | None:
+def legend(series: Sequence[Series], **marks: Any) -> alt.Legend | None:
+    """The series' names, in columns that hold them; None for one series, which needs none."""
     import altair as alt
 
     columns = 3 if max((len(one.name) for one in series), default=0) < 36 else 2
-    return alt.Legend(title=None, columns=columns) if len(series) > 1 else None
+    return alt.Legend(title=None, columns=columns, **marks) if len(series) > 1 else None
 
 
 def _x_axis(axis: Axis, rows: int) -> alt.Axis:

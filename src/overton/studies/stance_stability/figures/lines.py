@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
-from overton.studies.charts import Axis, Series
+from overton.studies.charts import Axis, Series, colour, legend
 from overton.studies.charts.drawing import shortened, specification
 from overton.studies.exhibits import COLOURS
 from overton.studies.numbers import sentence
@@ -20,6 +20,8 @@ __all__ = ["Point", "lines"]
 
 _WIDTH, _HEIGHT = 520, 230
 _PANEL_WIDTH, _PANEL_HEIGHT = 262, 170
+_MARKS = {"symbolStrokeWidth": 2}
+"""A legend shows lines as wide as the chart does."""
 _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2, 2, 2, 2, 2], [3, 6])
 
 
@@ -95,14 +97,14 @@ def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
 
     dashes = [_DASHES[index % len(_DASHES)] for index in range(len(series))]
     scale = alt.Scale(domain=[one.name for one in series], range=dashes)
-    channel = {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=_legend(series))} if dashed else {}
+    channel = {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=legend(series, **_MARKS))} if dashed else {}
     return (
         alt.Chart()
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("x:Q", title=x.title, scale=_scale(x), axis=_axis(x)),
             y=alt.Y("value:Q", title=y.title, scale=_scale(y), axis=_axis(y)),
-            color=_colour(series),
+            color=colour(series, **_MARKS),
             order=alt.Order("x:Q"),
             # A line has one description: that of its series.
             description=alt.Description("series:N"),
@@ -115,7 +117,9 @@ def _rules(series: Sequence[Series]) -> Any:
     import altair as alt
 
     rule = alt.Chart().mark_rule(strokeWidth=1.4)
-    return rule.encode(x="x:Q", y="low:Q", y2="high:Q", color=_colour(series), description=alt.Description("tip:N"))
+    return rule.encode(
+        x="x:Q", y="low:Q", y2="high:Q", color=colour(series, **_MARKS), description=alt.Description("tip:N")
+    )
 
 
 def _marks(series: Sequence[Series]) -> Any:
@@ -128,8 +132,8 @@ def _marks(series: Sequence[Series]) -> Any:
         .encode(
             x="x:Q",
             y="value:Q",
-            color=_colour(series),
-            shape=alt.Shape("series:N", scale=shapes, legend=_legend(series)),
+            color=colour(series, **_MARKS),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend(series, **_MARKS)),
             description=alt.Description("tip:N"),
         )
     )
@@ -146,17 +150,3 @@ def _axis(axis: Axis) -> alt.Axis:
 
     form = {"share": "%", "count": "d", "value": "~g"}.get(axis.kind, "")
     return alt.Axis(format=form, tickCount=6, gridColor=COLOURS["line"], tickMinStep=1 if axis.kind == "count" else 0)
-
-
-def _colour(series: Sequence[Series]) -> alt.Color:
-    import altair as alt
-
-    scale = alt.Scale(domain=[one.name for one in series], range=[one.colour for one in series])
-    return alt.Color("series:N", scale=scale, legend=_legend(series))
-
-
-def _legend(series: Sequence[Series]) -> alt.Legend | None:
-    import altair as alt
-
-    columns = 3 if max((len(one.name) for one in series), default=0) < 36 else 2
-    return alt.Legend(title=None, columns=columns, symbolStrokeWidth=2) if len(series) > 1 else None
