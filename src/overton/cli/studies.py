@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -36,14 +37,14 @@ _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a command of a study's own has under the names that all commands have them."""
 
 
-class _StudyGroup(TyperGroup):
+class _StudyGroup(TyperGroup, ABC):
     """A group with a command for each study of some kinds, imported when it is called for."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("asks",)
 
+    @abstractmethod
     def make(self, study: AnyStudy) -> Any:
         """The function behind the study's command."""
-        raise NotImplementedError
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Commands of the group's own, then a word for each study."""
