@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "overton"
 
 FLOORS = [
     {"errors"},
+    {"untrusted"},
     {"calls", "pairs"},
     {"statistics"},
     {"judging"},

@@ -27,6 +27,7 @@ __all__ = [
     "RunMismatch",
     "Stopped",
     "UnavailableError",
+    "Unreadable",
     "quoted",
 ]
 
@@ -77,6 +78,33 @@ class MissingExtra(InputError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the optional part '{extra}': pip install 'overton[{extra}]'")
+
+
+class Unreadable(OvertonError):
+    """Something from outside that makes no value: `reason` reads after its name ('is not UTF-8 ...').
+
+    Whoever knows of which file, model or page it speaks says so in an error of its own. `wrong_form` is True where it
+    was read and is something else than wanted; `line`, `column` and `byte` say where, None if nobody knows; `place` is
+    the path of a file.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        wrong_form: bool = False,
+        line: int | None = None,
+        column: int | None = None,
+        byte: int | None = None,
+        place: str = "",
+    ) -> None:
+        self.reason = reason
+        self.wrong_form = wrong_form
+        self.line = line
+        self.column = column
+        self.byte = byte
+        self.place = place
+        super().__init__(f"{place}: {reason}" if place else reason)
 
 
 class AnswerError(OvertonError):

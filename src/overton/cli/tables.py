@@ -15,8 +15,9 @@ from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
 
-from overton.reporting.text import ShownCell, ShownTable, shown, visible
+from overton.reporting.text import ShownCell, ShownTable, shown
 from overton.studies.exhibits import Callout, Method, Prose, Table
+from overton.untrusted import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -22,9 +22,10 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from overton.reporting.svg import drawn, inline, specification, style_sheet
-from overton.reporting.text import encoded, inside_script, shown, visible
+from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
+from overton.untrusted import visible
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from overton.reporting.text import visible, visible_throughout
+from overton.reporting.text import visible_throughout
 from overton.studies.exhibits import COLOURS, SERIES, Chart
+from overton.untrusted import visible
 
 __all__ = ["cleaned", "drawn", "inline", "specification", "style_sheet"]
 

@@ -14,23 +14,11 @@ from markupsafe import Markup
 from overton.statistics import Estimate
 from overton.studies.exhibits import Cell, Column, Missing, Table
 from overton.studies.numbers import Kind, interval, number, reason
+from overton.untrusted import visible
 
-__all__ = ["ShownCell", "ShownTable", "encoded", "inside_script", "shown", "visible", "visible_throughout"]
+__all__ = ["ShownCell", "ShownTable", "encoded", "inside_script", "shown", "visible_throughout"]
 
-# Control characters except tab and newline, the characters that turn the direction of writing, and characters that
-# no XML may hold. Escaping keeps markup from acting; these would act without markup.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
-)
 _SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-def visible(text: str) -> str:
-    """`text` with unseen control and direction characters written out, as in '[U+202E]', and encodable as UTF-8."""
-    if text.isprintable():
-        return text
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", _SURROGATES.sub("\ufffd", text))
 
 
 def visible_throughout(value: Any) -> Any:

@@ -1,0 +1,89 @@
+"""Bytes and texts of others become values: the only place where JSON is decoded that Overton did not just encode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from overton.errors import Unreadable
+
+__all__ = ["converted", "json_of", "python_of", "text_of"]
+
+T = TypeVar("T")
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def json_of(text: bytes | str | msgspec.Raw, decode: Callable[[bytes | str], T]) -> T:
+    """The value in a JSON text; `decode` is the `decode` of an `msgspec.json.Decoder`.
+
+    Raises:
+        Unreadable: it is not JSON, not UTF-8, nested too deeply, holds a number that none can hold, or is not of the
+            decoder's type (`wrong_form`).
+    """
+    try:
+        return decode(text)
+    except msgspec.ValidationError as error:
+        raise Unreadable(str(error), wrong_form=True) from None
+    except msgspec.DecodeError as error:
+        raise Unreadable(f"is not whole JSON: {error}") from None
+    except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
+        raise Unreadable(_reason(error)) from None
+
+
+def python_of(text: str, **how: Any) -> Any:
+    """The value in a JSON text as Python's own reader gives it, where keys must be seen as they stand (`how` is its
+    keyword arguments).
+
+    Raises:
+        Unreadable: it is not JSON, is nested too deeply, or `how` refuses it with a `ValueError`.
+    """
+    try:
+        return json.loads(text, **how)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"is not valid JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
+        raise Unreadable(_reason(error)) from None
+
+
+def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
+    """Plain values (from JSON, TOML or a table) as a `kind`.
+
+    Raises:
+        Unreadable: they are not of that form.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise Unreadable(str(error), wrong_form=True) from None
+    except (UnicodeError, RecursionError, ValueError, OverflowError, TypeError) as error:
+        raise Unreadable(_reason(error)) from None
+
+
+def text_of(data: bytes) -> str:
+    """UTF-8 bytes as text, a byte order mark dropped.
+
+    Raises:
+        Unreadable: they are not UTF-8.
+    """
+    try:
+        return data.removeprefix(_BOM).decode()
+    except UnicodeDecodeError as error:
+        offset = error.start + (len(_BOM) if data.startswith(_BOM) else 0)
+        raise Unreadable(f"is not UTF-8 (byte 0x{data[offset]:02x} at {offset})", byte=offset) from None
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case UnicodeDecodeError():
+            return f"is not UTF-8 (at byte {error.start})"
+        case UnicodeEncodeError():
+            return "holds half of a surrogate pair, which is no character"
+        case RecursionError():
+            return "is nested too deeply"
+        case OverflowError():
+            return "holds a number too large to be one"
+    return f"is not valid JSON: {error}"

@@ -1,0 +1,76 @@
+"""Files in folders that may be somebody else's: opened without following links, read within a size."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from overton.errors import Unreadable
+
+__all__ = ["bytes_of", "no_links", "opened"]
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+def no_links(folder: Path) -> None:
+    """Refuse a folder in which anything, at any depth, is a symbolic link, a device, a pipe or a socket.
+
+    It is checked before the folder is used. Someone who can write to it while it is used can still change it then;
+    files that are opened with `opened` do not follow a link that came later, except on Windows, where making a link
+    needs a right that users do not have by default.
+
+    Raises:
+        Unreadable: something is; `Unreadable.place` is its path.
+    """
+    for where, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = os.path.join(where, name)
+            try:
+                mode = os.lstat(path).st_mode
+            except FileNotFoundError:
+                continue  # a temporary file that was just put in its place
+            except OSError as error:
+                raise Unreadable(f"cannot be looked at: {error.strerror or error}", place=path) from None
+            if stat.S_ISLNK(mode):
+                raise Unreadable("is a symbolic link, which is not followed", place=path)
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise Unreadable("is neither a file nor a folder", place=path)
+
+
+def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> BinaryIO:
+    """The file, opened in binary, if it is a file and no link; `flags` are those of `os.open`.
+
+    Raises:
+        Unreadable: it is a link, or no file.
+        OSError: it is not there, or may not be opened.
+    """
+    try:
+        descriptor = os.open(path, flags | _NOFOLLOW | _BINARY | _CLOEXEC | getattr(os, "O_NONBLOCK", 0), mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unreadable("is a symbolic link, which is not followed", place=str(path)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Unreadable("is not a file", place=str(path))
+    writes = flags & (os.O_WRONLY | os.O_RDWR)
+    return os.fdopen(descriptor, ("ab" if flags & os.O_APPEND else "wb") if writes else "rb")
+
+
+def bytes_of(path: Path, most: int) -> bytes:
+    """All of a file of at most `most` bytes, no link followed.
+
+    Raises:
+        Unreadable: it is larger, a link, or no file.
+        OSError: it is not there, or may not be opened.
+    """
+    with opened(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise Unreadable(f"is larger than {most:,} bytes", place=str(path))
+    return content

@@ -1,0 +1,99 @@
+"""Whatever bytes come, a value or `Unreadable` comes of them."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overton.errors import Unreadable
+from overton.untrusted import converted, json_of, python_of, text_of
+
+
+class Usage(msgspec.Struct):
+    tokens: int = 0
+
+
+anything = msgspec.json.Decoder().decode
+usage = msgspec.json.Decoder(Usage).decode
+convert = msgspec.convert
+
+DEEP = "[" * 200_000
+BAD = {
+    "half": (b'{"tokens": 1', "is not whole JSON"),
+    "not UTF-8": (b'{"tokens": "\xff"}', "is not UTF-8"),
+    "not UTF-8 in a key": (b'{"\xff": 1}', "is not UTF-8"),
+    "deep": (b'{"tokens": 1, "x": ' + DEEP.encode(), ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_json_that_is_none_is_unreadable_and_says_why(name):
+    body, reason = BAD[name]
+    with pytest.raises(Unreadable, match=reason):
+        json_of(body, anything)
+
+
+def test_deep_json_is_unreadable_to_every_reader():
+    for read in (lambda: json_of(DEEP, anything), lambda: python_of(DEEP)):
+        with pytest.raises(Unreadable, match="nested too deeply"):
+            read()
+
+
+def test_json_of_another_form_says_so():
+    with pytest.raises(Unreadable, match=r"Expected `int`.*\$\.tokens") as caught:
+        json_of(b'{"tokens": "many"}', usage)
+    assert caught.value.wrong_form
+
+
+def test_numbers_of_any_length_are_read_or_refused():
+    for text in ("9" * 400, "9" * 5000, "1e400", "-1e400"):
+        for read in (lambda text=text: json_of(text, anything), lambda text=text: python_of(text)):
+            try:
+                read()
+            except Unreadable:
+                continue
+
+
+@given(st.binary())
+def test_bytes_become_a_value_or_unreadable(body):
+    for read in (lambda: json_of(body, anything), lambda: json_of(body, usage), lambda: text_of(body)):
+        try:
+            read()
+        except Unreadable:
+            continue
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_plain_values_become_a_struct_or_unreadable(value):
+    try:
+        assert isinstance(converted(value, Usage), Usage)
+    except Unreadable:
+        return
+
+
+def test_pythons_reader_takes_its_own_arguments_and_says_where_it_failed():
+    assert python_of('{"a": 1, "a": 2}', object_pairs_hook=list) == [("a", 1), ("a", 2)]
+    with pytest.raises(Unreadable) as caught:
+        python_of('{\n"a": ]')
+    assert (caught.value.line, caught.value.column) == (2, 6)
+
+
+def test_text_is_utf8_with_or_without_a_mark():
+    assert text_of("\ufeffé".encode()) == "é"
+    with pytest.raises(Unreadable) as caught:
+        text_of(b"\xef\xbb\xbfab\xff")
+    assert caught.value.byte == 5
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_what_was_encoded_is_read_as_it_was(text):
+    assert json_of(json.dumps([text]), anything) == [text]
