@@ -84,8 +84,8 @@ class Unreadable(OvertonError):
     """Something from outside that makes no value: `reason` reads after its name ('is not UTF-8 ...').
 
     Whoever knows of which file, model or page it speaks says so in an error of its own. `wrong_form` is True where it
-    was read and is something else than wanted; `line`, `column` and `byte` say where, None if nobody knows; `place` is
-    the path of a file.
+    was read and is something else than wanted, `too_large` where it passes a limit, `ends_early` where it is well as
+    far as it goes; `line`, `column` and `byte` say where, None if nobody knows; `place` is the path of a file.
     """
 
     def __init__(
@@ -93,6 +93,8 @@ class Unreadable(OvertonError):
         reason: str,
         *,
         wrong_form: bool = False,
+        too_large: bool = False,
+        ends_early: bool = False,
         line: int | None = None,
         column: int | None = None,
         byte: int | None = None,
@@ -100,6 +102,8 @@ class Unreadable(OvertonError):
     ) -> None:
         self.reason = reason
         self.wrong_form = wrong_form
+        self.too_large = too_large
+        self.ends_early = ends_early
         self.line = line
         self.column = column
         self.byte = byte

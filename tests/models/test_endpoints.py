@@ -3,7 +3,9 @@ from urllib.parse import quote
 
 import pytest
 
-from overton.models.endpoints import HIDDEN, Secret
+from overton.calls import Reply
+from overton.models.endpoints import Secret
+from overton.untrusted import HIDDEN
 
 
 def test_a_key_is_in_no_repr_and_no_pickle():
@@ -33,5 +35,7 @@ def test_texts_without_the_key_stay_as_they_are():
 
 
 def test_only_a_long_key_is_hidden_in_replies():
-    assert Secret("sk-0123456789abcdef").hide_in_body(b"x sk-0123456789abcdef y") == b"x [hidden] y"
-    assert Secret("EMPTY").hide_in_body(b"EMPTY words") == b"EMPTY words"
+    key = "sk-0123456789abcdef"
+    echoed = Reply(f"x {key} y", finish=key, model=f"m-{key}")
+    assert Secret(key).hide_in_reply(echoed) == Reply("x [hidden] y", finish="[hidden]", model="m-[hidden]")
+    assert Secret("EMPTY").hide_in_reply(Reply("EMPTY words")) == Reply("EMPTY words")

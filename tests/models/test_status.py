@@ -1,39 +1,16 @@
-from datetime import UTC, datetime
-
 import msgspec
 import pytest
 
 from overton.errors import AccessError, RejectedError, UnavailableError
 from overton.models.endpoints import Secret
-from overton.models.status import Target, error_for, read_complaint, retry_after
+from overton.models.status import Target, error_for, read_complaint
 
-NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 TARGET = Target("openai/gpt-4o", "gpt-4o", "api.openai.com", "OPENAI_API_KEY", Secret("sk-0123456789abcdef"))
 
 
 def fault(status, content=b"", **headers):
     body = content if isinstance(content, bytes) else msgspec.json.encode(content)
     return error_for(status, headers, body, TARGET)
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "Sun, 01 Mar 2026 12:00:30 GMT"}, 30.0),
-        ({"retry-after": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
-        ({"retry-after": "Sun, 01 Mar 2026 13:00:10 +0100"}, 10.0),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-    ],
-)
-def test_the_endpoint_s_wish_to_wait_is_read(headers, seconds):
-    assert retry_after(headers, NOW) == seconds
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 524, 529])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import Unreadable
-from overton.untrusted import Limit, inflated
+from overton.untrusted import Limit, inflated, members
 
 GZIP = 31
 
@@ -52,3 +52,32 @@ def test_a_changed_byte_or_a_cut_gives_what_was_there_or_unreadable(content, dat
             b"".join(inflated([damaged], GZIP, Limit(10_000)))
         except Unreadable:
             continue
+
+
+@given(st.lists(st.binary(max_size=2000), max_size=4), st.integers(1, 700), st.none() | st.integers(0, 50))
+def test_each_member_stands_by_itself_with_its_place(contents, size, kept):
+    pressed = [gzip.compress(content, mtime=0) for content in contents]
+    body = b"".join(pressed)
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    found = list(members(pieces, GZIP, Limit(10_000), kept=kept))
+    assert [member.content for member in found] == [content[:kept] for content in contents]
+    assert [body[member.start : member.end] for member in found] == pressed
+
+
+def test_a_limit_is_each_member_s_own_and_the_error_says_where_it_begins():
+    small, large = gzip.compress(bytes(900), mtime=0), gzip.compress(bytes(1100), mtime=0)
+    found = members([small * 3 + large], GZIP, Limit(1000), kept=0)
+    assert [next(found).content for _ in range(3)] == [b""] * 3
+    with pytest.raises(Unreadable) as caught:
+        next(found)
+    assert (caught.value.byte, caught.value.too_large) == (3 * len(small), True)
+
+
+@given(st.integers(0, 70_000), st.sampled_from([-15, 15, 31]))
+def test_all_comes_out_also_where_nothing_is_left_to_go_in(size, window):
+    press = zlib.compressobj(9, zlib.DEFLATED, window)
+    body = press.compress(bytes(size)) + press.flush()
+    assert b"".join(inflated([body], window, Limit(100_000))) == bytes(size)
+    with pytest.raises(Unreadable) as caught:
+        b"".join(inflated([body[:-1]], window, Limit(100_000)))
+    assert caught.value.ends_early

@@ -11,7 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from overton.calls._words import Reply
-from overton.errors import CallFailed
+from overton.errors import CallFailed, Unreadable
+from overton.untrusted import json_of
 
 __all__ = ["Hit", "Hits", "Page", "hits_of", "page_of"]
 
@@ -74,6 +75,6 @@ T = TypeVar("T")
 
 def _decoded(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
     try:
-        return decoder.decode(reply.text)
-    except msgspec.DecodeError as error:
+        return json_of(reply.text, decoder.decode)
+    except Unreadable as error:
         raise CallFailed("malformed", f"the reply does not hold {what}: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
@@ -21,6 +21,7 @@ __all__ = [
     "Reply",
     "Request",
     "Settings",
+    "Tokens",
     "Trial",
     "Usage",
     "assistant",
@@ -84,11 +85,31 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     openings: tuple[str, ...] = ()
 
 
+_MOST_TOKENS = 10**9
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=_MOST_TOKENS)]
+"""How many tokens a call can take. More than a billion are no tokens but a number gone wrong."""
+
+
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens of one call, as the endpoint reported them; None where it did not say."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+
+    @classmethod
+    def said(cls, input_tokens: object, output_tokens: object) -> Usage:
+        """What an endpoint said. A number that no call can take (negative, above a billion, not whole) says nothing:
+        the reply stands, and the call counts with its worst case."""
+        return cls(_tokens(input_tokens), _tokens(output_tokens))
+
+    @property
+    def sound(self) -> bool:
+        """Whether both numbers are such as a call can take."""
+        return self == Usage.said(self.input_tokens, self.output_tokens)
+
+
+def _tokens(count: object) -> int | None:
+    return count if type(count) is int and 0 <= count <= _MOST_TOKENS else None
 
 
 class Price(msgspec.Struct, frozen=True):

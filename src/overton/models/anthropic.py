@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Reply, Request, Settings, Usage
+from overton.calls import Reply, Request, Settings, Tokens, Usage
 from overton.models.arguments import settings_checked
-from overton.models.http import Transport, encoded, malformed, unreadable
+from overton.models.http import Transport, decoded, encoded, usage_of
 
 __all__ = ["HEADERS", "AnthropicModel"]
 
@@ -29,20 +29,21 @@ class _Block(msgspec.Struct, gc=False):
 
 
 class _Usage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    cache_creation_input_tokens: Tokens | None = None
+    cache_read_input_tokens: Tokens | None = None
 
 
 class _Answer(msgspec.Struct, gc=False):
     content: list[_Block]
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
     model: str | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer, strict=False).decode
+_decode_usage = msgspec.json.Decoder(_Usage | None, strict=False).decode
 
 
 def _default_max_tokens(effort: str | None) -> int:
@@ -83,10 +84,7 @@ class AnthropicModel:
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
         body, target = await self._transport.post(self._body(request))
-        try:
-            return _reply(_decode(body))
-        except msgspec.DecodeError as error:
-            raise malformed(target, unreadable(body, error)) from None
+        return target.secret.hide_in_reply(_reply(decoded(body, _decode, target)))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -116,11 +114,12 @@ class AnthropicModel:
 
 def _reply(answer: _Answer) -> Reply:
     finish = answer.stop_reason or "stop"
+    usage = usage_of(answer.usage, _decode_usage)
     return Reply(
         text="".join(block.text or "" for block in answer.content if block.type == "text"),
         finish=finish,
         refused=finish == "refusal",
-        usage=Usage() if answer.usage is None else _usage(answer.usage),
+        usage=Usage() if usage is None else _usage(usage),
         model=answer.model,
     )
 
@@ -128,4 +127,5 @@ def _reply(answer: _Answer) -> Reply:
 def _usage(usage: _Usage) -> Usage:
     """Tokens read from or written to a cache are input too."""
     parts = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
-    return Usage(sum(part or 0 for part in parts) if usage.input_tokens is not None else None, usage.output_tokens)
+    given = sum(part or 0 for part in parts) if usage.input_tokens is not None else None
+    return Usage.said(given, usage.output_tokens)

@@ -10,14 +10,16 @@ from typing import Any
 import msgspec
 
 from overton.calls import Settings
-from overton.errors import InputError, Problem, RejectedError
+from overton.errors import InputError, Problem, RejectedError, Unreadable
 from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
+from overton.untrusted import json_of
 
 __all__ = ["Arguments", "read_arguments", "settings_checked"]
 
 _DEFAULT_TIMEOUT = 600.0
+_decode = msgspec.json.Decoder().decode
 """Seconds one call may take: reasoning models take minutes."""
 
 _RESERVED_FIELDS = {
@@ -82,8 +84,8 @@ def _effort(text: str) -> str:
 
 def _extra(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        return json_of(text, _decode)
+    except Unreadable:
         return text
 
 

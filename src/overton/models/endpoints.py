@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from dataclasses import dataclass
-from urllib.parse import quote
 
+import msgspec
+
+from overton.calls import Reply
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments
 from overton.models.providers import Provider
 from overton.models.spec import Spec
 from overton.pairs import checked_base_url
+from overton.untrusted import HIDDEN, Hiding
 
-__all__ = ["HIDDEN", "Endpoint", "Secret", "locate"]
+__all__ = ["Endpoint", "Secret", "locate"]
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,14 @@ def _key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -
     return name, Secret(key)
 
 
-HIDDEN = "[hidden]"
-_TELLING = 8  # characters of a key that give it away
-_LONG = 16  # a shorter "key" ('EMPTY', 'token-abc') may well be an honest part of a reply
-
-
 class Secret:
     """An API key, or none (falsy). Its repr, str and pickle do not give it away."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_hiding", "_value")
 
     def __init__(self, value: str | None) -> None:
         self._value = value or ""
+        self._hiding = Hiding(self._value)
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -93,18 +90,15 @@ class Secret:
         return self._value
 
     def hide(self, text: str) -> str:
-        """The text of an error without the key: whole, cut short after its first eight characters, or escaped."""
-        if not self._value:
-            return text
-        for form in {self._value, quote(self._value, safe=""), json.dumps(self._value)[1:-1]}:
-            text = text.replace(form, HIDDEN)
-        if len(self._value) > _TELLING:
-            text = re.sub(re.escape(self._value[:_TELLING]) + r"[^\s\"']*", HIDDEN, text)
-        return text
+        """The text of an error without the key: whole or cut short, however it is escaped."""
+        return self._hiding.in_message(text)
 
-    def hide_in_body(self, body: bytes) -> bytes:
-        """The body of any reply without the key, lest a server that echoes it put it into the journal."""
-        if len(self._value) < _LONG:
-            return body
-        key = self._value.encode()
-        return body.replace(key, HIDDEN.encode()) if key in body else body
+    def hide_in_reply(self, reply: Reply) -> Reply:
+        """The reply without the key, lest a server that echoes it put it into the journal."""
+        if not self._value:
+            return reply
+        hide = self._hiding.in_reply
+        text, finish, model = hide(reply.text), hide(reply.finish), reply.model and hide(reply.model)
+        if text is reply.text and finish is reply.finish and model is reply.model:
+            return reply
+        return msgspec.structs.replace(reply, text=text, finish=finish, model=model)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
 from overton import __version__
-from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
+from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models.endpoints import Endpoint
 from overton.models.status import Target, error_for
 from overton.models.wire import (
     Dropped,
+    HttpReply,
     ProxyRefusal,
     TimedOut,
     TooLarge,
@@ -27,10 +28,13 @@ from overton.models.wire import (
     connect,
     proxy_credentials,
 )
+from overton.untrusted import json_of
 
-__all__ = ["Transport", "addresses_of", "encoded", "least_loaded", "malformed", "unreadable"]
+__all__ = ["Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed", "usage_of"]
 
 _CONNECT_TIMEOUT = 30.0
+
+T = TypeVar("T")
 
 
 class Transport:
@@ -93,16 +97,31 @@ class Transport:
 
     async def _exchange(self, address: Address, body: bytes) -> tuple[bytes, Target] | AnswerError:
         try:
-            wire = _kept(address) or await self._connect(address)
-            reply = await wire.exchange(b"%b%d\r\n\r\n%b" % (address.head, len(body), body), self._timeout)
+            wire, reply = await self._sent(address, b"%b%d\r\n\r\n%b" % (address.head, len(body), body))
         except (WireError, ProxyRefusal, UnfitProxy, OSError) as error:  # time-outs are OSErrors
             return _fault(error, address.target, self._timeout)
         if wire.usable:
             address.idle.append(wire)
-        content = self._secret.hide_in_body(reply.body)
         if reply.status == 200:
-            return content, address.target
-        return error_for(reply.status, reply.headers, content, address.target)
+            return reply.body, address.target
+        return error_for(reply.status, reply.headers, reply.body, address.target)
+
+    async def _sent(self, address: Address, request: bytes) -> tuple[Wire, HttpReply]:
+        """Send over a kept connection, or a new one.
+
+        A kept one may have been closed without a word. A request that surely nobody took (see `Dropped`) goes out
+        again over a new one: it is one request still. Of any other it cannot be known, and paid requests are not for
+        the wire to repeat (RFC 9112, section 9.3.1).
+        """
+        wire = _kept(address)
+        if wire is not None:
+            try:
+                return wire, await wire.exchange(request, self._timeout)
+            except Dropped as dropped:
+                if not dropped.untaken:
+                    raise
+        wire = await self._connect(address)
+        return wire, await wire.exchange(request, self._timeout)
 
     async def _connect(self, address: Address) -> Wire:
         async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
@@ -113,8 +132,9 @@ def _kept(address: Address) -> Wire | None:
     """A connection that is still open; the one used last is the likeliest."""
     while address.idle:
         wire = address.idle.pop()
-        if wire.usable:
+        if wire.usable and not wire.ended_unseen():
             return wire
+        wire.abort()
     return None
 
 
@@ -135,7 +155,7 @@ def _fault(error: Exception, target: Target, timeout: float) -> AnswerError:
             return UnavailableError("timeout", message, maybe_billed=True)
         case Dropped():
             message = f"{name}: {host} dropped the connection before it replied"
-            return UnavailableError("connection", message, maybe_billed=True)
+            return UnavailableError("connection", message, maybe_billed=not error.untaken)
         case WireError():
             return malformed(target, "it ended early or is not HTTP")
         case ssl.SSLCertVerificationError():
@@ -242,10 +262,29 @@ def encoded(texts: Any) -> bytes:
         raise RejectedError("rejected", "a message holds half a surrogate pair: correct the item's text") from None
 
 
-def unreadable(body: bytes, error: msgspec.DecodeError) -> str:
-    """Why a reply's body could not be decoded, in words."""
+def decoded(body: bytes, decode: Callable[[bytes | str], T], target: Target) -> T:
+    """What a reply's body holds.
+
+    Raises:
+        UnavailableError: nothing of that form.
+    """
+    try:
+        return json_of(body, decode)
+    except Unreadable as error:
+        raise malformed(target, _why(body, error)) from None
+
+
+def usage_of(raw: msgspec.Raw, decode: Callable[[bytes | str], T]) -> T | None:
+    """What a reply says of its tokens; None where it says nothing that can be: that alone spoils no reply."""
+    try:
+        return json_of(raw, decode)
+    except Unreadable:
+        return None
+
+
+def _why(body: bytes, error: Unreadable) -> str:
     if not body.strip():
         return "it is empty"
     if body.lstrip().startswith(b"<"):
         return "it is HTML, not JSON (is the base URL right?)"
-    return str(error) if isinstance(error, msgspec.ValidationError) else "it is not whole JSON"
+    return error.reason if error.wrong_form else f"it {error.reason}"

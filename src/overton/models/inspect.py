@@ -12,6 +12,7 @@ from typing import Any
 from overton.calls import Message, Reply, Request, Settings, Usage
 from overton.errors import AccessError, AnswerError, InputError, MissingExtra, Problem, RejectedError, UnavailableError
 from overton.models.endpoints import Secret
+from overton.untrusted import meant
 
 __all__ = ["InspectModel", "cause_of", "chat_messages", "reply_of", "said"]
 
@@ -66,7 +67,10 @@ class InspectModel:
         outcome = await task
         if isinstance(outcome, AnswerError):
             raise outcome
-        return reply_of(outcome)
+        reply = reply_of(outcome)
+        for secret in self._secrets:
+            reply = secret.hide_in_reply(reply)
+        return reply
 
     async def _ask(self, request: Request) -> Any:
         messages = chat_messages(request.messages)
@@ -88,7 +92,7 @@ class InspectModel:
         if decision:
             limited = getattr(decision, "kind", "transient") == "rate_limit"
             kind = "rate limit" if limited else "server error"
-            wait = getattr(decision, "retry_after", None)
+            wait = meant(getattr(decision, "retry_after", None))
             return UnavailableError(kind, message, retry_after=wait, maybe_billed=not limited)
         status = getattr(error, "status_code", None)
         if api.is_auth_failure(error) or status in {401, 403} or _is_prerequisite(error):
@@ -165,7 +169,7 @@ def reply_of(output: Any) -> Reply:
 def _usage(usage: Any) -> Usage:
     """Tokens read from or written to a cache are input too: Inspect counts them apart."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    return Usage(usage.input_tokens + cached, usage.output_tokens)
+    return Usage.said(usage.input_tokens + cached, usage.output_tokens)
 
 
 def cause_of(error: Exception) -> Exception:

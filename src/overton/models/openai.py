@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Form, Reply, Request, Settings, Usage
+from overton.calls import Form, Reply, Request, Settings, Tokens, Usage
+from overton.errors import Unreadable
 from overton.models.arguments import settings_checked
-from overton.models.http import Transport, encoded, malformed, unreadable
+from overton.models.http import Transport, decoded, encoded, malformed, usage_of
 from overton.models.providers import Provider
 from overton.models.status import Target, error_for
+from overton.untrusted import json_of
 
 __all__ = ["OpenAIModel", "dialect_of"]
 
@@ -41,18 +43,20 @@ class _Choice(msgspec.Struct, gc=False):
 
 
 class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
 
 
 class _Completion(msgspec.Struct, gc=False):
     choices: list[_Choice] = []
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
     model: str | None = None
     error: _Error | str | None = None
 
 
 _decode = msgspec.json.Decoder(_Completion, strict=False).decode
+_decode_usage = msgspec.json.Decoder(_Usage | None, strict=False).decode
+_decode_answer = msgspec.json.Decoder(dict[str, str]).decode
 
 
 @dataclass(frozen=True)
@@ -151,17 +155,15 @@ class OpenAIModel:
 
 
 def _reply(body: bytes, target: Target) -> Reply:
-    try:
-        completion = _decode(body)
-    except msgspec.DecodeError as error:
-        raise malformed(target, unreadable(body, error)) from None
+    completion = decoded(body, _decode, target)
     choice = completion.choices[0] if completion.choices else None
     failure = completion.error if choice is None else choice.error
     if failure is not None:  # routers report a provider's failure under status 200
         raise error_for(_status(failure), {}, body, target)
     if choice is None:
         raise malformed(target, "it holds no choices")
-    return _read(choice, completion.usage, completion.model)
+    read = _read(choice, usage_of(completion.usage, _decode_usage), completion.model)
+    return target.secret.hide_in_reply(read)
 
 
 def _read(choice: _Choice, usage: _Usage | None, model: str | None) -> Reply:
@@ -180,8 +182,8 @@ def _read(choice: _Choice, usage: _Usage | None, model: str | None) -> Reply:
 def _chosen(reply: Reply) -> Reply:
     """The reply with the bare choice as its text; unchanged where the endpoint did not hold it to the schema."""
     try:
-        answer = msgspec.json.decode(reply.text, type=dict[str, str]).get("answer")
-    except msgspec.DecodeError:
+        answer = json_of(reply.text, _decode_answer).get("answer")
+    except Unreadable:
         return reply
     return reply if answer is None else msgspec.structs.replace(reply, text=answer)
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
-from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
+from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models.endpoints import Secret
+from overton.untrusted import json_of, retry_after
 
-__all__ = ["Target", "error_for", "read_complaint", "retry_after"]
+__all__ = ["Target", "error_for", "read_complaint"]
 
 _MESSAGE_LIMIT = 500
+_LOOKED_AT = 32 * _MESSAGE_LIMIT
+_MOST_LAYERS = 4
+_decode = msgspec.json.Decoder().decode
 _FAULTS_OF_THE_SERVER = {408, 409, 425}
 _PERHAPS_CARRIED_OUT = {408, 504, 524}  # a gateway gave up waiting; the model behind it may have answered
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
@@ -94,7 +95,7 @@ def _key_advice(target: Target) -> str:
 def _passing(
     status: int, headers: Mapping[str, str], complaint: Complaint, target: Target, said: str
 ) -> UnavailableError | RejectedError:
-    wait = retry_after(headers, datetime.now(UTC))
+    wait = retry_after(headers)
     wait = complaint.retry_after if wait is None else wait
     if status == 429:
         return UnavailableError("rate limit", f"{target.name}: too many requests{said}", retry_after=wait)
@@ -121,39 +122,46 @@ def read_complaint(body: bytes, secret: Secret) -> Complaint:
     The message is made safe to print: the key hidden, control characters gone, 500 characters at most.
     """
     try:
-        content = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+        content = json_of(body, _decode)
+    except Unreadable:
         text = body[: 4 * _MESSAGE_LIMIT].decode(errors="replace")
         return Complaint("" if text.lstrip().startswith("<") else _printable(text, secret))
-    layers = list(_layers(content))
+    layers = _layers(content)
     message = next((text for layer in layers if (text := _message(layer))), "")
-    codes = {
-        str(layer[key]).lower() for layer in layers for key in ("code", "type", "status") if layer.get(key) is not None
-    }
-    return Complaint(_printable(message, secret), frozenset(codes), _google_delay(layers))
+    codes = (layer.get(key) for layer in layers for key in ("code", "type", "status"))
+    said = frozenset(str(code).lower() for code in codes if isinstance(code, str | int))
+    return Complaint(_printable(message, secret), said, _google_delay(layers))
 
 
-def _layers(content: Any) -> Iterator[dict[str, Any]]:
+def _layers(content: Any) -> list[dict[str, Any]]:
     """The objects that may hold a message, innermost first: {"error": {...}}, [{"error": {...}}], {"detail": "..."}."""
     if isinstance(content, list) and content:
         content = content[0]
-    if isinstance(content, str):
-        content = {"message": content}
-    if isinstance(content, dict):
-        inner = content.get("error")
-        if isinstance(inner, dict | str):
-            yield from _layers(inner)
-        yield content
+    found = []
+    for _ in range(_MOST_LAYERS):
+        layer = {"message": content} if isinstance(content, str) else content
+        if not isinstance(layer, dict):
+            break
+        found.append(layer)
+        content = layer.get("error")
+    return found[::-1]
 
 
 def _message(layer: dict[str, Any]) -> str:
     for key in ("message", "detail"):
         value = layer.get(key)
         if value and not isinstance(value, str):
-            value = msgspec.json.encode(value).decode()
+            value = _written(value)
         if value:
             return str(value)
     return ""
+
+
+def _written(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (RecursionError, OverflowError):  # nested, or with a number, as nobody tells anything
+        return ""
 
 
 def _google_delay(layers: list[dict[str, Any]]) -> float | None:
@@ -168,32 +176,6 @@ def _google_delay(layers: list[dict[str, Any]]) -> float | None:
 
 
 def _printable(text: str, secret: Secret) -> str:
-    shown = " ".join("".join(c if c.isprintable() else " " for c in secret.hide(text)).split())
+    hidden = secret.hide(text[:_LOOKED_AT])
+    shown = " ".join("".join(c if c.isprintable() else " " for c in hidden).split())
     return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the endpoint asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
-    milliseconds = _seconds(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _seconds(value)
-    return seconds if seconds is not None or value is None else _until(value, now)
-
-
-def _seconds(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
-
-
-def _until(date: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import configparser
 import hashlib
-import json
 import os
 import re
 import ssl
@@ -26,7 +25,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from overton.errors import OvertonError
+import msgspec
+
+from overton.errors import OvertonError, Unreadable
+from overton.untrusted import json_of
 
 __all__ = ["Wheel", "configured_indexes", "fetch_wheel", "unpack"]
 
@@ -150,7 +152,7 @@ def _download(index: str, project: str, filename: str, target: Path, say: Callab
         url = _file_url(page_url, filename)
         with _open(_with_login_of(page_url, url)) as reply, target.open("wb") as file:
             _copy(reply, file, filename, say)
-    except (OSError, HTTPException, ValueError) as error:
+    except (OSError, HTTPException, ValueError, Unreadable) as error:
         place = _without_login(page_url)
         raise OvertonError(f"{filename} cannot be fetched from {place}: {_without_login(str(error))}") from None
 
@@ -168,8 +170,11 @@ def _file_url(page_url: str, filename: str) -> str:
     raise ValueError("the index does not have this file")
 
 
+_decode = msgspec.json.Decoder().decode
+
+
 def _json_links(page: bytes) -> list[str]:
-    document: Any = json.loads(page)
+    document = json_of(page, _decode)
     try:
         return [str(file["url"]) for file in document["files"]]
     except (KeyError, TypeError):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import zlib
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, cast
 from urllib.parse import SplitResult, unquote
@@ -18,8 +18,13 @@ from urllib.parse import SplitResult, unquote
 import aiohappyeyeballs
 import httptools
 
+from overton.errors import Unreadable
+from overton.models.kept import Socket, unacknowledged, watched
+from overton.untrusted import Limit, inflated
+
 __all__ = [
     "Dropped",
+    "HttpReply",
     "ProxyRefusal",
     "TimedOut",
     "TooLarge",
@@ -42,7 +47,11 @@ class WireError(Exception):
 
 
 class Dropped(WireError):
-    """The connection ended before the reply began."""
+    """The connection ended before the reply began. `untaken` is True where the request surely never arrived."""
+
+    def __init__(self, reason: str, *, untaken: bool = False) -> None:
+        self.untaken = untaken
+        super().__init__(reason)
 
 
 class Garbled(WireError):
@@ -75,6 +84,9 @@ class Wire(asyncio.Protocol):
         self._waiting: asyncio.Future[HttpReply] | None = None
         self._headers: list[tuple[bytes, bytes]] = []
         self._parts: list[bytes] = []
+        self._socket: Socket | None = None
+        self._has_news: Callable[[], bool] = bool
+        self._sent = 0
         self._begin()
         self.usable = True
 
@@ -87,8 +99,9 @@ class Wire(asyncio.Protocol):
             WireError: there is none; the connection is closed.
         """
         if self._transport is None or not self.usable:
-            raise Dropped("the connection is closed")
+            raise Dropped("the connection is closed", untaken=True)
         self._begin()
+        self._sent = len(request)
         self._waiting = self._loop.create_future()
         self._transport.write(request)
         alarm = self._loop.call_later(seconds, self._fail, TimedOut())
@@ -99,6 +112,10 @@ class Wire(asyncio.Protocol):
             raise
         finally:
             alarm.cancel()
+
+    def ended_unseen(self) -> bool:
+        """Whether the connection, idle until now, has ended without the event loop having had a turn to see it."""
+        return self._has_news()
 
     def abort(self) -> None:
         """Close at once."""
@@ -111,6 +128,8 @@ class Wire(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport (also called by hand where a connection becomes secure)."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
+        self._socket = cast("Socket", transport.get_extra_info("socket"))
+        self._has_news = watched(self._socket)
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come."""
@@ -120,14 +139,15 @@ class Wire(asyncio.Protocol):
         self._received += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self._fail(error.__context__ if isinstance(error.__context__, TooLarge) else Garbled(str(error)))
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:  # nobody asked for another protocol
+            self._fail(self._refusal or Garbled(str(error)))
             return
         if not self._waiting.done() and self._received > (_RAW_LIMIT if self._headed else _HEAD_LIMIT):
             self._fail(TooLarge())
 
     def eof_received(self) -> bool:
         """Let the connection close."""
+        self._untaken = self._is_untaken()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -138,7 +158,7 @@ class Wire(asyncio.Protocol):
         elif self._received:
             self._fail(Garbled("it ended early"))
         else:
-            self._fail(Dropped("it was closed"))
+            self._fail(Dropped("it was closed", untaken=self._untaken or self._is_untaken()))
 
     # What the parser calls
 
@@ -159,7 +179,7 @@ class Wire(asyncio.Protocol):
             if key == b"content-length":
                 self._open_ended = False
                 if int(value) > _BODY_LIMIT:
-                    raise TooLarge
+                    self._refuse()
             elif key == b"transfer-encoding":
                 self._open_ended = False
 
@@ -167,7 +187,7 @@ class Wire(asyncio.Protocol):
         """Keep a part of the body."""
         self._size += len(data)
         if self._size > _BODY_LIMIT:
-            raise TooLarge
+            self._refuse()
         self._parts.append(data)
 
     def on_message_complete(self) -> None:
@@ -194,6 +214,24 @@ class Wire(asyncio.Protocol):
         self._size = self._received = 0
         self._headed = False
         self._open_ended = True
+        self._untaken = False
+        self._refusal: TooLarge | None = None
+
+    def _is_untaken(self) -> bool:
+        """Whether not a byte of the request was acknowledged: then nobody has it, and nobody carried it out.
+
+        A server that closes an idle connection just as it is used again never reads the request. Its system then
+        answers with a reset, or had said the end before the request came; neither acknowledges any of it.
+        """
+        if self._socket is None or self._transport is None:
+            return False
+        waiting = self._transport.get_write_buffer_size()
+        return 0 < self._sent <= unacknowledged(self._socket) + waiting
+
+    def _refuse(self) -> None:
+        """Stop reading, from within the parser; what it raises then does not say why."""
+        self._refusal = TooLarge()
+        raise self._refusal
 
     def _fail(self, error: WireError) -> None:
         if self._waiting is not None and not self._waiting.done():
@@ -209,18 +247,9 @@ def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
     if coding not in _COMPRESSIONS:
         raise Garbled(f"its compression, {coding!r}, was not asked for")
     try:
-        return _inflated(zlib.decompressobj(_COMPRESSIONS[coding]), body)
-    except zlib.error:
-        raise Garbled("its compressed body is broken") from None
-
-
-def _inflated(inflater: zlib._Decompress, body: bytes) -> bytes:
-    content = inflater.decompress(body, _BODY_LIMIT + 1)
-    if len(content) > _BODY_LIMIT:
-        raise TooLarge
-    if not inflater.eof:
-        raise Garbled("its compressed body ended early")
-    return content
+        return b"".join(inflated([body], _COMPRESSIONS[coding], Limit(_BODY_LIMIT)))
+    except Unreadable as error:
+        raise (TooLarge() if error.too_large else Garbled(f"its body: {error.reason}")) from None
 
 
 _PORTS = {"http": 80, "https": 443}

@@ -6,19 +6,28 @@ makes of them, nothing but `Unreadable` leaves this room, and whoever calls says
 
 from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
-from overton.untrusted.inflating import Limit, inflated
+from overton.untrusted.headers import meant, retry_after, seconds_of
+from overton.untrusted.hiding import HIDDEN, Hiding
+from overton.untrusted.inflating import Limit, Member, inflated, members
 from overton.untrusted.showing import cell, visible, visible_line
 
 __all__ = [
+    "HIDDEN",
+    "Hiding",
     "Limit",
+    "Member",
     "bytes_of",
     "cell",
     "converted",
     "inflated",
     "json_of",
+    "meant",
+    "members",
     "no_links",
     "opened",
     "python_of",
+    "retry_after",
+    "seconds_of",
     "text_of",
     "visible",
     "visible_line",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from overton.errors import Unreadable
 
-__all__ = ["Limit", "inflated"]
+__all__ = ["Limit", "Member", "inflated", "members"]
 
 _PIECE = 1 << 16
 _FREE = 1 << 24
@@ -33,9 +33,9 @@ class Limit:
             Unreadable: it has.
         """
         if made > self.size:
-            raise Unreadable(f"is larger than {self.size:,} bytes once it is decompressed")
+            raise Unreadable(f"is larger than {self.size:,} bytes once it is decompressed", too_large=True)
         if made > _FREE and made > self.ratio * max(taken, 1):
-            raise Unreadable(f"grows more than {self.ratio}-fold when it is decompressed")
+            raise Unreadable(f"grows more than {self.ratio}-fold when it is decompressed", too_large=True)
 
 
 def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[bytes]:
@@ -47,6 +47,45 @@ def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[byt
         Unreadable: it is damaged, ends early, or passes the limit; after the last good bytes.
     """
     taken = made = 0
+    for out, took, _ in _steps(pieces, window):
+        taken, made = taken + took, made + len(out)
+        limit.check(taken, made)
+        if out:
+            yield out
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member: where it begins and ends in what went in (bytes), and what it holds, decompressed."""
+
+    start: int
+    end: int
+    content: bytes
+
+
+def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | None = None) -> Iterator[Member]:
+    """Each member by itself, within a limit of its own; of what it holds the first `kept` bytes, None for all.
+
+    Raises:
+        Unreadable: one is damaged, ends early, or passes the limit; after the last good one. `Unreadable.byte` is where
+            it begins.
+    """
+    start, end, made, content = 0, 0, 0, bytearray()
+    try:
+        for out, took, ended in _steps(pieces, window):
+            end, made = end + took, made + len(out)
+            limit.check(end - start, made)
+            content += out if kept is None else out[: max(kept - len(content), 0)]
+            if ended:
+                yield Member(start, end, bytes(content))
+                start, made, content = end, 0, bytearray()
+    except Unreadable as error:
+        error.byte = start
+        raise
+
+
+def _steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, bool]]:
+    """What comes out step by step, how many bytes each step took, and whether a member ended with it."""
     member = None
     for piece in pieces:
         left = piece
@@ -55,13 +94,14 @@ def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[byt
             before = len(left)
             out = _step(member.decompress, left)
             left = member.unconsumed_tail or member.unused_data
-            taken, made = taken + before - len(left), made + len(out)
-            limit.check(taken, made)
-            if out:
-                yield out
+            yield out, before - len(left), member.eof
             member = None if member.eof else member
-    if member is not None:
-        raise Unreadable("its compressed data ends early")
+    while member is not None:  # all is taken in, but perhaps not all has come out
+        out = _step(member.decompress, b"")
+        if not (out or member.eof):
+            raise Unreadable("its compressed data ends early", ends_early=True)
+        yield out, 0, member.eof
+        member = None if member.eof else member
 
 
 def _step(decompress: Callable[[bytes, int], bytes], left: bytes) -> bytes:

@@ -24,12 +24,18 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     Beside a loop that runs already (a notebook's) it is run in a thread of its own; an interrupt of the caller then
     cancels the work's task, and the wait goes on until the work has ended.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _runs_already():
         return _loop_run(work)
     result: T = _Beside(work).result()
     return result
+
+
+def _runs_already() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _Beside:

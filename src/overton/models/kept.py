@@ -1,0 +1,44 @@
+"""What the system knows of a connection: whether it ended unseen, and whether what was sent ever arrived."""
+
+from __future__ import annotations
+
+import select
+import struct
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+if sys.platform == "linux":
+    import fcntl
+    import termios
+
+__all__ = ["Socket", "unacknowledged", "watched"]
+
+
+class Socket(Protocol):
+    """As event loops show a connection's socket."""
+
+    def fileno(self) -> int:
+        """Its descriptor, -1 once it is closed."""
+        ...
+
+
+def watched(sock: Socket) -> Callable[[], bool]:
+    """Whether anything came on an idle connection that the event loop has not read yet: its end, or what nobody asked
+    for. Always False on Windows, where nobody can be asked so cheaply."""
+    if not hasattr(select, "poll"):
+        return lambda: False
+    poll = select.poll()
+    poll.register(sock.fileno(), select.POLLIN)
+    return lambda: bool(poll.poll(0))
+
+
+def unacknowledged(sock: Socket) -> int:
+    """Bytes written that the other side's system has not acknowledged; 0 where this system does not say."""
+    if sys.platform != "linux" or sock.fileno() < 0:
+        return 0
+    try:
+        (count,) = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))
+    except OSError:
+        return 0
+    return int(count)

@@ -1,0 +1,57 @@
+"""Numbers in the headers of replies: what a server asks for, within a range, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+__all__ = ["LONGEST_WAIT", "meant", "retry_after", "seconds_of"]
+
+LONGEST_WAIT = 366 * 86_400.0
+"""Seconds; who asks for a longer pause than a year is given a year."""
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+_LONGEST_DATE = 64
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
+    section 10.2.3); None where it asks for nothing that can be read. A moment before `now` is 0.
+
+    Names are looked up in lower case.
+    """
+    milliseconds = seconds_of(headers.get("retry-after-ms", ""), unit=1e-3)
+    if milliseconds is not None:
+        return milliseconds
+    value = headers.get("retry-after", "")
+    seconds = seconds_of(value)
+    return _until(value, now or datetime.now(UTC)) if seconds is None else seconds
+
+
+def seconds_of(text: str, unit: float = 1.0) -> float | None:
+    """A number of seconds from 0 to a year (what is less or more is the nearest); None where the text is none.
+
+    `unit` is in seconds.
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    return meant(float(found[0]) * unit) if found else None
+
+
+def meant(seconds: float | None) -> float | None:
+    """The seconds, at least 0 and at most a year; None where they are no number."""
+    if not isinstance(seconds, int | float) or seconds != seconds:
+        return None
+    return float(min(max(0.0, seconds), LONGEST_WAIT))
+
+
+def _until(date: str, now: datetime) -> float | None:
+    if len(date) > _LONGEST_DATE:
+        return None
+    try:
+        moment = parsedate_to_datetime(date)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return meant((moment - now).total_seconds())
+    except (ValueError, OverflowError, TypeError, IndexError):  # its parser takes the parts of a date as they come
+        return None

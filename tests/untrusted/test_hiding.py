@@ -1,0 +1,49 @@
+"""A key is hidden however a server writes it, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overton.untrusted import HIDDEN, Hiding
+
+KEY = "sk-test/0123456789+abcdefghij="
+
+
+def spelled(key: str, draw: st.DataObject) -> str:
+    """The key as a JSON text may hold it: each character in a way of its own."""
+    ways = [lambda c: c, lambda c: f"\\u{ord(c):04x}", lambda c: f"\\u{ord(c):04X}", lambda c: f"%{ord(c):02X}"]
+    return "".join(draw.draw(st.sampled_from(ways))(c) if c != "/" else "\\/" for c in key)
+
+
+@given(st.data(), st.text(), st.text(), st.integers(0, 2))
+def test_no_spelling_of_a_key_is_left_however_deep_it_stands(
+    data: st.DataObject, before: str, after: str, depth: int
+) -> None:
+    echoed = spelled(KEY, data)
+    for _ in range(depth):
+        echoed = json.dumps(echoed)[1:-1]
+    hiding = Hiding(KEY)
+    for hidden in (hiding.in_reply(before + echoed + after), hiding.in_message(before + echoed + after)):
+        assert HIDDEN in hidden
+        assert echoed not in hidden
+
+
+@given(st.text())
+def test_texts_without_the_key_are_left_as_they_are(text: str) -> None:
+    assert Hiding(KEY).in_reply(text) == text
+    assert Hiding("").in_message(text) == Hiding("").in_reply(text) == text
+
+
+@pytest.mark.parametrize("begun", [KEY[:12], quote(KEY[:12], safe=""), KEY[:12].replace("/", "\\/"), KEY[:8]])
+def test_an_error_that_quotes_the_beginning_of_a_key_is_cut_there(begun: str) -> None:
+    assert Hiding(KEY).in_message(f"key {begun}... is bad") == f"key {HIDDEN} is bad"
+
+
+def test_a_short_word_that_serves_as_a_key_may_stand_in_replies_but_not_in_errors() -> None:
+    assert Hiding("EMPTY").in_reply("an EMPTY room") == "an EMPTY room"
+    assert Hiding("EMPTY").in_message("bad key EMPTY") == f"bad key {HIDDEN}"
