@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isnan
 
 __all__ = ["LONGEST_WAIT", "meant", "retry_after", "seconds_of"]
 
@@ -41,7 +42,7 @@ def seconds_of(text: str, unit: float = 1.0) -> float | None:
 
 def meant(seconds: float | None) -> float | None:
     """The seconds, at least 0 and at most a year; None where they are no number."""
-    if not isinstance(seconds, int | float) or seconds != seconds:
+    if not isinstance(seconds, int | float) or (isinstance(seconds, float) and isnan(seconds)):
         return None
     return float(min(max(0.0, seconds), LONGEST_WAIT))
 
