@@ -487,3 +487,17 @@ async def test_an_endpoint_that_bears_four_at_once_fails_no_call(
     for k in range(400, 1600):
         await asking(desk, bound, f"t{k}")("subject", says(f"q{k}"))
     assert bound.pacer.limit == 32
+
+
+@pytest.mark.parametrize("count", [-1, 2**63, 10**400])
+async def test_tokens_that_no_call_can_take_cost_the_worst_case_and_are_not_journaled(
+    bench: Any, puppet: Any, bind: Any, asking: Any, count: int
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        return Reply("fine", usage=Usage(5, count))
+
+    desk = bench.desk()
+    reply = await asking(desk, bind(puppet(behave), price=Price(0.0, 1e6), max_tokens=7))("subject", says("q"))
+    assert reply == Reply("fine", usage=Usage(5, None))
+    assert desk.budget.cost == 7.0
+    assert list(journaled(bench).values()) == [reply]

@@ -36,7 +36,7 @@ def read_openai(body):
 
 
 def read_anthropic(body):
-    return TARGET.secret.hide_in_reply(anthropic._reply(anthropic.decoded(body, anthropic._decode, TARGET)))
+    return anthropic._reply(body, TARGET)
 
 
 FORMATS = [(openai_body, read_openai), (anthropic_body, read_anthropic)]

@@ -105,7 +105,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def sound(self) -> bool:
         """Whether both numbers are such as a call can take."""
-        return self == Usage.said(self.input_tokens, self.output_tokens)
+        return _tokens(self.input_tokens) == self.input_tokens and _tokens(self.output_tokens) == self.output_tokens
 
 
 def _tokens(count: object) -> int | None:

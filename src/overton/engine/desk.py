@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from overton.calls import Answerer, Failure, Price, Reply, Request, Settings
+from overton.calls import Answerer, Failure, Price, Reply, Request, Settings, Usage
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry, Journal
 from overton.engine.limits import Budget, Pacer, Patience, worst_case
@@ -176,7 +176,7 @@ class Desk:
             await self._reserve(worst)
             paid = worst  # also where the request is cut off: it may be billed
             try:
-                reply = await bound.answerer.answer(request)
+                reply = _sound(await bound.answerer.answer(request))
                 paid = _paid(bound, reply, worst)
             except UnavailableError as error:
                 paid = worst if error.maybe_billed else 0.0
@@ -225,6 +225,14 @@ class Desk:
                     f" attempt(s), and is taken to be down or set up wrongly; it said: {found.message}"
                 )
             )
+
+
+def _sound(reply: Reply) -> Reply:
+    """The reply without tokens that no call can take, whoever answered: what is journaled can be read again."""
+    said = reply.usage
+    if said.sound:
+        return reply
+    return msgspec.structs.replace(reply, usage=Usage.said(said.input_tokens, said.output_tokens))
 
 
 def _paid(bound: Bound, reply: Reply, worst: float) -> float:

@@ -9,7 +9,8 @@ import msgspec
 
 from overton.calls import Reply, Request, Settings, Tokens, Usage
 from overton.models.arguments import settings_checked
-from overton.models.http import Transport, decoded, encoded, usage_of
+from overton.models.http import Transport, decoded, encoded
+from overton.models.status import Target
 
 __all__ = ["HEADERS", "AnthropicModel"]
 
@@ -35,15 +36,18 @@ class _Usage(msgspec.Struct, gc=False):
     cache_read_input_tokens: Tokens | None = None
 
 
-class _Answer(msgspec.Struct, gc=False):
+class _Answered(msgspec.Struct, gc=False):
     content: list[_Block]
     stop_reason: str | None = None
-    usage: msgspec.Raw = msgspec.Raw(b"null")
     model: str | None = None
 
 
+class _Answer(_Answered, gc=False):
+    usage: _Usage | None = None
+
+
 _decode = msgspec.json.Decoder(_Answer, strict=False).decode
-_decode_usage = msgspec.json.Decoder(_Usage | None, strict=False).decode
+_without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
 
 
 def _default_max_tokens(effort: str | None) -> int:
@@ -84,7 +88,7 @@ class AnthropicModel:
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
         body, target = await self._transport.post(self._body(request))
-        return target.secret.hide_in_reply(_reply(decoded(body, _decode, target)))
+        return _reply(body, target)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -112,16 +116,18 @@ class AnthropicModel:
         return _encode(body | settings.extra)[:-1] + b',"messages":'
 
 
-def _reply(answer: _Answer) -> Reply:
+def _reply(body: bytes, target: Target) -> Reply:
+    answer: _Answered = decoded(body, target, _decode, _without_usage)
     finish = answer.stop_reason or "stop"
-    usage = usage_of(answer.usage, _decode_usage)
-    return Reply(
+    usage = answer.usage if isinstance(answer, _Answer) else None
+    read = Reply(
         text="".join(block.text or "" for block in answer.content if block.type == "text"),
         finish=finish,
         refused=finish == "refusal",
         usage=Usage() if usage is None else _usage(usage),
         model=answer.model,
     )
+    return target.secret.hide_in_reply(read)
 
 
 def _usage(usage: _Usage) -> Usage:

@@ -95,10 +95,9 @@ class Secret:
 
     def hide_in_reply(self, reply: Reply) -> Reply:
         """The reply without the key, lest a server that echoes it put it into the journal."""
-        if not self._value:
+        if not self._value or not self._hiding.may_be_in(f"{reply.text}\n{reply.finish}\n{reply.model}"):
             return reply
         hide = self._hiding.in_reply
-        text, finish, model = hide(reply.text), hide(reply.finish), reply.model and hide(reply.model)
-        if text is reply.text and finish is reply.finish and model is reply.model:
-            return reply
-        return msgspec.structs.replace(reply, text=text, finish=finish, model=model)
+        return msgspec.structs.replace(
+            reply, text=hide(reply.text), finish=hide(reply.finish), model=reply.model and hide(reply.model)
+        )

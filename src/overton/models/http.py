@@ -30,7 +30,7 @@ from overton.models.wire import (
 )
 from overton.untrusted import json_of
 
-__all__ = ["Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed", "usage_of"]
+__all__ = ["Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed"]
 
 _CONNECT_TIMEOUT = 30.0
 
@@ -262,8 +262,11 @@ def encoded(texts: Any) -> bytes:
         raise RejectedError("rejected", "a message holds half a surrogate pair: correct the item's text") from None
 
 
-def decoded(body: bytes, decode: Callable[[bytes | str], T], target: Target) -> T:
-    """What a reply's body holds.
+def decoded(
+    body: bytes, target: Target, decode: Callable[[bytes | str], T], without_usage: Callable[[bytes | str], T]
+) -> T:
+    """What a reply's body holds; what it says of its tokens is passed over where that alone is nonsense: the answer
+    was given, and may be paid.
 
     Raises:
         UnavailableError: nothing of that form.
@@ -271,15 +274,12 @@ def decoded(body: bytes, decode: Callable[[bytes | str], T], target: Target) -> 
     try:
         return json_of(body, decode)
     except Unreadable as error:
-        raise malformed(target, _why(body, error)) from None
-
-
-def usage_of(raw: msgspec.Raw, decode: Callable[[bytes | str], T]) -> T | None:
-    """What a reply says of its tokens; None where it says nothing that can be: that alone spoils no reply."""
+        if not error.wrong_form:
+            raise malformed(target, _why(body, error)) from None
     try:
-        return json_of(raw, decode)
-    except Unreadable:
-        return None
+        return json_of(body, without_usage)
+    except Unreadable as error:
+        raise malformed(target, _why(body, error)) from None
 
 
 def _why(body: bytes, error: Unreadable) -> str:

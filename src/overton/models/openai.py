@@ -11,7 +11,7 @@ import msgspec
 from overton.calls import Form, Reply, Request, Settings, Tokens, Usage
 from overton.errors import Unreadable
 from overton.models.arguments import settings_checked
-from overton.models.http import Transport, decoded, encoded, malformed, usage_of
+from overton.models.http import Transport, decoded, encoded, malformed
 from overton.models.providers import Provider
 from overton.models.status import Target, error_for
 from overton.untrusted import json_of
@@ -47,15 +47,18 @@ class _Usage(msgspec.Struct, gc=False):
     completion_tokens: Tokens | None = None
 
 
-class _Completion(msgspec.Struct, gc=False):
+class _Answered(msgspec.Struct, gc=False):
     choices: list[_Choice] = []
-    usage: msgspec.Raw = msgspec.Raw(b"null")
     model: str | None = None
     error: _Error | str | None = None
 
 
+class _Completion(_Answered, gc=False):
+    usage: _Usage | None = None
+
+
 _decode = msgspec.json.Decoder(_Completion, strict=False).decode
-_decode_usage = msgspec.json.Decoder(_Usage | None, strict=False).decode
+_without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
 _decode_answer = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -155,14 +158,15 @@ class OpenAIModel:
 
 
 def _reply(body: bytes, target: Target) -> Reply:
-    completion = decoded(body, _decode, target)
+    completion: _Answered = decoded(body, target, _decode, _without_usage)
     choice = completion.choices[0] if completion.choices else None
     failure = completion.error if choice is None else choice.error
     if failure is not None:  # routers report a provider's failure under status 200
         raise error_for(_status(failure), {}, body, target)
     if choice is None:
         raise malformed(target, "it holds no choices")
-    read = _read(choice, usage_of(completion.usage, _decode_usage), completion.model)
+    usage = completion.usage if isinstance(completion, _Completion) else None
+    read = _read(choice, usage, completion.model)
     return target.secret.hide_in_reply(read)
 
 

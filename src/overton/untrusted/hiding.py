@@ -27,11 +27,11 @@ class Hiding:
     def in_reply(self, text: str) -> str:
         """The text of a reply without the whole key; unchanged where the key is so short that it may be an honest
         part of it."""
-        if len(self._key) < _LONG:
-            return text
-        if self._key in text:
-            text = text.replace(self._key, HIDDEN)
-        return self._whole.sub(HIDDEN, text) if _may_be_escaped(text) else text
+        return self._whole.sub(HIDDEN, text) if self.may_be_in(text) else text
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether `in_reply` has to look at the text, which is quickly told."""
+        return len(self._key) >= _LONG and (self._key in text or _may_be_escaped(text))
 
     def in_message(self, text: str) -> str:
         """The text of an error without the key: whole, or cut short after its first eight characters."""
