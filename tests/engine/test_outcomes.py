@@ -182,3 +182,37 @@ def test_parts_that_a_killed_session_left_are_not_read(outcomes: Callable[..., O
     kept = outcomes()
     fill(kept, planned[:2], [0, 1])
     assert kept.close().collect().height == 2
+
+
+UNFIT = [Row("t", 2**63), Row("\ud800", 1), Row("t", 1.5), Row("t", "1"), Row("t", 10**400)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unfit", UNFIT)
+@pytest.mark.parametrize("count", [8, 5_100])
+def test_a_trial_whose_records_no_table_can_hold_is_left_out_and_named(
+    outcomes: Callable[..., Outcomes], unfit: Row, count: int
+) -> None:
+    planned, kept = trials(count, items=4), outcomes()
+    for position, trial in enumerate(planned):
+        fine = [Row(trial.name, position)]
+        kept.add(position, trial, [*fine, unfit] if position == 1 else fine)
+    kept.settle()
+    kept.settle()
+    assert kept.spoiled == {"i0"}
+    (name, reason) = kept.unmade.popitem()
+    assert (name, not kept.unmade) == (planned[1].name, True)
+    assert reason.startswith(("column number: ", "column trial: "))
+    assert reason.isprintable()
+    frame = kept.close(kept.spoiled).collect()
+    assert frame["trial"].to_list() == [trial.name for trial in planned if trial.item != "i0"]
+    assert kept.done.total() == count
+
+
+@pytest.mark.parametrize("inner", [Inner("\ud800"), Inner("w", 2**63), Inner("w", "many")])  # type: ignore[arg-type]
+def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[..., Outcomes], inner: Inner) -> None:
+    planned, kept = trials(2), outcomes(Rich)
+    kept.add(0, planned[0], [msgspec.structs.replace(RICH[0], inners=(inner,))])
+    kept.add(1, planned[1], RICH)
+    assert kept.close().collect().height == len(RICH)
+    assert list(kept.unmade) == [planned[0].name]
+    assert kept.unmade[planned[0].name].startswith("column inners: ")

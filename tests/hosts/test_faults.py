@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
+from msgspec import structs
+
+from overton.api.reports import _warnings_of
+from overton.api.runs import open_run
+from overton.hosts.local import resume, start
+from overton.studies.open_mindedness import STUDY, Options
 
 CONNECTIONS = 16
 
@@ -142,3 +149,26 @@ def test_rejected_requests_are_failed_records_with_their_reason(runs: Any, endpo
     failed = runs.records().filter(runs.records()["failure"].is_not_null())
     assert set(failed["issue"]) == {"trams"}
     assert all(reason.startswith("too long: ") for reason in failed["failure"])
+
+
+def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_ends(runs: Any, endpoint: Any) -> None:
+    """It was once journaled, and then neither this session nor any later one could write the records."""
+
+    async def conduct(trial: Any, ask: Any) -> list[Any]:
+        (record,) = await STUDY.conduct(trial, ask)
+        odd = record.issue == "trams" and record.template == 3
+        return [structs.replace(record, wording=2**63)] if odd else [record]
+
+    study = replace(STUDY, conduct=conduct)
+    options = Options(trials=1)
+    first = start(study, runs.issues, {"subject": [runs.request()]}, runs.folder / "run", options=options)
+    again = resume(study, runs.folder / "run")
+    for manifest in (first, again, runs.manifest()):
+        assert (manifest.status, manifest.missing) == ("finished", {runs.spec(): ["trams"]})
+        (unmade,) = manifest.unmade.values()
+        assert unmade.count == len(unmade.trials) > 0
+        assert all(line.startswith("trams/") and ": column wording: " in line for line in unmade.trials)
+    assert runs.records()["issue"].unique().to_list() == ["night-buses"]
+    assert len(endpoint.replied) == 132
+    warnings = list(_warnings_of(open_run(runs.folder / "run")))
+    assert any(f"{unmade.count} trials of {runs.spec()} have records that no table can hold" in one for one in warnings)

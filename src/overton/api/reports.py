@@ -118,9 +118,12 @@ def _warnings_of(run: Run) -> Iterator[str]:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():
         if items:
+            ended = f"stopped ({manifest.stopped})" if manifest.stopped else "has trials without records"
             yield (
-                f"{run.path.name} stopped ({manifest.stopped}). Only whole items are reported; {len(items)} are"
+                f"{run.path.name} {ended}. Only whole items are reported; {len(items)} are"
                 f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
             )
+    for model, unmade in manifest.unmade.items():
+        yield f"{unmade.count} trials of {model} have records that no table can hold: {'; '.join(unmade.trials[:5])}."
     if manifest.spent.failed:
         yield f"{manifest.spent.failed} calls failed for good; they are no answers and are counted apart."

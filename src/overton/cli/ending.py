@@ -79,10 +79,14 @@ def _state(run: Run) -> Exit:
         say(f"Stopped: {manifest.stopped}.")
         say(f"{missing} items are not whole and are left out. Go on with: overton resume {run.path}{_hint(run)}")
         return Exit.STOPPED
+    unmade = [one for lane in manifest.unmade.values() for one in lane.trials]
+    if unmade:
+        count = sum(lane.count for lane in manifest.unmade.values())
+        say(f"{count} trials have records that no table can hold, and their items are left out. The first: {unmade[0]}")
     if run.failed:
         say(f"{run.failed} calls failed for good. Ask them again with: overton resume {run.path} --retry-failed")
         return Exit.SOME_FAILED
-    return Exit.DONE
+    return Exit.SOME_FAILED if unmade else Exit.DONE
 
 
 def _hint(run: Run) -> str:

@@ -44,8 +44,9 @@ class Lane:
 
     @property
     def incomplete(self) -> list[str]:
-        """Items of which some trial has not ended."""
-        return [item for item, count in self.planned.items() if self.outcomes.done[item] < count]
+        """Items of which some trial has not ended, or has ended with records that cannot be made."""
+        done, spoiled = self.outcomes.done, self.outcomes.spoiled
+        return [item for item, count in self.planned.items() if done[item] < count or item in spoiled]
 
 
 async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> None:
@@ -57,6 +58,7 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
     Raises:
         OvertonError: what stopped the run.
     """
+    lanes = list(lanes)
     workers = [
         asyncio.create_task(_work(turns, lane, conduct, desk))
         for lane in lanes
@@ -70,6 +72,9 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
         await asyncio.gather(*workers, return_exceptions=True)
         await desk.settle(cut_off=True)
         raise
+    finally:
+        for lane in lanes:
+            lane.outcomes.settle()
     for error in ended:
         if error is not None:
             raise error

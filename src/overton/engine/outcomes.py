@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from types import UnionType
@@ -17,11 +18,13 @@ import msgspec
 import polars as pl
 
 from overton.calls import Trial
+from overton.untrusted import visible_line
 
-__all__ = ["Outcomes", "columns_of", "record_type_columns"]
+__all__ = ["Outcomes", "columns_of", "record_type_columns", "unfit"]
 
 _PART = 5_000
 _ITEM = "_item"
+_REASON = 200
 
 
 class Outcomes:
@@ -29,6 +32,9 @@ class Outcomes:
 
     Rows that wait for an earlier trial are held in memory; `admit` keeps the plan from running further ahead of its
     slowest trial than `window` trials, so that memory does not grow with the run.
+
+    A trial whose records no table can hold (a whole number past 64 bits, half a surrogate pair, another type) is a
+    failed one: `unmade` says why, by trial, and `spoiled` names its item, which is not whole then.
     """
 
     def __init__(
@@ -41,10 +47,12 @@ class Outcomes:
         self._next = 0
         self._early: list[tuple[int, Trial, list[Any]]] = []
         self._rows: list[Any] = []
-        self._items: list[str] = []
+        self._trials: list[Trial] = []
         self._parts: list[Path] = []
         self._moved = asyncio.Event()
         self.done: Counter[str] = Counter()
+        self.unmade: dict[str, str] = {}
+        self.spoiled: set[str] = set()
 
     async def admit(self, position: int) -> None:
         """Wait until the trial at `position` may begin."""
@@ -66,16 +74,24 @@ class Outcomes:
             self._next += 1
         self._moved.set()
 
+    def settle(self) -> None:
+        """No more trials will end: `unmade` and `spoiled` are whole now. Nothing is written."""
+        while self._early:
+            self._hold(*heapq.heappop(self._early)[1:])
+        self._table()
+
     def close(self, incomplete: Iterable[str] = ()) -> pl.LazyFrame:
         """All rows in plan order, without those of the `incomplete` items."""
-        while self._early:
-            self._keep(*heapq.heappop(self._early)[1:])
+        self.settle()
         self._flush()
         return pl.scan_parquet(self._parts).filter(~pl.col(_ITEM).is_in(sorted(incomplete))).drop(_ITEM)
 
-    def _keep(self, trial: Trial, records: list[Any]) -> None:
+    def _hold(self, trial: Trial, records: list[Any]) -> None:
         self._rows.extend(records)
-        self._items.extend([trial.item] * len(records))
+        self._trials.extend([trial] * len(records))
+
+    def _keep(self, trial: Trial, records: list[Any]) -> None:
+        self._hold(trial, records)
         if len(self._rows) >= _PART:
             self._flush()
 
@@ -84,15 +100,51 @@ class Outcomes:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         part = self._folder / f"{len(self._parts):06}.parquet"
-        columns_of(self._rows, self._columns).with_columns(
-            pl.Series(_ITEM, self._items, pl.String), **{key: pl.lit(value) for key, value in self._label.items()}
+        self._table().with_columns(
+            pl.Series(_ITEM, [trial.item for trial in self._trials], pl.String),
+            **{key: pl.lit(value) for key, value in self._label.items()},
         ).select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
         self._parts.append(part)
-        self._rows, self._items = [], []
+        self._rows, self._trials = [], []
+
+    def _table(self) -> pl.DataFrame:
+        """The rows held, without those of trials whose records cannot be made. These are only looked for where the
+        whole cannot be made: looking at each would take longer than making it."""
+        try:
+            return columns_of(self._rows, self._columns)
+        except _UNFIT:
+            self._leave_out_unfit()
+        return columns_of(self._rows, self._columns)
+
+    def _leave_out_unfit(self) -> None:
+        rows, trials = self._rows, self._trials
+        self._rows, self._trials = [], []
+        for trial, some in groupby(zip(trials, rows, strict=True), key=lambda pair: pair[0]):
+            records = [record for _, record in some]
+            if reason := unfit(records, self._columns):
+                self.unmade[trial.name] = reason
+                self.spoiled.add(trial.item)
+            else:
+                self._hold(trial, records)
 
     def discard(self) -> None:
         """Remove the part files."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+_UNFIT = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
+"""What making columns raises where a value is none of its column's."""
+
+
+def unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
+    """Why records make no table, '' where they do."""
+    for name, dtype in columns.items():
+        try:
+            _column(name, [getattr(record, name) for record in records], dtype)
+        except _UNFIT as error:
+            said = visible_line(str(error).partition("\n")[0])[:_REASON]
+            return f"column {name}: {said or type(error).__name__}"
+    return ""
 
 
 def columns_of(records: list[Any], columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -108,7 +160,21 @@ def _column(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
         return pl.Series(name, values, dtype)
     # By way of JSON: building lists and structs from Python values takes ten times as long.
     texts = [None if value is None else _encode(_spelled_out(value)).decode() for value in values]
-    return pl.Series(name, texts, pl.String).str.json_decode(dtype)
+    written = pl.Series(name, texts, pl.String)
+    if written.str.contains(_LONG_NUMBER).any():  # past 64 bits it would silently be decoded as nothing
+        for value in values:
+            _check_numbers(_spelled_out(value))
+    return written.str.json_decode(dtype)
+
+
+_LONG_NUMBER = "[0-9]{19}"
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError(f"a whole number past 64 bits: {value:.3e}")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        _check_numbers(inner)
 
 
 def _spelled_out(value: Any) -> Any:

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import msgspec
 
 from overton.engine import Lane, digest
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.outcomes import columns_of, record_type_columns, unfit
 from overton.hosts.inspect.layout import CALLS, KEY, RECORDS, SampleData, TaskData, viewer_config
 from overton.hosts.inspect.planning import condition_of, grouped
 from overton.hosts.inspect.privates import SAMPLES, START, SUMMARIES
@@ -87,12 +87,17 @@ class LaneLog:
         for item, trials in groupby(self._lane.trials(), key=lambda trial: trial.item):
             groups = grouped(self._study, trials)
             found = {name: self._recall.conduct(self._lane, some) for name, some in groups.items()}
-            if any(one is None for some in found.values() for one in some):
+            if any(one is None for some in found.values() for one in some) or self._spoiled(found.values()):
                 self._missing.append(item)
                 continue
             for name, some in found.items():
                 self.written += 1
                 yield self._sample(item, name, [one for one in some if one is not None])
+
+    def _spoiled(self, found: Iterable[Sequence[Recalled | None]]) -> bool:
+        """Whether a trial has records that no table can hold."""
+        records = [record for some in found for one in some if one is not None for record in one.records]
+        return bool(unfit(records, record_type_columns(self._study.record)))
 
     def _sample(self, item: str, name: str, found: Sequence[Recalled]) -> Any:
         from inspect_ai.log import EvalSample

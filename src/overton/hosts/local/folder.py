@@ -22,7 +22,7 @@ from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "spent_so_far", "write_manifest"]
+__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "Unmade", "spent_so_far", "write_manifest"]
 
 Part = TypeVar("Part")
 
@@ -63,13 +63,21 @@ class Spent(msgspec.Struct, frozen=True):
     outcomes: int = 0
 
 
+class Unmade(msgspec.Struct, frozen=True):
+    """How many trials of a lane ended with records that no table can hold; `trials` names the first, each with why."""
+
+    count: int = 0
+    trials: list[str] = []
+
+
 class Manifest(msgspec.Struct, omit_defaults=False):
     """`manifest.json` of a run.
 
     `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
     `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`.
-    `missing` names, for each lane, the items that records leave out since they are not whole. `dataset` is the format
-    of the items that the run made, 0 where it made none.
+    `missing` names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each
+    lane that has any, of which trials records could not be made. `dataset` is the format of the items that the run
+    made, 0 where it made none.
     """
 
     study: str
@@ -85,6 +93,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     status: Literal["running", "finished", "stopped"] = "running"
     stopped: str = ""
     missing: dict[str, list[str]] = {}
+    unmade: dict[str, Unmade] = {}
     trials: int = 0
     spent: Spent = Spent()
     sessions: int = 0

@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 import msgspec
 
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
 from overton.errors import RejectedError
-from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
+from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Unmade
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 
-__all__ = ["lane_names", "lanes_of", "write_records"]
+__all__ = ["lane_names", "lanes_of", "unmade_of", "write_records"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,18 @@ def lanes_of(
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
     """What each lane is called: its model's name, or the study's name where models meet."""
     return [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
+
+
+_NAMED = 50
+
+
+def unmade_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Unmade]:
+    """The trials of each lane whose records could not be made; only lanes that have any."""
+    return {
+        name: Unmade(len(unmade), [f"{trial}: {why}" for trial, why in islice(unmade.items(), _NAMED)])
+        for name, lane in zip(names, lanes, strict=True)
+        if (unmade := lane.outcomes.unmade)
+    }
 
 
 def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:

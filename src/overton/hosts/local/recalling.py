@@ -16,7 +16,7 @@ from overton.engine.conducting import TrialAsk
 from overton.engine.desk import NotRecalled
 from overton.engine.identity import Identity, Place
 from overton.hosts.local.folder import Manifest, RunFolder, spent_so_far, write_manifest
-from overton.hosts.local.lanes import lane_names, lanes_of, write_records
+from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_records
 from overton.hosts.local.loop import run_to_end
 from overton.studies.study import AnyStudy
 
@@ -115,7 +115,9 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
         recall.close()
     manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
     manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
-    manifest.status, manifest.stopped = ("stopped", lacking) if any(manifest.missing.values()) else ("finished", "")
+    manifest.unmade = unmade_of(recall.names, recall.lanes)
+    whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
+    manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
     write_records(folder, recall.lanes)
     write_manifest(folder.path, manifest)
     return manifest
@@ -137,3 +139,4 @@ async def _recall_lanes(recall: Recall) -> None:
             found = await recall.one(lane, trial)
             if found is not None:
                 lane.outcomes.add(next(position), trial, found.records)
+        lane.outcomes.settle()

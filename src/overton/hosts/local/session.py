@@ -22,7 +22,7 @@ from overton.engine import (
 )
 from overton.errors import OvertonError, Stopped
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, spent_so_far, write_manifest
-from overton.hosts.local.lanes import lane_names, lanes_of, write_records
+from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_records
 from overton.hosts.local.loop import few_collections, run_to_end, until_interrupted
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
@@ -113,6 +113,7 @@ async def _session(  # noqa: PLR0917
     manifest.missing = {
         lane_name: lane.incomplete for lane_name, lane in zip(lane_names(study, manifest), lanes, strict=True)
     }
+    manifest.unmade = unmade_of(lane_names(study, manifest), lanes)
     manifest.trials = sum(lane.planned.total() for lane in lanes)
     manifest.spent = Spent(desk.budget.calls, desk.budget.cost, journal.failed, before.outcomes + journal.written)
     manifest.status = "finished" if error is None else "stopped"
