@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType, Connection
     from aiohttp.tracing import Trace
 
-__all__ = ["GuardedConnector", "PrivateAddressError", "host_of", "joined", "refusal", "vetted"]
+__all__ = ["GuardedConnector", "PrivateAddressError", "host_of", "joined", "parsed_address", "refusal", "vetted"]
 
 _LONGEST = 4_096
 _PORTS = {80, 443}
@@ -38,13 +38,8 @@ def vetted(address: str, limits: Limits) -> URL:
         Unread: it is not one of HTTP, holds credentials, names no host or one in numbers that is no plain IPv4
             address, or its port is neither 80 nor 443 while its host is not allowed by name.
     """
-    if len(address) > _LONGEST:
-        raise Unread("address too long")
-    try:
-        url = URL(address.strip()).with_fragment(None)
-        host, port = url.host, url.port
-    except (ValueError, UnicodeError):
-        raise Unread("invalid address") from None
+    url = parsed_address(address)
+    host, port = url.host, url.port
     if url.scheme not in {"http", "https"}:
         raise Unread("not http")
     if url.raw_user is not None or url.raw_password is not None or "@" in url.raw_authority:
@@ -54,6 +49,35 @@ def vetted(address: str, limits: Limits) -> URL:
     if port not in _PORTS and not limits.allows(host):
         raise Unread(f"port {port}")
     return url
+
+
+def parsed_address(address: str, base: URL | None = None) -> URL:
+    """An address that others wrote, without its fragment; with a `base`, as a link on that page leads.
+
+    The only place where such a thing is parsed. What comes out can be written and read again as the same address.
+
+    Raises:
+        Unread: it is none.
+    """
+    if len(address) > _LONGEST:
+        raise Unread("address too long")
+    try:
+        url = URL(address.strip()).with_fragment(None)
+        url = url if base is None else base.join(url)
+        sound = URL(str(url)) == url and url.port != 0 and _host_is_sound(url.host)
+    except (ValueError, IndexError, TypeError):  # its parser takes brackets as they come
+        sound = False
+    if not sound:
+        raise Unread("invalid address")
+    return url
+
+
+def _host_is_sound(host: str | None) -> bool:
+    """Whether a host in which colons stand is an IPv6 address."""
+    if host is None or ":" not in host:
+        return True
+    IPv6Address(host.partition("%")[0])
+    return True
 
 
 def host_of(url: URL) -> str:
@@ -67,10 +91,7 @@ def joined(base: URL, target: str) -> str:
     Raises:
         Unread: its target is no address.
     """
-    try:
-        return str(base.join(URL(target)))
-    except ValueError:
-        raise Unread("invalid address") from None
+    return str(parsed_address(target, base))
 
 
 def _is_odd_literal(host: str) -> bool:

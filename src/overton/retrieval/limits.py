@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from overton import __version__
+from overton.errors import Unreadable
 from overton.retrieval.extraction import one_line
+from overton.untrusted import Limit
+from overton.untrusted import inflated as undone
 
 __all__ = ["Limits", "Unread", "declared_charset", "declared_type", "inflated", "is_text", "sniffed"]
 
@@ -70,6 +72,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}  # some servers' deflate has no zlib header
 _MOST_CODINGS = 2
+_MARGIN = 1 << 17
 
 
 def declared_type(headers: Mapping[str, str]) -> str:
@@ -115,14 +118,18 @@ def inflated(body: bytes, encoding: str, most: int, *, cut: bool = False) -> byt
 
 def _undone(body: bytes, coding: str, most: int, cut: bool) -> bytes:
     for window in _WINDOWS[coding]:
-        decompressor = zlib.decompressobj(window)
+        content = bytearray()
         try:
-            content = decompressor.decompress(body, most + 1)
-        except zlib.error:
-            continue
+            for piece in undone([body], window, Limit(most + _MARGIN)):
+                content += piece
+                if len(content) > most and cut:
+                    break
+        except Unreadable as unreadable:
+            if not content:
+                continue
+            if not cut:
+                raise Unread("too large" if unreadable.too_large else "damaged body") from None
         if len(content) > most and not cut:
             raise Unread("too large")
-        if not (decompressor.eof or cut):
-            raise Unread("damaged body")
-        return content[:most]
+        return bytes(content[:most])
     raise Unread("damaged body")

@@ -12,11 +12,12 @@ from overton.calls import Page
 from overton.errors import UnavailableError
 from overton.retrieval.archive import Archive, hex_digest
 from overton.retrieval.extraction import Job, one_line
-from overton.retrieval.guard import host_of, joined, vetted
+from overton.retrieval.guard import host_of, joined, parsed_address, vetted
 from overton.retrieval.limits import Limits, Unread, declared_charset, inflated, sniffed
 from overton.retrieval.manners import ROBOTS_BYTES, Manners, Robots
 from overton.retrieval.reading import Readers
 from overton.retrieval.wire import Exchange, Wire
+from overton.untrusted import retry_after
 
 __all__ = ["REDIRECTS", "WebPages", "read_exchange"]
 
@@ -94,7 +95,7 @@ async def read_exchange(readers: Readers, url: str, exchange: Exchange, limits: 
         date=found.date,
         text=found.text,
         digest=hex_digest(exchange.body),
-        final_url="" if final == str(URL(url.strip()).with_fragment(None)) else final,
+        final_url="" if final == str(parsed_address(url)) else final,
     )
 
 
@@ -203,6 +204,5 @@ def _success(exchange: Exchange) -> Exchange:
 
 
 def _wait(exchange: Exchange) -> float | None:
-    """Seconds in a Retry-After header; a date there is further away than anyone waits for a page."""
-    wish = exchange.header("retry-after").strip()
-    return float(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else None
+    """Seconds that the site asks to wait."""
+    return retry_after({"retry-after": exchange.header("retry-after")})

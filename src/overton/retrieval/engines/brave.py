@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from overton.calls import Hit
 from overton.errors import AnswerError
-from overton.retrieval.engines.service import Answer, Key, Service, retry_after
+from overton.retrieval.engines.service import Answer, Key, Service
 from overton.retrieval.extraction import one_line
+from overton.untrusted import retry_after
 
 __all__ = ["BASE_URL", "Brave"]
 
@@ -18,6 +20,7 @@ _PAGE = 20  # results a request at most
 _PAGES = 10
 _CHARACTERS = 400
 _WORDS = 50
+_COUNT = re.compile(r"[0-9]{1,9}")
 _SHORT = 120.0  # seconds; a window that is longer is a quota, not a pace
 
 
@@ -63,8 +66,12 @@ class Brave:
         results = web.get("results", [])
         if not isinstance(results, list):
             raise self._service.malformed("it is no list of results")
-        found = [hit for result in results if (hit := _hit(result)) is not None]
+        found = [hit for result in results if (hit := self._hit(result)) is not None]
         return found, bool(asked_for.get("more_results_available"))
+
+    def _hit(self, result: Any) -> Hit | None:
+        parts = _object(result)
+        return self._service.hit(parts.get("url"), parts.get("title"), parts.get("description"))
 
     def _error(self, answer: Answer) -> AnswerError:
         error = _object(_object(answer.content).get("error"))
@@ -99,13 +106,8 @@ def _reset(headers: Mapping[str, str]) -> float | None:
 
 def _numbers(headers: Mapping[str, str], name: str) -> list[float]:
     parts = [part.strip() for part in headers.get(name, "").split(",")]
-    return [float(part) for part in parts] if all(part.isascii() and part.isdigit() for part in parts) else []
+    return [float(part) for part in parts] if all(_COUNT.fullmatch(part) for part in parts) else []
 
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _hit(result: Any) -> Hit | None:
-    url = one_line(_object(result).get("url"))
-    return Hit(url, one_line(result.get("title")), one_line(result.get("description"))) if url else None

@@ -7,8 +7,9 @@ from typing import Any
 
 from overton.calls import Hit
 from overton.errors import AnswerError
-from overton.retrieval.engines.service import Answer, Key, Service, retry_after
+from overton.retrieval.engines.service import Answer, Key, Service
 from overton.retrieval.extraction import one_line
+from overton.untrusted import retry_after
 
 __all__ = ["BASE_URL", "Google"]
 
@@ -16,6 +17,7 @@ BASE_URL = "https://customsearch.googleapis.com/customsearch/v1"
 
 _PAGE = 10  # results a request at most
 _PER_DAY = re.compile(r"per ?day|daily ?limit", re.IGNORECASE)
+_LOOKED_AT = 20_000
 _BAD_KEY = re.compile(
     r"api[ _]?key.{0,20}(not valid|invalid|expired)|keyInvalid|keyExpired|API_KEY_INVALID", re.IGNORECASE
 )
@@ -55,12 +57,16 @@ class Google:
         items = answer.content.get("items", []) if isinstance(answer.content, dict) else None
         if not isinstance(items, list):
             raise self._service.malformed("it is no list of results")
-        return [hit for item in items if (hit := _hit(item)) is not None]
+        return [hit for item in items if (hit := self._hit(item)) is not None]
+
+    def _hit(self, item: Any) -> Hit | None:
+        parts = item if isinstance(item, dict) else {}
+        return self._service.hit(parts.get("link"), parts.get("title"), parts.get("snippet"))
 
     def _error(self, answer: Answer) -> AnswerError:
         error = answer.content.get("error") if isinstance(answer.content, dict) else None
         error = error if isinstance(error, dict) else {}
-        said, everything = one_line(error.get("message")), str(error)
+        said, everything = one_line(error.get("message")), _written(error)
         if answer.status in {403, 429} and _PER_DAY.search(everything):
             advice = f"the day's queries of the project of {self._key.variable} are used up: resume tomorrow (the count"
             return self._service.refused("quota", f"{advice} begins anew at midnight Pacific time) or raise it: {said}")
@@ -79,6 +85,9 @@ class Google:
         return self._service.other(answer, said)
 
 
-def _hit(item: Any) -> Hit | None:
-    url = one_line(item.get("link")) if isinstance(item, dict) else ""
-    return Hit(url, one_line(item.get("title")), one_line(item.get("snippet"))) if url else None
+def _written(error: dict[str, Any]) -> str:
+    """The whole error, for its words to be looked for; '' where it is nested as none is."""
+    try:
+        return str(error)[:_LOOKED_AT]
+    except RecursionError:
+        return ""

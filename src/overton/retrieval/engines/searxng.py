@@ -6,8 +6,9 @@ from typing import Any
 
 from overton.calls import Hit
 from overton.errors import AnswerError
-from overton.retrieval.engines.service import Answer, Service, retry_after
+from overton.retrieval.engines.service import Answer, Service
 from overton.retrieval.extraction import one_line
+from overton.untrusted import retry_after
 
 __all__ = ["SearXNG"]
 
@@ -51,7 +52,11 @@ class SearXNG:
         silent = content.get("unresponsive_engines")
         if not results and silent and page == 1:
             raise self._service.unavailable("server error", f"none of its engines answered: {_engines(silent)}")
-        return [hit for result in results if (hit := _hit(result)) is not None]
+        return [hit for result in results if (hit := self._hit(result)) is not None]
+
+    def _hit(self, result: Any) -> Hit | None:
+        parts = result if isinstance(result, dict) else {}
+        return self._service.hit(parts.get("url"), parts.get("title"), parts.get("content"))
 
     def _error(self, answer: Answer) -> AnswerError:
         if answer.status == 403:
@@ -67,8 +72,3 @@ def _engines(silent: Any) -> str:
     """What the instance says of engines without an answer, as in [["brave", "timeout"], ...]."""
     entries = silent if isinstance(silent, list) else []
     return ", ".join(" ".join(map(one_line, entry)) for entry in entries if isinstance(entry, list))
-
-
-def _hit(result: Any) -> Hit | None:
-    url = one_line(result.get("url")) if isinstance(result, dict) else ""
-    return Hit(url, one_line(result.get("title")), one_line(result.get("content"))) if url else None

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from functools import cached_property
 from typing import Any
-from urllib.parse import quote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
 from overton import __version__
-from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError
+from overton.calls import Hit
+from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError, Unreadable
 from overton.retrieval.extraction import one_line
+from overton.retrieval.limits import Unread, inflated
+from overton.untrusted import Hiding, json_of, retry_after
 
-__all__ = ["Answer", "Key", "Service", "key_from", "retry_after"]
+__all__ = ["Answer", "Key", "Service", "key_from"]
 
 _BODY_LIMIT = 8 * 2**20
 _MESSAGE_LIMIT = 300
+_LOOKED_AT = 32 * _MESSAGE_LIMIT
+_decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,22 @@ class Service:
         session = self._session or self._open()
         try:
             async with session.get(self._url, params=query, headers=headers, allow_redirects=False) as response:
-                body = await _read(response)
-                if body is None:
-                    return self.unavailable("malformed", "answered with more than 8 MiB")
+                body = inflated(await _read(response), response.headers.get("Content-Encoding", ""), _BODY_LIMIT)
                 return Answer(response.status, response.headers, _json(body))
-        except (aiohttp.ClientError, OSError) as error:  # time-outs are OSErrors
+        except Unread as unread:
+            return self.malformed(unread.reason)
+        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
+            # Time-outs are OSErrors; what cannot be read as a header is a ValueError; uvloop has RuntimeErrors.
             return self._fault(error)
 
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(
-            headers={"User-Agent": f"overton/{__version__}", "Accept": "application/json"},
+            headers={
+                "User-Agent": f"overton/{__version__}",
+                "Accept": "application/json",
+                "Accept-Encoding": "gzip, deflate",
+            },
+            auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=self._timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
@@ -119,14 +126,22 @@ class Service:
         """An answer that cannot be read, although its status was 200."""
         return self.unavailable("malformed", f"the answer cannot be read: {reason}")
 
+    def hit(self, url: object, title: object, snippet: object) -> Hit | None:
+        """A result as it is journaled, each part on one line and without keys; None where there is no address."""
+        parts = [one_line(part) for part in (url, title, snippet)]
+        for key in self._keys:
+            parts = [key.hide_in_reply(part) for part in parts]
+        return Hit(*parts) if parts[0] else None
+
     def hidden(self, text: str) -> str:
         """Text of the service's for a message: without keys or control characters, and short."""
+        text = text[:_LOOKED_AT]
         for key in self._keys:
             text = key.hide(text)
         shown = one_line(text)
         return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
 
-    def _fault(self, error: aiohttp.ClientError | OSError) -> AnswerError:
+    def _fault(self, error: Exception) -> AnswerError:
         """Client errors' own texts hold the address, which may hold a key, and are left out."""
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return self.refused("certificate", "no secure connection: check its certificate and base_url")
@@ -140,42 +155,20 @@ class Service:
         return self.unavailable("connection", f"the connection was dropped ({type(error).__name__})")
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds in a Retry-After header, which holds seconds or a date; None where there is none."""
-    value = headers.get("Retry-After", "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        return _until(value)
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _until(date: str) -> float | None:
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes | None:
+async def _read(response: aiohttp.ClientResponse) -> bytes:
     content = bytearray()
     async for chunk in response.content.iter_any():
         content += chunk
         if len(content) > _BODY_LIMIT:
-            return None
+            raise Unread("too large")
     return bytes(content)
 
 
 def _json(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+        return json_of(body, _decode)
+    except Unreadable:
         return None
-
-
-_HIDDEN = "[hidden]"
 
 
 @dataclass(frozen=True)
@@ -190,11 +183,16 @@ class Key:
         return self._value
 
     def hide(self, text: str) -> str:
-        """The text without the key, in whichever way it may be written there."""
-        forms = {self._value, quote(self._value, safe=""), json.dumps(self._value)[1:-1]} - {""}
-        for form in sorted(forms, key=len, reverse=True):
-            text = text.replace(form, _HIDDEN)
-        return text
+        """The text of an error without the key, in whichever way it may be written there."""
+        return self._hiding.in_message(text)
+
+    def hide_in_reply(self, text: str) -> str:
+        """The text of a result without the key."""
+        return self._hiding.in_reply(text)
+
+    @cached_property
+    def _hiding(self) -> Hiding:
+        return Hiding(self._value)
 
 
 def key_from(variable: str, place: str, *, needed: bool = True) -> Key:
