@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import subprocess
 import sys
+import tracemalloc
+import zlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
+from yarl import URL
 
 from overton.calls import Hit, Page, Reply, hits_of, page_of
-from overton.errors import InputError, RejectedError, RunError
+from overton.errors import InputError, RejectedError, RunError, Unreadable
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked, members
+from overton.retrieval.archive import ARCHIVE, TORN, Archive, Ranked
+from overton.retrieval.archived import contents_of
+from overton.retrieval.warc import record_at, told
+from overton.retrieval.wire import Exchange
+from overton.untrusted import Limit, Member
+from overton.untrusted import members as members_of
 
 Ask = Callable[[Any, str], Awaitable[Reply]]
 
@@ -30,6 +42,11 @@ def records(folder: Path) -> list[tuple[str, str]]:
             record.content_stream().read()
             found.append((record.rec_type, record.rec_headers.get_header("WARC-Target-URI") or ""))
     return found
+
+
+def members(path: Path) -> list[Member]:
+    """All members of a whole archive."""
+    return list(members_of([path.read_bytes()], 31, Limit(1 << 24)))
 
 
 @pytest.fixture
@@ -161,20 +178,21 @@ async def test_a_session_that_goes_on_keeps_nothing_twice(ask: Ask, tmp_path: Pa
 
 
 @pytest.mark.parametrize("left", [1, 5, 20, 60])
-def test_what_a_kill_left_torn_is_cut_off_and_the_rest_stays(left: int, tmp_path: Path) -> None:
+def test_what_a_kill_left_torn_is_put_aside_and_the_rest_stays(left: int, tmp_path: Path) -> None:
     path = tmp_path / ARCHIVE
     archive = Archive(tmp_path)
     for number in range(3):
         archive.page(Page(f"http://a.test/{number}", text=f"Text {number}"))
     archive.close()
-    whole = list(members(path))
+    whole = members(path)
     os.truncate(path, whole[-1].start + left)
-    assert list(members(path)) == whole[:-1]
+    torn = path.read_bytes()[whole[-1].start :]
     again = Archive(tmp_path)
     again.page(Page("http://a.test/2", text="Text 2"))
     again.page(Page("http://a.test/0", text="Text 0"))
     again.close()
     assert records(tmp_path) == [("warcinfo", ""), *[("metadata", f"http://a.test/{number}") for number in range(3)]]
+    assert (tmp_path / TORN).read_bytes() == torn
 
 
 def test_a_killed_process_loses_nothing_that_it_had_added(tmp_path: Path) -> None:
@@ -278,3 +296,123 @@ async def test_an_archive_that_misleads_is_read_no_further(ask: Ask, tmp_path: P
         path.write_bytes(member)
         archived = open_pages(f"archive/{path}").answerer
         assert page_of(await ask(archived, "http://a.test/")).skipped == reason
+
+
+def filled(folder: Path, pages: int = 6) -> bytes:
+    """An archive with some pages, one of them a gzip body within the record."""
+    archive = Archive(folder)
+    for number in range(pages):
+        archive.page(Page(f"http://a.test/{number}", text=f"Text {number} " + "word " * (200 * (number % 3))))
+        archive.exchange(
+            Exchange(URL(f"http://a.test/{number}"), (), "HTTP/1.1", 200, "OK", (), gzip.compress(b"x" * 3000))
+        )
+    archive.close()
+    return (folder / ARCHIVE).read_bytes()
+
+
+def test_no_flipped_byte_ever_makes_a_resume_cut_an_archive(tmp_path: Path) -> None:
+    """Each is either a damage that is named, with nothing changed, or only the last record, which is put aside."""
+    sound = filled(tmp_path)
+    path, aside = tmp_path / ARCHIVE, tmp_path / TORN
+    last = members(path)[-1].start
+    chance, named = random.Random(12), 0
+    for place in sorted(chance.sample(range(len(sound)), 200)):
+        damaged = bytearray(sound)
+        damaged[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        aside.unlink(missing_ok=True)
+        try:
+            Archive(tmp_path).close()
+        except RunError as error:
+            named += f"{path} is damaged at byte " in str(error)
+            assert path.read_bytes() == damaged
+            assert not aside.exists()
+        else:
+            kept = aside.read_bytes() if aside.exists() else b""
+            assert path.read_bytes() + kept == damaged
+            assert not kept or place >= last
+    assert named > 175
+
+
+@pytest.mark.parametrize("spec", ["search", "pages"])
+def test_a_damaged_archive_of_another_run_is_named_with_its_place(spec: str, tmp_path: Path) -> None:
+    damaged = bytearray(filled(tmp_path))
+    start = members(tmp_path / ARCHIVE)[3].start
+    damaged[start + 40] ^= 0xFF
+    (tmp_path / ARCHIVE).write_bytes(damaged)
+    with pytest.raises(InputError, match=f"is damaged at byte {start:,} .*: use a sound copy"):
+        (open_search if spec == "search" else open_pages)(f"archive/{tmp_path}")
+
+
+def bomb(kind: str, uri: str, content_type: str, mebibytes: int = 30) -> bytes:
+    """A record of so many MiB that takes a thousandth of it in a file."""
+    press = zlib.compressobj(9, zlib.DEFLATED, 31)
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\n"
+    head += f"Content-Length: {mebibytes << 20}\r\n\r\n"
+    pieces = [head.encode(), *[b" " * (1 << 20)] * mebibytes, b"\r\n\r\n"]
+    return b"".join([*map(press.compress, pieces), press.flush()])
+
+
+async def test_a_bomb_in_an_archive_takes_no_memory(ask: Ask, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.warc.gz"
+    search = bomb("resource", "urn:x-overton:search:q", "application/json")
+    path.write_bytes(search + bomb("metadata", "http://a.test/", "application/json"))
+    tracemalloc.start()
+    archived, found = open_pages(f"archive/{path}").answerer, open_search(f"archive/{path}").answerer
+    assert page_of(await ask(archived, "http://a.test/")).skipped == "too large"
+    with pytest.raises(RejectedError, match="is larger than"):
+        await ask(found, "q")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 << 20
+
+
+async def test_hits_that_are_none_are_a_rejection_that_names_the_place(ask: Ask, tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.hits(Ranked("q", "test", (Hit("http://a.test/"),)))
+    archive.close()
+    warcinfo, hits = members(tmp_path / ARCHIVE)
+    spoiled = hits.content.replace(b'{"query"', b'{"\xff\xfe"+')
+    (tmp_path / ARCHIVE).write_bytes(gzip.compress(warcinfo.content) + gzip.compress(spoiled))
+    found = open_search(f"archive/{tmp_path}").answerer
+    with pytest.raises(RejectedError, match=r"cannot be read at byte \d+: "):
+        await ask(found, "q")
+
+
+@given(data=st.data())
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) -> None:
+    """Records that lack what their type must have, or hold anything else, in members that are whole."""
+    lines = st.sampled_from(
+        [
+            b"WARC-Type: response",
+            b"WARC-Type: metadata",
+            b"WARC-Type: \xff",
+            b"WARC-Target-URI: http://a.test/",
+            b"WARC-Target-URI: http://[]@",
+            b"WARC-Target-URI:",
+            b"Content-Type: application/http",
+            b"Content-Length: 7",
+            b"Content-Length: -7",
+            b"Content-Length: 9" + b"9" * 5000,
+            b"Content-Length: x",
+            b"no colon",
+            b"\x00",
+        ]
+    )
+    blocks = st.sampled_from(
+        [b"", b"HTTP/1.1 200 OK\r\n\r\nx", b"HTTP/9", b"HTTP/1.1 302 x\r\nLocation: //[]@\r\n\r\n"]
+    )
+    head = data.draw(st.sampled_from([b"WARC/1.0", b"WARC/9", b"", b"\xff", b"filedesc://x"]))
+    content = b"\r\n".join([head, *data.draw(st.lists(lines, max_size=8)), b"", data.draw(blocks | st.binary())])
+    path = tmp_path / ARCHIVE
+    path.write_bytes(gzip.compress(content))
+    for record in told(path):
+        with suppress(Unreadable):
+            found = record_at(path, record.start, Limit(1 << 20))
+            assert isinstance(found.raw_stream.read(), bytes)
+    try:
+        contents_of(path)
+    except InputError as error:
+        assert "holds no WARC records" in str(error)  # noqa: PT017
+    Archive(tmp_path).close()

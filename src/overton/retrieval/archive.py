@@ -11,33 +11,35 @@ from __future__ import annotations
 
 import os
 import threading
-import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from shutil import copyfileobj
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
-from warcio.archiveiterator import ArchiveIterator
-from warcio.exceptions import ArchiveLoadFailed
 from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from overton import __version__
 from overton.calls import Hit, Page
-from overton.errors import RunError
+from overton.errors import RunError, Unreadable
+from overton.retrieval.warc import told
+from overton.untrusted import opened
 
 if TYPE_CHECKING:
     from overton.retrieval.wire import Exchange
 
-__all__ = ["ARCHIVE", "Archive", "Ranked", "hex_digest", "member_at", "members", "parsed", "query_urn"]
+__all__ = ["ARCHIVE", "TORN", "Archive", "Ranked", "hex_digest", "query_urn"]
 
 ARCHIVE = "pages.warc.gz"
 """The archive's name in a run folder."""
+
+TORN = "pages.torn"
+"""Where what a killed session left torn at its end is put."""
 
 _JSON = "application/json"
 
@@ -63,22 +65,27 @@ def query_urn(query: str) -> str:
 class Archive:
     """A run's archive, open for adding to it. Several may have the same file open in one process.
 
-    What an earlier session left torn is cut off. A kill loses nothing that was added before; a power failure may lose
-    what the system had not written yet, up to the last close.
+    What a killed session left torn at its end is put aside, into `pages.torn`: nothing refers to it. A kill loses
+    nothing that was added before; a power failure may lose what the system had not written yet, up to the last close.
 
     Raises:
-        RunError: the folder cannot be written to.
+        RunError: the folder cannot be written to, or the archive is damaged, which is not a kill's doing: nothing of it
+            is changed then.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / ARCHIVE
         self._descriptor: int | None = None
         try:
-            self._kept = self._mended()
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY, 0o666)
+            with _alone:
+                self._kept = self._mended()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY | _NOFOLLOW
+            self._descriptor = os.open(self.path, flags, 0o666)
             empty = os.fstat(self._descriptor).st_size == 0
         except OSError as error:
             raise RunError(f"{self.path} cannot be written to: {error.strerror}") from error
+        except Unreadable as error:
+            raise RunError(str(error)) from None
         if empty:
             self._write([_warcinfo()])
 
@@ -106,14 +113,26 @@ class Archive:
             os.close(descriptor)
 
     def _mended(self) -> set[bytes]:
-        """Cut off what a killed session left torn; gives the keys of what is kept once and is there."""
-        kept, end = set(), 0
-        for member in members(self.path) if self.path.is_file() else ():
-            kept.add(_key(member.content))
-            end = member.end
-        if self.path.is_file() and self.path.stat().st_size > end:
-            os.truncate(self.path, end)
-        return kept - {b""}
+        """Put aside what a killed session left torn; gives the keys of what is kept once and is there."""
+        kept: set[bytes] = set()
+        try:
+            for record in told(self.path) if self.path.exists() else ():
+                if record.kind in _KEPT_ONCE:
+                    kept.add(_hashed(record.kind, record.uri, record.digest))
+        except Unreadable as error:
+            if not error.ends_early:
+                raise RunError(_damaged(self.path, error)) from None
+            self._put_aside(error.byte or 0)
+        return kept
+
+    def _put_aside(self, start: int) -> None:
+        """Move what stands from `start` on into a file of its own: most likely nothing, but never cut unseen."""
+        with opened(self.path) as file, opened(self.path.with_name(TORN), os.O_WRONLY | os.O_CREAT | os.O_APPEND) as to:
+            file.seek(start)
+            copyfileobj(file, to)
+            to.flush()
+            os.fsync(to.fileno())
+        os.truncate(self.path, start)
 
     def _once(self, uri: str, kind: str, payload: bytes, content_type: str) -> None:
         """Add a record unless the same one is there: what thousands of trials read in a collection is kept once."""
@@ -137,24 +156,15 @@ class Archive:
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
-def parsed(content: bytes) -> ArcWarcRecord | None:
-    """The WARC record in a member; its payload is `content_stream()` (as HTTP meant it) or `raw_stream` (as it came).
-
-    None where it holds none.
-    """
-    try:
-        return next(iter(ArchiveIterator(BytesIO(content))), None)
-    except ArchiveLoadFailed:
-        return None
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_KEPT_ONCE = {"resource", "metadata"}
 
 
-def _key(content: bytes) -> bytes:
-    """What tells a record that is kept once from others, b'' of any other record."""
-    record = parsed(content)
-    if record is None or record.rec_type not in {"resource", "metadata"}:
-        return b""
-    header = record.rec_headers.get_header
-    return _hashed(record.rec_type, header("WARC-Target-URI") or "", header("WARC-Payload-Digest") or "")
+def _damaged(path: Path, error: Unreadable) -> str:
+    return (
+        f"{path} is damaged at byte {error.byte or 0:,}: {error.reason}. Nothing of it was changed: put a sound copy"
+        " in its place, or move it out of the folder; the run then goes on, and keeps what it reads in a new one"
+    )
 
 
 def _hashed(*parts: str) -> bytes:
@@ -195,9 +205,7 @@ def _exchange_records(exchange: Exchange) -> list[bytes]:
         payload=BytesIO(exchange.body),
         length=len(exchange.body),
         warc_headers_dict=digest | cut,
-        http_headers=StatusAndHeaders(
-            _one_line(f"{exchange.status} {exchange.reason}"), _kept_headers(exchange), protocol=exchange.version
-        ),
+        http_headers=_AsItCame(_head(exchange)),
     )
     request = writer.create_warc_record(
         str(exchange.url),
@@ -219,55 +227,37 @@ def _written(record: ArcWarcRecord) -> bytes:
     return sink.getvalue()
 
 
-def _kept_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """The response's headers; those of a framing that the body here no longer has get another name."""
+class _AsItCame(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
+    """The head of a response, whatever bytes a site puts into it."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__("as it came", [])
+        self._head = head
+
+    def compute_headers_buffer(self, header_filter: object = None) -> None:
+        """Give what came; headers as warcio knows them are ASCII."""
+        self.headers_buff = self._head
+
+
+def _head(exchange: Exchange) -> bytes:
+    """Status line and headers; those of a framing that the body here no longer has get another name."""
     framing = {"transfer-encoding"} | ({"content-length"} if exchange.truncated else set())
-    return [
-        (f"X-Archive-Orig-{name}" if name.lower() in framing else name, _one_line(value))
-        for name, value in exchange.headers
-    ]
+    status = exchange.reason.encode("utf-8", "surrogateescape")
+    lines = [f"{exchange.version} {exchange.status} ".encode() + status]
+    for name, value in exchange.headers:
+        kept = f"X-Archive-Orig-{name}" if name.lower() in framing else name
+        lines.append(f"{kept}: {value}".encode("latin-1", "replace"))
+    return b"".join(line.translate(_NO_LINE_ENDS) + b"\r\n" for line in [*lines, b""])
+
+
+_NO_LINE_ENDS = bytes.maketrans(b"\r\n\0", b"   ")
 
 
 def _one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-_CHUNK = 1 << 20
-_GZIP = 31
 _alone = threading.Lock()
-
-
-@dataclass(frozen=True)
-class _Member:
-    """One whole member: where it begins and ends in the file (bytes), and what it holds, decompressed."""
-
-    start: int
-    end: int
-    content: bytes
-
-
-def members(path: Path) -> Iterator[_Member]:
-    """All members up to the end of the file, or up to the first that is torn, as a killed process leaves one."""
-    with path.open("rb") as file:
-        start, waiting = 0, b""
-        while member := _next(file, start, waiting):
-            found, waiting = member
-            yield found
-            start = found.end
-
-
-def member_at(path: Path, start: int) -> bytes:
-    """What the member that begins at `start` holds.
-
-    Raises:
-        EOFError: no whole member begins there.
-    """
-    with path.open("rb") as file:
-        file.seek(start)
-        found = _next(file, start, b"")
-    if found is None:
-        raise EOFError(f"no record begins at byte {start}")
-    return found[0].content
 
 
 def _append(descriptor: int, content: bytes) -> None:
@@ -284,21 +274,3 @@ def _append(descriptor: int, content: bytes) -> None:
         except OSError:
             os.ftruncate(descriptor, before)
             raise
-
-
-def _next(file: BinaryIO, start: int, waiting: bytes) -> tuple[_Member, bytes] | None:
-    """The member at `start`, of which `waiting` is read already, and what was read beyond it."""
-    decompressor, content = zlib.decompressobj(_GZIP), bytearray()
-    piece = waiting or file.read(_CHUNK)
-    read = len(piece)
-    while piece:
-        try:
-            content += decompressor.decompress(piece)
-        except zlib.error:
-            return None
-        if decompressor.eof:
-            rest = decompressor.unused_data
-            return _Member(start, start + read - len(rest), bytes(content)), rest
-        piece = file.read(_CHUNK)
-        read += len(piece)
-    return None

@@ -11,16 +11,17 @@ from typing import NamedTuple
 import msgspec
 from warcio.bufferedreaders import ChunkedDataReader
 from warcio.recordloader import ArcWarcRecord
-from yarl import URL
 
 from overton.calls import Hit, Page
-from overton.errors import InputError, Problem, RejectedError
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked, member_at, members, parsed, query_urn
-from overton.retrieval.guard import joined
+from overton.errors import AccessError, InputError, Problem, RejectedError, Unreadable
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked, query_urn
+from overton.retrieval.guard import joined, parsed_address
 from overton.retrieval.limits import Limits, Unread
 from overton.retrieval.reading import Readers
+from overton.retrieval.warc import LONGEST_HEAD, Told, record_at, told
 from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.retrieval.wire import Exchange
+from overton.untrusted import Limit, json_of
 
 __all__ = ["ArchivedPages", "ArchivedSearch", "Contents", "archive_file", "contents_of"]
 
@@ -73,30 +74,34 @@ def contents_of(path: Path) -> Contents:
     """Read through an archive once, up to its end or to what a killed session left torn.
 
     Raises:
-        InputError: it holds no records.
+        InputError: it cannot be read, is damaged, or holds no records.
     """
     contents = Contents(path, {}, {}, {})
     found = 0
-    for member in members(path):
-        record = parsed(member.content)
-        if record is not None:
-            found += 1
-            _note(contents, record, member.start)
+    try:
+        for record in told(path):
+            found += bool(record.kind)
+            _note(contents, record)
+    except OSError as error:
+        raise InputError([Problem("archive", str(path), f"cannot be read: {error.strerror}")]) from error
+    except Unreadable as error:
+        if found and not error.ends_early:
+            reason = f"is damaged at byte {error.byte or 0:,} ({error.reason}): use a sound copy"
+            raise InputError([Problem("archive", str(path), reason)]) from None
     if not found:
         reason = "holds no WARC records, each compressed by itself (as in .warc.gz files)"
         raise InputError([Problem("archive", str(path), reason)])
     return contents
 
 
-def _note(contents: Contents, record: ArcWarcRecord, start: int) -> None:
-    header = record.rec_headers.get_header
-    uri, digest = header("WARC-Target-URI") or "", header("WARC-Payload-Digest") or ""
-    if record.rec_type == "resource" and uri.startswith(_SEARCH):
-        contents.hits[uri] = Place(start, digest)
-    elif record.rec_type == "metadata" and record.content_type == "application/json":
-        contents.pages[uri] = Place(start, digest)
-    elif record.rec_type == "response":
-        contents.responses[uri] = Place(start, digest)
+def _note(contents: Contents, record: Told) -> None:
+    place = Place(record.start, record.digest)
+    if record.kind == "resource" and record.uri.startswith(_SEARCH):
+        contents.hits[record.uri] = place
+    elif record.kind == "metadata" and record.content_type == "application/json":
+        contents.pages[record.uri] = place
+    elif record.kind == "response":
+        contents.responses[record.uri] = place
 
 
 def _digest(places: dict[str, Place]) -> str:
@@ -129,8 +134,12 @@ class ArchivedSearch:
             raise RejectedError(
                 "not archived", f"the archive {self._contents.path} holds no hits for the query {query[:200]!r}"
             )
-        record = parsed(member_at(self._contents.path, place.start))
-        ranked = msgspec.json.decode(record.raw_stream.read() if record else b"", type=Ranked)
+        path = self._contents.path
+        try:
+            ranked = json_of(_record(path, place, _HITS).raw_stream.read(), _decode_ranked)
+        except Unreadable as error:
+            said = f"the archive {path} cannot be read at byte {place.start:,}: {error.reason}"
+            raise RejectedError("damaged", said) from None
         return ranked.hits[: self._top]
 
     async def close(self) -> None:
@@ -152,8 +161,8 @@ class ArchivedPages:
 
     async def read(self, url: str, archive: Archive | None) -> Page:
         """The page at `url`; what the archive does not hold is a page that was skipped."""
-        record = self._record(self._contents.pages, url)
         try:
+            record = self._record(self._contents.pages, url)
             return await self._read_again(url) if record is None else _page(record)
         except Unread as unread:
             return Page(url, skipped=unread.reason)
@@ -167,22 +176,46 @@ class ArchivedPages:
             target = record.http_headers.get_header("Location")
             if record.http_headers.get_statuscode() not in _REDIRECTS or not target:
                 return await read_exchange(self._readers, url, _exchange(address, record), self._limits)
-            address = joined(URL(address), target)
+            address = joined(parsed_address(address), target)
         raise Unread("too many redirects")
 
     def _record(self, places: dict[str, Place], uri: str) -> ArcWarcRecord | None:
         place = places.get(uri)
-        return None if place is None else parsed(member_at(self._contents.path, place.start))
+        if place is None:
+            return None
+        try:
+            return _record(self._contents.path, place, Limit(_TIMES * self._limits.max_bytes + LONGEST_HEAD))
+        except Unreadable as error:
+            raise Unread("too large" if error.too_large else "damaged in the archive") from None
 
     async def close(self) -> None:
         """End the readers."""
         await self._readers.close()
 
 
+_HITS = Limit(1 << 24)
+_TIMES = 4  # what a page becomes at most as text within JSON, for each byte that may be fetched of it
+_decode_ranked = msgspec.json.Decoder(Ranked).decode
+_decode_page = msgspec.json.Decoder(Page).decode
+
+
+def _record(path: Path, place: Place, limit: Limit) -> ArcWarcRecord:
+    """The record at a place.
+
+    Raises:
+        Unreadable: there is none within the limit any more.
+        AccessError: the file cannot be read any more.
+    """
+    try:
+        return record_at(path, place.start, limit)
+    except OSError as error:
+        raise AccessError("archive", f"the archive {path} cannot be read: {error.strerror}") from error
+
+
 def _page(record: ArcWarcRecord) -> Page:
     try:
-        return msgspec.json.decode(record.raw_stream.read(), type=Page)
-    except msgspec.DecodeError:
+        return json_of(record.raw_stream.read(), _decode_page)
+    except Unreadable:
         raise Unread("not in the archive") from None  # another tool's notes on the page
 
 
@@ -197,7 +230,7 @@ def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
         raise Unread(f"HTTP {status}")
     if record.rec_headers.get_header("WARC-Truncated"):
         raise Unread("not whole in the archive")
-    return Exchange(URL(address), (), "HTTP/1.1", 200, "", tuple(record.http_headers.headers), _body(record))
+    return Exchange(parsed_address(address), (), "HTTP/1.1", 200, "", tuple(record.http_headers.headers), _body(record))
 
 
 def _body(record: ArcWarcRecord) -> bytes:
