@@ -152,12 +152,11 @@ class RunError(OvertonError):
 
 
 class RunExists(RunError, InputError):
-    """The folder for a new run exists already; nothing is ever written over."""
+    """The folder for a new run exists already; nothing is ever written over. `is_run` says that it is a run's."""
 
-    def __init__(self, path: str) -> None:
-        InputError.__init__(
-            self, f"{path} exists already: name another --out, or use 'overton resume {path}' to go on with it"
-        )
+    def __init__(self, path: str, *, is_run: bool = True) -> None:
+        go_on = f", or use 'overton resume {path}' to go on with it" if is_run else ""
+        InputError.__init__(self, f"{path} exists already: name another --out{go_on}")
 
 
 class RunLocked(RunError):

@@ -13,13 +13,14 @@ import msgspec
 
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import check, set_up, sorted_out
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts import local
 from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
 from overton.hosts.local.folder import DATASET_FORMAT, write_manifest
 from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
+from overton.untrusted import converted, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,10 +82,12 @@ class Run:
         """
         kind = self.study.record
         fields = kind.__struct_fields__
-        return [
-            msgspec.convert({name: row[name] for name in fields}, kind, strict=False)
-            for row in self.records().select(fields).iter_rows(named=True)
-        ]
+        try:
+            rows = self.records().select(fields).iter_rows(named=True)
+            return [converted({name: row[name] for name in fields}, kind, strict=False) for row in rows]
+        except Unreadable as error:
+            place = RunFolder(self.path).records_file
+            raise RunError(f"{place} holds no records of {self.study.name}: {error.reason}") from error
 
     def items(self) -> Sequence[Any]:
         """What the run asks about."""
@@ -110,9 +113,13 @@ def open_run(path: str | Path) -> Run:
     """A run that exists.
 
     Raises:
-        RunError: `path` is not a run folder, or of another version.
+        InputError: it is of a study that is not installed here.
+        RunError: `path` is not a run folder, of another version, or damaged.
     """
-    return Run(Path(path), RunFolder(Path(path)).manifest())
+    folder = RunFolder(Path(path))
+    found = Run(folder.path, folder.manifest())
+    folder.check_fits(found.study, found.manifest)
+    return found
 
 
 def run(
@@ -257,14 +264,14 @@ def extend(
         RunError: see `resume`.
     """
     folder = Path(path)
-    manifest = RunFolder(folder).manifest()
-    study = study_named(manifest.study)
+    opened = open_run(folder)
+    manifest, study = opened.manifest, opened.study
     given = {name: value for name, value in options.items() if value is not None}
     if not given and not models:
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
     names[study.first] += names_of(study, {study.first: models})[study.first]
-    chosen = changed(msgspec.convert(study.complete(manifest.options, names), study.options), given)
+    chosen = changed(RunFolder(folder).options(study, study.complete(manifest.options, names)), given)
     check(study, chosen)
     extended = local.extend(
         study,
@@ -283,11 +290,9 @@ def _completed(run: Run) -> Run:
     made = run.study.dataset
     if made is None:
         return run
-    from overton.corpora.opening import write_objects
-
     lines = made.made(run.items(), run.rows(), run.manifest.options)
     if lines is not None:
-        write_objects(lines, run.path / made.name, replace=True)
+        write_whole(run.path / made.name, (msgspec.json.encode(line) + b"\n" for line in lines))
         run.manifest.dataset = DATASET_FORMAT
         write_manifest(run.path, run.manifest)
     return run

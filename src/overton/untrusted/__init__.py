@@ -8,10 +8,12 @@ from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.inflating import Limit, inflated
 from overton.untrusted.showing import cell, visible, visible_line
+from overton.untrusted.writing import cannot_be_written, sync_folder, unfinished, write_whole
 
 __all__ = [
     "Limit",
     "bytes_of",
+    "cannot_be_written",
     "cell",
     "converted",
     "inflated",
@@ -19,7 +21,10 @@ __all__ = [
     "no_links",
     "opened",
     "python_of",
+    "sync_folder",
     "text_of",
+    "unfinished",
     "visible",
     "visible_line",
+    "write_whole",
 ]

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-import msgspec
-
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
-from overton.errors import RejectedError
+from overton.errors import RejectedError, RunError
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
+from overton.untrusted import unfinished
 
 __all__ = ["lane_names", "lanes_of", "write_records"]
 
@@ -39,9 +38,14 @@ class Recorded:
 def lanes_of(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
-    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes."""
+    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes.
+
+    Raises:
+        RunError: the manifest is none of a run of this study; items or options cannot be read.
+    """
     items = folder.items(study.items.kind)
-    options = msgspec.convert(manifest.options, study.options)
+    folder.check_fits(study, manifest)
+    options = folder.options(study, manifest.options)
     planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
     return [
         Lane(
@@ -62,13 +66,19 @@ def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
 
 
 def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
-    """Write the outcome table, whole items only, in the place of an earlier one."""
+    """Write the outcome table, whole items only, in the place of an earlier one.
+
+    Raises:
+        RunError: it cannot be written.
+    """
     import polars as pl
 
-    fresh = folder.path / ".records.new"
-    tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
-    tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
-    fresh.replace(folder.records_file)
+    try:
+        tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
+        with unfinished(folder.records_file) as (fresh, _):
+            tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
+    except pl.exceptions.PolarsError as error:
+        raise RunError(f"{folder.records_file} cannot be written: {error}") from error
     for lane in lanes:
         lane.outcomes.discard()
     with suppress(OSError):
@@ -79,7 +89,10 @@ def _seatings(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
     """For each lane who answers under which name, and what its records are labelled with."""
-    bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.role_names}
+    bound = {
+        role: _bound(manifest.models.get(role, []), None if models is None else models[role])
+        for role in study.role_names
+    }
     first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
     if study.together:

@@ -181,7 +181,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
 
 def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
     items = folder.items(study.items.kind)
-    old = study.trials(items, msgspec.convert(manifest.options, study.options), manifest.seed)
+    old = study.trials(items, folder.options(study, manifest.options), manifest.seed)
     kept = {trial.name for trial in study.trials(items, options, manifest.seed)}
     lost = [trial.name for trial in old if trial.name not in kept]
     if lost:
