@@ -6,17 +6,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
-from overton.errors import RejectedError, RunError
+from overton.errors import InputError, Problem, RejectedError, RunError
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import unfinished
 
-__all__ = ["lane_names", "lanes_of", "write_records"]
+__all__ = ["MOST_TRIALS", "check_size", "lane_names", "lanes_of", "write_records"]
+
+MOST_TRIALS = 1_000_000
+"""Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,17 @@ class Recorded:
         """Nothing to give back."""
 
 
+def check_size(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> None:
+    """Refuse more trials than a run may have; they are counted up to there, and none is kept.
+
+    Raises:
+        InputError: there are more.
+    """
+    if next(islice(study.trials(items, options, seed), MOST_TRIALS, None), None) is not None:
+        reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
+        raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or make several runs")])
+
+
 def lanes_of(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
@@ -42,10 +58,12 @@ def lanes_of(
 
     Raises:
         RunError: the manifest is none of a run of this study; items or options cannot be read.
+        InputError: they make more trials than a run may have.
     """
     items = folder.items(study.items.kind)
     folder.check_fits(study, manifest)
     options = folder.options(study, manifest.options)
+    check_size(study, items, options, manifest.seed)
     planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
     return [
         Lane(
