@@ -18,6 +18,7 @@ __all__ = [
     "JournalError",
     "LimitReached",
     "MissingExtra",
+    "Notice",
     "OvertonError",
     "Problem",
     "RejectedError",
@@ -55,6 +56,10 @@ def quoted(value: object, longest: int = 60) -> str:
     """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
+
+
+class Notice(UserWarning):
+    """Something that a person should know and that stops nothing; a warning, shown as a sentence."""
 
 
 class InputError(OvertonError):

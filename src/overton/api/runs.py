@@ -15,7 +15,7 @@ from overton.api.requests import Arguments, Others, Prices, SourceArguments, mod
 from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts import local
-from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
+from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Trust, Watch
 from overton.hosts.local.folder import DATASET_FORMAT, write_manifest
 from overton.studies.options import changed
 from overton.studies.registry import study_named
@@ -221,21 +221,29 @@ def resume(
     retry_failed: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Go on with a run. What was asked before is answered from its journal; limits count over all sessions.
 
+    A run folder may be somebody else's. Where it names an address, a variable with a key or a file of weights that no
+    run begun on this machine has used, nothing is sent before that is confirmed, once for each run: with `trust`, or by
+    `confirm`, which is called with the folder and a sentence for each. What a known provider uses by itself needs none.
+
     Raises:
+        InputError: it would reach what is not confirmed; each with host and variable.
         RunMismatch: items, prompts, models or settings differ from those that the run began with.
         RunError: `path` is not a run folder, or another process works on it.
     """
     folder = Path(path)
     manifest = local.resume(
-        study_named(RunFolder(folder).manifest().study),
+        open_run(folder).study,
         folder,
         retry_failed=retry_failed,
         limits=Limits(max_cost, max_calls),
+        trust=Trust(trust, confirm),
         patience=patience,
         watch=watch,
     )
@@ -250,6 +258,8 @@ def extend(
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
     **options: Any,
@@ -257,10 +267,11 @@ def extend(
     """Add models, trials or conditions to a run, on purpose.
 
     `options` are those that the study lets grow: they replace the run's own where given; those that name several things
-    (conditions, templates) add to them.
+    (conditions, templates) add to them. `trust` and `confirm` are those of `resume`.
 
     Raises:
-        InputError: nothing would be added, trials would be taken away, or a model is in the run already.
+        InputError: nothing would be added, trials would be taken away, or a model is in the run already; or see
+            `resume`.
         RunError: see `resume`.
     """
     folder = Path(path)
@@ -279,6 +290,7 @@ def extend(
         options=chosen,
         more=model_requests({study.first: models}, model_args, prices) if models else None,
         limits=Limits(max_cost, max_calls),
+        trust=Trust(trust, confirm),
         patience=patience,
         watch=watch,
     )
