@@ -47,7 +47,7 @@ app = typer.Typer(
     cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
-    "4 stopped by a limit or Ctrl-C and resumable.",
+    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawn boxes double the time that --help takes
