@@ -12,7 +12,7 @@ from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError
 from overton.studies.options import option_place
-from overton.untrusted import cannot_be_written, write_whole
+from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,10 +86,7 @@ def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str,
     from overton.judging.sheets import write_sheet
 
     sheet, beside = files
-    try:
-        sheet.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_be_written(sheet, error) from error
+    make_folder(sheet.parent)
     write_whole(beside, [msgspec.json.format(msgspec.json.encode(key), indent=1)])
     try:
         write_whole(sheet, [write_sheet(key, shown).encode("utf-8-sig")])  # spreadsheets need the mark for UTF-8

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.corpora.tables import column_names, read_table
 from overton.errors import InputError, Problem
-from overton.untrusted import cannot_be_written, write_whole
+from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,11 +154,8 @@ def write_objects(items: Sequence[msgspec.Struct], file: Path, *, replace: bool 
     if file.exists() and not replace:
         raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
     encoder = msgspec.json.Encoder()
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        return write_whole(file, (encoder.encode(item) + b"\n" for item in items))
-    except OSError as error:
-        raise cannot_be_written(file, error) from error
+    make_folder(file.parent)
+    return write_whole(file, (encoder.encode(item) + b"\n" for item in items))
 
 
 def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) -> list[Path | Traversable]:

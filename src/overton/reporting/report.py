@@ -23,7 +23,7 @@ from overton.reporting.svg import drawn, inline, specification, style_sheet
 from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
-from overton.untrusted import cannot_be_written, visible, write_whole
+from overton.untrusted import make_folder, visible, write_whole
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 
@@ -64,10 +64,7 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
     """
     import vl_convert
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_be_written(folder, error) from error
+    make_folder(folder)
     written = []
     for chart in report.charts:
         svg = drawn(chart)

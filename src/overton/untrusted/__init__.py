@@ -8,7 +8,7 @@ from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.inflating import Limit, inflated
 from overton.untrusted.showing import cell, visible, visible_line
-from overton.untrusted.writing import cannot_be_written, sync_folder, unfinished, write_whole
+from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
 
 __all__ = [
     "Limit",
@@ -18,6 +18,7 @@ __all__ = [
     "converted",
     "inflated",
     "json_of",
+    "make_folder",
     "no_links",
     "opened",
     "python_of",

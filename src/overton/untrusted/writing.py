@@ -14,7 +14,7 @@ from typing import BinaryIO
 from overton.errors import RunError, Unreadable
 from overton.untrusted.files import opened
 
-__all__ = ["cannot_be_written", "sync_folder", "unfinished", "write_whole"]
+__all__ = ["cannot_be_written", "make_folder", "sync_folder", "unfinished", "write_whole"]
 
 _MADE = re.compile(r"[0-9a-f]{12}\.new")
 
@@ -61,6 +61,20 @@ def unfinished(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryI
         if fresh is not None:
             with suppress(OSError):  # it is in its place
                 fresh.unlink()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those around it, where it is not there.
+
+    Raises:
+        RunError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise RunError(f"{folder} cannot be made: {error.filename} is not a folder") from error
+    except OSError as error:
+        raise RunError(f"{folder} cannot be made: {error.strerror or error}") from error
 
 
 def cannot_be_written(path: Path, error: Exception) -> RunError:

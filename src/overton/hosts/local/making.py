@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from overton.errors import RunExists
-from overton.untrusted import cannot_be_written, sync_folder
+from overton.untrusted import cannot_be_written, make_folder, sync_folder
 
 __all__ = ["new_folder"]
 
@@ -35,7 +35,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     _check_free(path)
     lock: FileLock | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         _clear(path)
         lock, fresh = _begun(path)
         fresh.mkdir()
