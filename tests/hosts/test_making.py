@@ -89,7 +89,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("below", ["file/run", "file/further/run"])
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(RunError, match="cannot be made: .*file is not a folder"):
+    with pytest.raises(RunError, match=r"cannot be made: .*file is not a folder"):
         made(tmp_path / below)
 
 

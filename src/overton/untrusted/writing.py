@@ -72,7 +72,8 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise RunError(f"{folder} cannot be made: {error.filename} is not a folder") from error
+        there = next(one for one in (folder, *folder.parents) if os.path.lexists(one))
+        raise RunError(f"{folder} cannot be made: {there} is not a folder") from error
     except OSError as error:
         raise RunError(f"{folder} cannot be made: {error.strerror or error}") from error
 
