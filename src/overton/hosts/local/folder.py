@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -19,7 +18,7 @@ from overton.calls import Price, Reply, Settings
 from overton.engine import Limits, entries
 from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts.local.making import new_folder
-from overton.studies.options import options_of
+from overton.studies.options import fields_of, options_of
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
 
@@ -40,6 +39,8 @@ ITEMS = "items.jsonl"
 
 _LARGEST = {FILE: 2**28, ITEMS: 2**31}
 """Bytes of a file that is read whole."""
+_ENDLESS = 2**53
+"""What no run comes to, in calls or dollars."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
@@ -173,12 +174,12 @@ def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
     except ValueError:
         yield "created", "is not a date"
     spent = manifest.spent
-    if not (isfinite(spent.cost) and min(spent.requests, spent.cost, spent.failed, spent.outcomes) >= 0):
-        yield "spent", "holds a number below 0"
+    if not all(0 <= number < _ENDLESS for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)):
+        yield "spent", "holds a number that nothing comes to"
     for role, models in manifest.models.items():
         for number, one in enumerate(models):
-            if one.price and not all(isfinite(amount) and amount >= 0 for amount in msgspec.structs.astuple(one.price)):
-                yield f"models.{role}[{number}].price", "holds a number below 0"
+            if one.price and not all(0 <= amount < _ENDLESS for amount in msgspec.structs.astuple(one.price)):
+                yield f"models.{role}[{number}].price", "holds what no price is"
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
@@ -249,7 +250,8 @@ class RunFolder:
         """Refuse a manifest that no run of the study can have.
 
         Raises:
-            RunError: nobody answers in a role, or several do where one does; its options are none of the study's.
+            RunError: nobody answers in a role, or several do where one does; its options are none of the study's, or
+                not those that follow from who answers.
         """
         place = str(self.path / FILE)
         for role in study.role_names:
@@ -258,7 +260,14 @@ class RunFolder:
                 raise RunError(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
             if len(held) > 1 and role != study.first:
                 raise RunError(str(Problem(place, f"models.{role}", "names several; one serves the whole run")))
-        self.options(study, manifest.options)
+        options = self.options(study, manifest.options)
+        names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
+        follow = self.options(study, study.complete(dict(manifest.options), names))
+        for field in fields_of(study.options):
+            if field.option.follows and getattr(options, field.name) != getattr(follow, field.name):
+                raise RunError(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
+        for problem in study.check(options):
+            raise RunError(str(Problem(place, "options", str(problem))))
 
     def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
         """The study's options that the manifest holds as plain values, or those made of them.
