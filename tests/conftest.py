@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ("browser", "command_line")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's own configuration is elsewhere: what tests run is noted in no home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", os.fspath(tmp_path_factory.mktemp("configuration")))
+        yield
+
 
 settings.register_profile("overton", deadline=None)
 settings.load_profile("overton")

@@ -18,6 +18,7 @@ __all__ = [
     "JournalError",
     "LimitReached",
     "MissingExtra",
+    "Notice",
     "OvertonError",
     "Problem",
     "RejectedError",
@@ -55,6 +56,10 @@ def quoted(value: object, longest: int = 60) -> str:
     """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
+
+
+class Notice(UserWarning):
+    """Something that a person should know and that stops nothing; a warning, shown as a sentence."""
 
 
 class InputError(OvertonError):
@@ -156,12 +161,11 @@ class RunError(OvertonError):
 
 
 class RunExists(RunError, InputError):
-    """The folder for a new run exists already; nothing is ever written over."""
+    """The folder for a new run exists already; nothing is ever written over. `is_run` says that it is a run's."""
 
-    def __init__(self, path: str) -> None:
-        InputError.__init__(
-            self, f"{path} exists already: name another --out, or use 'overton resume {path}' to go on with it"
-        )
+    def __init__(self, path: str, *, is_run: bool = True) -> None:
+        go_on = f", or use 'overton resume {path}' to go on with it" if is_run else ""
+        InputError.__init__(self, f"{path} exists already: name another --out{go_on}")
 
 
 class RunLocked(RunError):

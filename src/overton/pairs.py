@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from overton.errors import InputError, Problem
 __all__ = [
     "Given",
     "Reader",
+    "address_of",
     "by_key",
     "checked_base_url",
     "number",
@@ -129,6 +131,18 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def address_of(url: str) -> str:
+    """A base URL in the one form in which it is compared and shown: SCHEME://HOST[:PORT]/PATH, the host in lower case
+    and in ASCII, so that letters that look like others are seen ('xn--...'), the scheme's usual port left out."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").encode("ascii", "xmlcharrefreplace").decode()
+    with suppress(UnicodeError):  # it is no name that could be looked up
+        host = (parts.hostname or "").encode("idna").decode()
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    port = "" if parts.port in (None, usual) else f":{parts.port}"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path.rstrip('/')}"
 
 
 def checked_base_url(url: str) -> str:

@@ -71,7 +71,8 @@ def run(tmp_path: Path) -> Run:
 
 
 def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
-    models = {"subject": [entry("a/x"), entry("b/y")], "judge": [entry(judge)]}
+    sources = {role: [entry("starter")] for role in ("search", "pages")}
+    models = {"subject": [entry("a/x"), entry("b/y")], "judge": [entry(judge)], **sources}
     manifest = Manifest(study, 0, {}, models, "", {}, "2026-01-01T00:00:00", "0", status="finished", trials=6)
     RunFolder.create(path, manifest, [TOPIC])
     rows = [row(model, again, turn) for model in ("a/x", "b/y") for again in (1, 2, 3) for turn in (1, 2, 3, 4)]

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from overton.corpora.opening import FileText, text_beside, texts_at, write_objects
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, RunError
 
 
 def filled(folder: Path, *names: str) -> Path:
@@ -142,5 +142,5 @@ def test_objects_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_objects([Thing("c"), Thing(object())], file, replace=True)  # type: ignore[arg-type]
     assert file.read_text() == '{"id":"a"}\n{"id":"b"}\n'
     assert [one.name for one in file.parent.iterdir()] == ["things.jsonl"]
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(RunError, match="cannot be made"):
         write_objects([], file / "below.jsonl")

@@ -68,49 +68,83 @@ def gate(endpoint: Any) -> Iterator[threading.Event]:
     opened.set()
 
 
-def interrupted_once(child: subprocess.Popen[str]) -> None:
-    child.send_signal(signal.SIGINT)
+def interrupted_once(child: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> None:
+    child.send_signal(number)
     assert child.stdout
     assert child.stdout.readline() == "stopping\n", child.communicate()
 
 
-@pytest.mark.parametrize("notebook", [False, True])
-def test_ctrl_c_waits_for_what_is_in_flight_and_says_so(
-    runs: Any, endpoint: Any, gate: threading.Event, notebook: bool
+@pytest.mark.parametrize(
+    ("number", "notebook", "word"),
+    [
+        (signal.SIGINT, False, "interrupted"),
+        (signal.SIGINT, True, "interrupted"),
+        (signal.SIGTERM, False, "terminated"),
+    ],
+)
+def test_a_signal_waits_for_what_is_in_flight_and_says_so(  # noqa: PLR0917
+    runs: Any, endpoint: Any, gate: threading.Event, number: signal.Signals, notebook: bool, word: str
 ) -> None:
     child = runs.child(announce=True, notebook=notebook, connections=CONNECTIONS)
     until(lambda: endpoint.under_way == CONNECTIONS)
-    interrupted_once(child)
+    interrupted_once(child, number)
     assert child.poll() is None
     gate.set()
     _, said = child.communicate(timeout=30)
     assert child.returncode == STOPPED, said
-    assert "stopped: interrupted" in said
+    assert f"stopped: {word}" in said
     assert len(endpoint.asked) == CONNECTIONS
     assert set(runs.outcomes()) == set(endpoint.seeds())
     manifest = runs.manifest()
-    assert (manifest.status, manifest.stopped) == ("stopped", "interrupted")
+    assert (manifest.status, manifest.stopped) == ("stopped", word)
     assert manifest.missing == {runs.spec(): ["night-buses", "trams"]}
     assert manifest.spent.requests == CONNECTIONS
     assert runs.records().height == 0
     check_resumed(runs, endpoint, kept=CONNECTIONS)
 
 
-@pytest.mark.parametrize("notebook", [False, True])
-def test_a_second_ctrl_c_cuts_off_what_is_in_flight(
-    runs: Any, endpoint: Any, gate: threading.Event, notebook: bool
+@pytest.mark.parametrize(
+    ("first", "second", "notebook", "words"),
+    [
+        (signal.SIGINT, signal.SIGINT, False, "interrupted twice"),
+        (signal.SIGINT, signal.SIGINT, True, "interrupted twice"),
+        (signal.SIGTERM, signal.SIGTERM, False, "terminated twice"),
+        (signal.SIGINT, signal.SIGTERM, False, "interrupted and terminated"),
+    ],
+)
+def test_a_second_signal_cuts_off_what_is_in_flight(  # noqa: PLR0917
+    runs: Any,
+    endpoint: Any,
+    gate: threading.Event,
+    first: signal.Signals,
+    second: signal.Signals,
+    notebook: bool,
+    words: str,
 ) -> None:
     child = runs.child(announce=True, notebook=notebook, connections=CONNECTIONS)
     until(lambda: endpoint.under_way == CONNECTIONS)
-    interrupted_once(child)
-    child.send_signal(signal.SIGINT)
+    interrupted_once(child, first)
+    child.send_signal(second)
     _, said = child.communicate(timeout=30)  # though the endpoint never answers
     assert child.returncode == STOPPED, said
-    assert "interrupted twice" in said
+    assert words in said
     assert runs.outcomes() == {}
     assert runs.manifest().status == "stopped"
     gate.set()
     check_resumed(runs, endpoint, kept=0)
+
+
+def test_an_applications_own_way_with_sigterm_stays(runs: Any) -> None:
+    def own(*_: Any) -> None: ...
+
+    before = signal.signal(signal.SIGTERM, own)
+    held: list[Any] = []
+    try:
+        runs.start(watch=lambda progress: held.append(signal.getsignal(signal.SIGTERM)))
+        held.append(signal.getsignal(signal.SIGTERM))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert set(held) == {own}
 
 
 def check_resumed(runs: Any, endpoint: Any, kept: int) -> None:

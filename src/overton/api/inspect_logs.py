@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from overton.api import inspect_tasks
 from overton.api.runs import Run, fresh_folder, open_run
 from overton.errors import InputError, Problem
 from overton.hosts.local import RunFolder
 from overton.studies.options import Field, fields_of
 from overton.studies.registry import study_named
+from overton.untrusted import converted
 
 if TYPE_CHECKING:
     from overton.hosts.inspect.exporting import Exported, Scoring
@@ -136,7 +135,7 @@ def _scoring(task: TaskData) -> Scoring:
 def _task_arguments(task: TaskData) -> dict[str, Any]:
     """The parameters of the study's task that ask as this run did, but for its items; defaults are left out."""
     study = study_named(task.study)
-    given, default = msgspec.convert(task.options, study.options), study.options()
+    given, default = converted(task.options, study.options), study.options()
     own: dict[str, Any] = {
         field.name: _spelled(field, value)
         for field in fields_of(study.options)

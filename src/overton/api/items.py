@@ -62,7 +62,8 @@ def write_items(
     """Write items to a '.jsonl' file, or as the study's dataset into a folder, whole or not at all; gives the file.
 
     Raises:
-        InputError: the file exists already and not `replace`, or cannot be written.
+        InputError: the file exists already and not `replace`.
+        RunError: it cannot be written.
     """
     file = Path(path)
     return write_objects(items, file if file.suffix == ".jsonl" else file / _asked(study).dataset, replace=replace)

@@ -33,7 +33,7 @@ def report(
 
     Raises:
         InputError: no runs, runs of different studies, or several without `out`.
-        RunError: a folder is not a run, or has no records.
+        RunError: a folder is not a run, or has no records; a file cannot be written.
     """
     opened = [open_run(path) for path in runs]
     _check(opened, out)

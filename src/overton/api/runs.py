@@ -13,13 +13,14 @@ import msgspec
 
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import check, set_up, sorted_out
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts import local
-from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
+from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Trust, Watch
 from overton.hosts.local.folder import DATASET_FORMAT, write_manifest
 from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
+from overton.untrusted import converted, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,10 +82,12 @@ class Run:
         """
         kind = self.study.record
         fields = kind.__struct_fields__
-        return [
-            msgspec.convert({name: row[name] for name in fields}, kind, strict=False)
-            for row in self.records().select(fields).iter_rows(named=True)
-        ]
+        try:
+            rows = self.records().select(fields).iter_rows(named=True)
+            return [converted({name: row[name] for name in fields}, kind, strict=False) for row in rows]
+        except Unreadable as error:
+            place = RunFolder(self.path).records_file
+            raise RunError(f"{place} holds no records of {self.study.name}: {error.reason}") from error
 
     def items(self) -> Sequence[Any]:
         """What the run asks about."""
@@ -110,9 +113,13 @@ def open_run(path: str | Path) -> Run:
     """A run that exists.
 
     Raises:
-        RunError: `path` is not a run folder, or of another version.
+        InputError: it is of a study that is not installed here.
+        RunError: `path` is not a run folder, of another version, or damaged.
     """
-    return Run(Path(path), RunFolder(Path(path)).manifest())
+    folder = RunFolder(Path(path))
+    found = Run(folder.path, folder.manifest())
+    folder.check_fits(found.study, found.manifest)
+    return found
 
 
 def run(
@@ -214,21 +221,29 @@ def resume(
     retry_failed: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Go on with a run. What was asked before is answered from its journal; limits count over all sessions.
 
+    A run folder may be somebody else's. Where it names an address, a variable with a key or a file of weights that no
+    run begun on this machine has used, nothing is sent before that is confirmed, once for each run: with `trust`, or by
+    `confirm`, which is called with the folder and a sentence for each. What a known provider uses by itself needs none.
+
     Raises:
+        InputError: it would reach what is not confirmed; each with host and variable.
         RunMismatch: items, prompts, models or settings differ from those that the run began with.
         RunError: `path` is not a run folder, or another process works on it.
     """
     folder = Path(path)
     manifest = local.resume(
-        study_named(RunFolder(folder).manifest().study),
+        open_run(folder).study,
         folder,
         retry_failed=retry_failed,
         limits=Limits(max_cost, max_calls),
+        trust=Trust(trust, confirm),
         patience=patience,
         watch=watch,
     )
@@ -243,6 +258,8 @@ def extend(
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
     **options: Any,
@@ -250,21 +267,22 @@ def extend(
     """Add models, trials or conditions to a run, on purpose.
 
     `options` are those that the study lets grow: they replace the run's own where given; those that name several things
-    (conditions, templates) add to them.
+    (conditions, templates) add to them. `trust` and `confirm` are those of `resume`.
 
     Raises:
-        InputError: nothing would be added, trials would be taken away, or a model is in the run already.
+        InputError: nothing would be added, trials would be taken away, or a model is in the run already; or see
+            `resume`.
         RunError: see `resume`.
     """
     folder = Path(path)
-    manifest = RunFolder(folder).manifest()
-    study = study_named(manifest.study)
+    opened = open_run(folder)
+    manifest, study = opened.manifest, opened.study
     given = {name: value for name, value in options.items() if value is not None}
     if not given and not models:
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
     names[study.first] += names_of(study, {study.first: models})[study.first]
-    chosen = changed(msgspec.convert(study.complete(manifest.options, names), study.options), given)
+    chosen = changed(RunFolder(folder).options(study, study.complete(manifest.options, names)), given)
     check(study, chosen)
     extended = local.extend(
         study,
@@ -272,6 +290,7 @@ def extend(
         options=chosen,
         more=model_requests({study.first: models}, model_args, prices) if models else None,
         limits=Limits(max_cost, max_calls),
+        trust=Trust(trust, confirm),
         patience=patience,
         watch=watch,
     )
@@ -283,11 +302,9 @@ def _completed(run: Run) -> Run:
     made = run.study.dataset
     if made is None:
         return run
-    from overton.corpora.opening import write_objects
-
     lines = made.made(run.items(), run.rows(), run.manifest.options)
     if lines is not None:
-        write_objects(lines, run.path / made.name, replace=True)
+        write_whole(run.path / made.name, (msgspec.json.encode(line) + b"\n" for line in lines))
         run.manifest.dataset = DATASET_FORMAT
         write_manifest(run.path, run.manifest)
     return run

@@ -10,8 +10,9 @@ import msgspec
 
 from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, RunError
 from overton.studies.options import option_place
+from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +43,7 @@ def draw_sheet(
 
     Raises:
         InputError: a file is there already, the study has no sheet, or nothing is labelled.
-        RunError: `run` is not a run folder, or has no records.
+        RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
     from overton.judging.sheets import KeyRow, draw, key_of
 
@@ -77,13 +78,21 @@ def fresh_sheet(path: Path) -> tuple[Path, Path]:
 
 
 def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str, str]]) -> None:
-    """Write a sheet, and its key beside it."""
+    """Write a sheet, and its key beside it: the key first, since a sheet without one is of no use.
+
+    Raises:
+        RunError: they cannot be written.
+    """
     from overton.judging.sheets import write_sheet
 
     sheet, beside = files
-    sheet.parent.mkdir(parents=True, exist_ok=True)
-    sheet.write_text(write_sheet(key, shown), encoding="utf-8-sig", newline="")  # spreadsheets need the mark for UTF-8
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1))
+    make_folder(sheet.parent)
+    write_whole(beside, [msgspec.json.format(msgspec.json.encode(key), indent=1)])
+    try:
+        write_whole(sheet, [write_sheet(key, shown).encode("utf-8-sig")])  # spreadsheets need the mark for UTF-8
+    except RunError:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = None) -> tuple[Key, Answers]:
@@ -151,7 +160,7 @@ def _keep(run: Run, found: SheetAgreement) -> None:
     if run.manifest.study != found.study:
         raise InputError([Problem(str(run.path), "", f"is a run of {run.manifest.study}, the sheet of {found.study}")])
     kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
-    (run.path / AGREEMENT).write_bytes(msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1))
+    write_whole(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
 
 
 def _text(path: Path) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "Message",
     "Price",
     "Question",
+    "Reach",
     "Reply",
     "Request",
     "Settings",
@@ -123,6 +124,21 @@ class Price(msgspec.Struct, frozen=True):
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
+
+
+class Reach(msgspec.Struct, frozen=True, order=True):
+    """What an answerer would reach: an address with the variable whose content would be sent there, '' where none is;
+    or with `opens` a file or folder, by its path, or weights by their name."""
+
+    place: str
+    variable: str = ""
+    opens: bool = False
+
+    def __str__(self) -> str:
+        """In words, after 'would'."""
+        if self.opens:
+            return f"open {self.place}"
+        return f"send the content of {self.variable} to {self.place}" if self.variable else f"ask {self.place}"
 
 
 class Request(msgspec.Struct, frozen=True):

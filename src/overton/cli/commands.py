@@ -19,14 +19,24 @@ def resume(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask failed calls again.")] = False,
     max_cost: opt.MaxCostOption = None,
     max_calls: opt.MaxCallsOption = None,
+    trust: opt.TrustOption = False,
 ) -> None:
     """Go on with a run; nothing that was answered is asked again."""
     from overton.api import runs
+    from overton.cli.confirming import confirmation
     from overton.cli.ending import conclude
     from overton.cli.progress import watching
 
     with watching("resume") as watch:
-        done = runs.resume(run, retry_failed=retry_failed, max_cost=max_cost, max_calls=max_calls, watch=watch)
+        done = runs.resume(
+            run,
+            retry_failed=retry_failed,
+            max_cost=max_cost,
+            max_calls=max_calls,
+            trust=trust,
+            confirm=confirmation(),
+            watch=watch,
+        )
     raise typer.Exit(conclude(done))
 
 

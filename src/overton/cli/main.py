@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -14,7 +15,8 @@ from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.params import told
 from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
-from overton.errors import InputError, OvertonError, Stopped
+from overton.errors import InputError, Notice, OvertonError, Stopped
+from overton.untrusted import visible_line
 
 __all__ = ["app", "main"]
 
@@ -45,7 +47,7 @@ app = typer.Typer(
     cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
-    "4 stopped by a limit or Ctrl-C and resumable.",
+    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawn boxes double the time that --help takes
@@ -102,6 +104,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    warnings.formatwarning = _sentence
     try:
         app(joined(sys.argv[1:]))
     except InputError as error:
@@ -113,6 +116,16 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(4)
+
+
+_as_python_has_it = warnings.formatwarning
+
+
+def _sentence(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+    """A warning of ours as a sentence, any other as Python has it."""
+    if issubclass(category, Notice):
+        return f"overton: {visible_line(str(message))}\n"
+    return _as_python_has_it(message, category, *place, **more)
 
 
 def _fail(error: OvertonError, code: int) -> None:

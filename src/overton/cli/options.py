@@ -21,6 +21,7 @@ __all__ = [
     "PriceOption",
     "RunArgument",
     "SeedOption",
+    "TrustOption",
     "joined",
     "model_arguments",
     "prices",
@@ -53,6 +54,12 @@ OutOption = Annotated[
     Path | None,
     typer.Option(
         "--out", metavar="DIR", help="Folder to make; one below runs/ by default. One that exists is refused."
+    ),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Let the run reach what its folder names, also where this machine has not used it before."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -37,9 +37,17 @@ def _live(what: str) -> Iterator[Watch]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
     )
-    with Bar(*columns, console=notes()) as bar:
-        task = bar.add_task(what, total=None, detail="")
-        yield lambda seen: bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
+    bar = Bar(*columns, console=notes())
+    task = bar.add_task(what, total=None, detail="")
+
+    def watch(seen: Progress) -> None:
+        bar.start()  # not before there is anything to see: a person may have to be asked first
+        bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
+
+    try:
+        yield watch
+    finally:
+        bar.stop()
 
 
 def _plain(what: str) -> Watch:

@@ -362,19 +362,22 @@ class Extending(TyperGroup):
 
         def body(**given: Any) -> None:
             from overton.api.runs import extend
+            from overton.cli.confirming import confirmation
             from overton.cli.ending import conclude
             from overton.cli.progress import watching
 
             models = given.pop(study.first)
             arguments, prices = opt.model_arguments(given.pop("model_arg")), opt.prices(given.pop("price"))
+            added: dict[str, Any] = {"models": models or (), "model_args": arguments, "prices": prices}
             with watching("extend") as watch:
-                done = extend(cmd_name, models=models or (), model_args=arguments, prices=prices, watch=watch, **given)
+                done = extend(cmd_name, **added, **given, confirm=confirmation(), watch=watch)
             raise typer.Exit(conclude(done))
 
         params = [
             next(role_params(study, needed=False)),
             *field_params(field for field in fields_of(study.options) if field.option.extends),
             *(param for param in _shared(paying=True) if param.name not in ("only", "seed", "out")),
+            Param("trust", _NAMED, annotation=opt.TrustOption, default=False),
         ]
         help_ = "Add trials, models or conditions to the run. What names several things adds to those it has."
         return typed(cmd_name, command(body, params, words_of(study, study.options), help_))

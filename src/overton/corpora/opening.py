@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
@@ -14,6 +12,7 @@ import msgspec
 
 from overton.corpora.tables import column_names, read_table
 from overton.errors import InputError, Problem
+from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,25 +148,14 @@ def write_objects(items: Sequence[msgspec.Struct], file: Path, *, replace: bool 
     """Write `items` to `file` as JSON, one a line, whole or not at all; gives the file.
 
     Raises:
-        InputError: the file exists already and not `replace`, or cannot be written.
+        InputError: the file exists already and not `replace`.
+        RunError: it cannot be written.
     """
     if file.exists() and not replace:
         raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
     encoder = msgspec.json.Encoder()
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as made:
-            made.writelines(encoder.encode(item) + b"\n" for item in items)
-            made.flush()
-            os.fsync(made.fileno())
-        partial.replace(file)
-    except OSError as error:
-        raise InputError([Problem(str(file), "", f"cannot be written: {error.strerror or error}")]) from error
-    finally:
-        with suppress(OSError):  # where there could be none, that was told already
-            partial.unlink(missing_ok=True)
-    return file
+    make_folder(file.parent)
+    return write_whole(file, (encoder.encode(item) + b"\n" for item in items))
 
 
 def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) -> list[Path | Traversable]:

@@ -5,7 +5,6 @@ Its charts can be written as files, too, for papers and slides.
 
 from __future__ import annotations
 
-import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +14,6 @@ from gzip import compress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -25,7 +23,7 @@ from overton.reporting.svg import drawn, inline, specification, style_sheet
 from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
-from overton.untrusted import visible
+from overton.untrusted import make_folder, visible, write_whole
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 
@@ -60,17 +58,19 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
     """Write each chart of the report as NAME.svg and NAME.png (300 dots an inch) into `folder`, made if needed.
 
     Returns the files written. Colours are those of a light page on white.
+
+    Raises:
+        RunError: they cannot be written.
     """
     import vl_convert
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for chart in report.charts:
         svg = drawn(chart)
         vector, bitmap = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
-        vector.write_text(svg, encoding="utf-8")
-        bitmap.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
-        written += [vector, bitmap]
+        written += [write_whole(vector, [svg.encode()])]
+        written += [write_whole(bitmap, [vl_convert.svg_to_png(svg, scale=_SCALE)])]
     return written
 
 
@@ -90,16 +90,12 @@ def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
 
 
 def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
-    """Render the report into `path`, whole or not at all. Returns `path`."""
-    parts = _rendered(report, max_bytes)
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        file.writelines(parts)
-    try:
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    finally:
-        Path(file.name).unlink(missing_ok=True)
-    return path
+    """Render the report into `path`, whole or not at all. Returns `path`.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    return write_whole(path, _rendered(report, max_bytes))
 
 
 def _rendered(report: Report, max_bytes: int) -> list[bytes]:

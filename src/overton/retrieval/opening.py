@@ -12,9 +12,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from overton.calls import Price, Settings
+from overton.calls import Price, Reach, Settings
 from overton.errors import InputError, MissingExtra, Problem
-from overton.pairs import Reader, checked_base_url, number, values_of, whole
+from overton.pairs import Reader, address_of, checked_base_url, number, values_of, whole
 from overton.retrieval.limits import Limits
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from overton.retrieval.collection import CollectionIndex
     from overton.retrieval.engines.service import Service
 
-__all__ = ["Source", "open_pages", "open_search", "pages_for", "published"]
+__all__ = ["Source", "open_pages", "open_search", "pages_for", "published", "reached"]
 
 _NEEDED = ("aiohttp", "lxml_html_clean", "protego", "tantivy", "trafilatura", "warcio")
 _TOP = {"starter": 3, "archive": 100}
@@ -103,6 +103,27 @@ def open_pages(spec: str, args: _Arguments = ()) -> Source:
 
     connections = values.get("connections") or (_WEB_CONNECTIONS if parsed.kind == "web" else _LOCAL_CONNECTIONS)
     return Source(PageAnswerer(_pages(parsed, values), name=published(spec)), connections, parsed.kind)
+
+
+def reached(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
+    """What a search engine or a source of pages would reach that does not follow from its kind alone.
+
+    That is not a search service's own address with its own variables, nor the pages of the web, whose addresses are
+    guarded. Nothing is opened, no key is read.
+
+    Raises:
+        InputError: the spec or its arguments are wrong.
+    """
+    form, place = (_SEARCH_FORMS, "--search") if searches else (_PAGE_FORMS, "--pages")
+    parsed = _parse_spec(spec, form, place)
+    values = _read_arguments(parsed, args, searches=searches)
+    if parsed.kind in _FOLDERS:
+        return [Reach(str(Path(parsed.rest).expanduser().resolve()), opens=True)]
+    if parsed.kind == "searxng":
+        return [Reach(address_of(_searxng_url(parsed)))]
+    if "base_url" in values:
+        return [Reach(address_of(values["base_url"]), " and ".join(_VARIABLES[parsed.kind]))]
+    return [Reach(f"{host}, even at a private address") for host in values.get("allow", ())]
 
 
 def pages_for(search: str) -> str:
@@ -193,20 +214,26 @@ def _engine(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Se
         return _brave(spec, values, top, need_key)
     from overton.retrieval.engines.searxng import SearXNG
 
-    try:
-        url = checked_base_url(spec.rest)
-    except ValueError as error:
-        raise InputError([Problem("--search", "searxng/...", str(error))]) from None
+    url = _searxng_url(spec)
     host = urlsplit(url).hostname or ""
     return SearXNG(_service(f"searxng/{host}", url.removesuffix("/search") + "/search", values), host, top)
+
+
+def _searxng_url(spec: _Spec) -> str:
+    try:
+        return checked_base_url(spec.rest)
+    except ValueError as error:
+        raise InputError([Problem("--search", "searxng/...", str(error))]) from None
+
+
+_VARIABLES = {"google": ("GOOGLE_API_KEY", "GOOGLE_CSE_ID"), "brave": ("BRAVE_API_KEY",)}
 
 
 def _google(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.engines.google import BASE_URL, Google
     from overton.retrieval.engines.service import key_from
 
-    key = key_from("GOOGLE_API_KEY", spec.text, needed=need_key)
-    engine = key_from("GOOGLE_CSE_ID", spec.text, needed=need_key)
+    key, engine = (key_from(variable, spec.text, needed=need_key) for variable in _VARIABLES["google"])
     return Google(_service(spec.text, BASE_URL, values, key, engine), key, engine, top)
 
 
@@ -214,7 +241,7 @@ def _brave(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Sea
     from overton.retrieval.engines.brave import BASE_URL, Brave
     from overton.retrieval.engines.service import key_from
 
-    key = key_from("BRAVE_API_KEY", spec.text, needed=need_key)
+    key = key_from(_VARIABLES["brave"][0], spec.text, needed=need_key)
     return Brave(_service(spec.text, BASE_URL, values, key), key, top)
 
 

@@ -10,6 +10,7 @@ from overton.untrusted.headers import meant, retry_after, seconds_of
 from overton.untrusted.hiding import HIDDEN, Hiding
 from overton.untrusted.inflating import Limit, Member, inflated, members
 from overton.untrusted.showing import cell, visible, visible_line
+from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
 
 __all__ = [
     "HIDDEN",
@@ -17,10 +18,12 @@ __all__ = [
     "Limit",
     "Member",
     "bytes_of",
+    "cannot_be_written",
     "cell",
     "converted",
     "inflated",
     "json_of",
+    "make_folder",
     "meant",
     "members",
     "no_links",
@@ -28,7 +31,10 @@ __all__ = [
     "python_of",
     "retry_after",
     "seconds_of",
+    "sync_folder",
     "text_of",
+    "unfinished",
     "visible",
     "visible_line",
+    "write_whole",
 ]

@@ -7,22 +7,21 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-
-import msgspec
 
 from overton.calls import Failure, Reply
 from overton.engine import Journal, digest
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry
-from overton.errors import InputError, OvertonError, Problem, RunError, RunExists, RunMismatch
+from overton.errors import InputError, OvertonError, Problem, RunError, RunMismatch, Unreadable
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.reading import Log, LoggedSample
-from overton.hosts.local.folder import Manifest, RunFolder
+from overton.hosts.local.folder import FILE, Manifest, RunFolder
 from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.making import new_folder
 from overton.hosts.local.recalling import recall_records
 from overton.studies.study import AnyStudy
+from overton.untrusted import converted
 
 __all__ = ["check_same_run", "make_run"]
 
@@ -63,31 +62,31 @@ def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Manifest:
         InputError: a log is damaged, or logs ask different things under one name.
         RunMismatch: what a log holds is not what the study asks.
     """
-    if out.exists():
-        raise RunExists(str(out))
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".import-", dir=out.parent) as beside:
-            folder, manifest = _made(logs, study, Path(beside) / out.name)
-            folder.path.rename(out)
-    except OSError as error:
-        raise RunError(f"{out} cannot be made: {error.strerror}") from error
-    return manifest
+    with new_folder(out) as fresh:
+        return _made(logs, study, RunFolder(fresh))
 
 
-def _made(logs: Sequence[Log], study: AnyStudy, path: Path) -> tuple[RunFolder, Manifest]:
+def _made(logs: Sequence[Log], study: AnyStudy, folder: RunFolder) -> Manifest:
     manifest = _manifest(logs, study)
-    folder = RunFolder.create(path, manifest, [])
+    _check_fits(folder, study, manifest, logs[0])
     gathered = Gathered(study)
     with closing(Journal(folder.journal)) as journal:
         entries = (entry for log in logs for sample in log.samples() for entry in gathered.add(log, sample))
         while some := list(islice(entries, _BATCH)):
             run_to_end(_append(journal, some))
     items = list(gathered.items.values())
-    (path / "items.jsonl").write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
+    folder.write_items(items)
     manifest.items = digest(items)
     manifest.left_out = "; ".join(filter(None, [manifest.left_out, *_left_out(logs, gathered)]))
-    return folder, _recalled(folder, study, manifest, gathered, ", ".join(str(log.path) for log in logs))
+    return _recalled(folder, study, manifest, gathered, ", ".join(str(log.path) for log in logs))
+
+
+def _check_fits(folder: RunFolder, study: AnyStudy, manifest: Manifest, log: Log) -> None:
+    try:
+        folder.check_fits(study, manifest)
+    except RunError as error:
+        reason = str(error).removeprefix(f"{folder.path / FILE}: ")
+        raise InputError([Problem(str(log.path), "", f"is damaged: {reason}")]) from None
 
 
 async def _append(journal: Journal, entries: Sequence[Entry]) -> None:
@@ -228,9 +227,10 @@ class Gathered:
 
     def _add_item(self, log: Log, sample: LoggedSample) -> None:
         try:
-            item = msgspec.convert(sample.data.item, self.study.items.kind)
-        except msgspec.ValidationError as error:
-            raise InputError([Problem(str(log.path), f"sample {sample.id}", f"its item is damaged: {error}")]) from None
+            item = converted(sample.data.item, self.study.items.kind)
+        except Unreadable as error:
+            reason = f"its item is damaged: {error.reason}"
+            raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)]) from None
         name = getattr(item, "id", "")
         if self.items.setdefault(name, item) != item:
             reason = f"asks of {name} something else than an earlier sample does"

@@ -7,8 +7,10 @@ from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_mo
 from overton.hosts.local.planning import ModelPlan, Plan, plan
 from overton.hosts.local.running import extend, resume, start
 from overton.hosts.local.session import Progress, Watch
+from overton.hosts.local.trusting import Confirm, Trust
 
 __all__ = [
+    "Confirm",
     "Limits",
     "Manifest",
     "ModelEntry",
@@ -19,6 +21,7 @@ __all__ = [
     "Progress",
     "RunFolder",
     "Spent",
+    "Trust",
     "Wanted",
     "Watch",
     "completed",

@@ -5,9 +5,9 @@ The manifest says what a run is: everything needed to go on with it, or to repea
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -16,11 +16,16 @@ import msgspec
 
 from overton.calls import Price, Reply, Settings
 from overton.engine import Limits, entries
-from overton.errors import Problem, RunError, RunExists
+from overton.errors import InputError, Problem, RunError, Unreadable
+from overton.hosts.local.making import new_folder
+from overton.studies.options import fields_of, options_of
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
+from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.studies.study import AnyStudy
 
 __all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "Unmade", "spent_so_far", "write_manifest"]
 
@@ -30,6 +35,12 @@ FORMAT = 2
 DATASET_FORMAT = 1
 """The format of the items that a run makes: how each study's items stand in JSON lines."""
 FILE = "manifest.json"
+ITEMS = "items.jsonl"
+
+_LARGEST = {FILE: 2**28, ITEMS: 2**31}
+"""Bytes of a file that is read whole."""
+_ENDLESS = 2**53
+"""What no run comes to, in calls or dollars."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
@@ -101,18 +112,6 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     dataset: int = 0
 
 
-def _read_manifest(run: Path) -> Manifest:
-    """The manifest of a run folder.
-
-    Raises:
-        RunError: there is none, or it is not one that this version reads.
-    """
-    path = run / FILE
-    text = _text(path)
-    _check_formats(path, text)
-    return _decoded(path, text, Manifest)
-
-
 class _Head(msgspec.Struct):
     """What every format has."""
 
@@ -121,8 +120,11 @@ class _Head(msgspec.Struct):
     dataset: int = 0
 
 
-def _check_formats(path: Path, text: bytes) -> None:
-    head = _decoded(path, text, _Head)
+_head, _manifest = msgspec.json.Decoder(_Head).decode, msgspec.json.Decoder(Manifest).decode
+
+
+def _check_formats(path: Path, text: bytes) -> _Head:
+    head = _decoded(path, text, _head)
     if head.format not in (None, FORMAT):
         raise RunError(
             f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
@@ -132,26 +134,61 @@ def _check_formats(path: Path, text: bytes) -> None:
         raise RunError(
             f"{path}: {what}, of another version of Overton ({head.overton}); this one reads {DATASET_FORMAT}"
         )
+    return head
+
+
+def _check_links(run: Path) -> None:
+    """Refuse a folder in which anything is a link: whoever made it does not choose what else is read or written.
+
+    Raises:
+        RunError: something is.
+    """
+    try:
+        no_links(run)
+    except Unreadable as error:
+        raise RunError(f"{error}; a run folder holds files of its own only") from None
 
 
 def _text(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return bytes_of(path, _LARGEST[path.name])
     except FileNotFoundError:
-        raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
+        if path.name == FILE:
+            raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
+        raise RunError(f"{path} cannot be read: it is not there") from None
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, "", str(error.strerror or error)) from error
+    except Unreadable as error:
+        raise RunError(str(error)) from None
 
 
-def _decoded(path: Path, text: bytes, part: type[Part]) -> Part:
+def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], where: str = "") -> Part:
     try:
-        return msgspec.json.decode(text, type=part)
-    except msgspec.DecodeError as error:
-        raise _unreadable(path, error) from error
+        return json_of(text, decode)
+    except Unreadable as error:
+        raise _unreadable(path, where, error.reason) from None
 
 
-def _unreadable(path: Path, error: Exception) -> RunError:
-    return RunError(str(Problem(str(path), "", f"cannot be read: {error}")))
+def _unreadable(path: Path, where: str, reason: str) -> RunError:
+    """What cannot be read where, in which key if it is known."""
+    reason, _, key = reason.removesuffix("`").partition(" - at `$")
+    key = ", ".join(filter(None, [where, key.removeprefix(".")]))
+    return RunError(str(Problem(str(path), key, f"cannot be read: {reason}")))
+
+
+def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """The keys whose values no run can have, and why."""
+    try:
+        datetime.fromisoformat(manifest.created)
+    except ValueError:
+        yield "created", "is not a date"
+    spent = manifest.spent
+    if not all(0 <= number < _ENDLESS for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)):
+        yield "spent", "holds a number that nothing comes to"
+    for role, models in manifest.models.items():
+        for number, one in enumerate(models):
+            if one.price and not all(0 <= amount < _ENDLESS for amount in msgspec.structs.astuple(one.price)):
+                yield f"models.{role}[{number}].price", "holds what no price is"
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
@@ -160,15 +197,7 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     Raises:
         RunError: it cannot be written.
     """
-    fresh = run / f".{FILE}.new"
-    try:
-        with fresh.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(run / FILE)
-    except OSError as error:
-        raise RunError(f"{run / FILE} cannot be written: {error.strerror}") from error
+    write_whole(run / FILE, [msgspec.json.format(msgspec.json.encode(manifest), indent=2)])
 
 
 @dataclass(frozen=True)
@@ -185,14 +214,9 @@ class RunFolder:
             RunExists: something is there already.
             RunError: it cannot be made.
         """
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            raise RunExists(str(path)) from None
-        except OSError as error:
-            raise RunError(f"{path} cannot be made: {error.strerror}") from error
-        (path / "items.jsonl").write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-        write_manifest(path, manifest)
+        with new_folder(path) as fresh:
+            cls(fresh).write_items(items)
+            write_manifest(fresh, manifest)
         return cls(path)
 
     @property
@@ -212,11 +236,64 @@ class RunFolder:
             RunError: the format is another, or there is no manifest that can be read.
         """
         path = self.path / FILE
-        _check_formats(path, _text(path))
+        if _check_formats(path, _text(path)).format is not None:
+            _check_links(self.path)
 
     def manifest(self) -> Manifest:
-        """What the run is; see `_read_manifest` for its errors."""
-        return _read_manifest(self.path)
+        """What the run is.
+
+        Raises:
+            RunError: there is no manifest, or it is not one that this version reads; says in which key. Something in
+                the folder is a link.
+        """
+        path = self.path / FILE
+        _check_links(self.path)
+        text = _text(path)
+        _check_formats(path, text)
+        manifest = _decoded(path, text, _manifest)
+        for key, reason in _odd(manifest):
+            raise RunError(str(Problem(str(path), key, reason)))
+        return manifest
+
+    def check_fits(self, study: AnyStudy, manifest: Manifest) -> None:
+        """Refuse a manifest that no run of the study can have.
+
+        Raises:
+            RunError: nobody answers in a role, or several do where one does; its options are none of the study's, or
+                not those that follow from who answers.
+        """
+        place = str(self.path / FILE)
+        for role in study.role_names:
+            held = manifest.models.get(role, [])
+            if not held and role not in study.optional:
+                raise RunError(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
+            if len(held) > 1 and role != study.first:
+                raise RunError(str(Problem(place, f"models.{role}", "names several; one serves the whole run")))
+        options = self.options(study, manifest.options)
+        names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
+        follow = self.options(study, study.complete(dict(manifest.options), names))
+        for field in fields_of(study.options):
+            if field.option.follows and getattr(options, field.name) != getattr(follow, field.name):
+                raise RunError(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
+        for problem in study.check(options):
+            raise RunError(str(Problem(place, "options", str(problem))))
+
+    def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
+        """The study's options that the manifest holds as plain values, or those made of them.
+
+        Raises:
+            RunError: they are none, or out of their range; says which.
+        """
+        path = self.path / FILE
+        try:
+            found = converted(given, study.options)
+            options_of(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
+        except Unreadable as error:
+            raise _unreadable(path, "options", error.reason) from None
+        except InputError as error:
+            named = "; ".join(str(problem) for problem in error.problems)
+            raise RunError(str(Problem(str(path), "options", named))) from None
+        return found
 
     def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
         """What the run asks about.
@@ -224,27 +301,41 @@ class RunFolder:
         Raises:
             RunError: the file is missing or damaged.
         """
-        path = self.path / "items.jsonl"
-        try:
-            lines = path.read_bytes().splitlines()
-            return [msgspec.json.decode(line, type=item) for line in lines if line.strip()]
-        except (OSError, msgspec.DecodeError) as error:
-            raise RunError(f"{path} cannot be read: {error}") from error
+        path, decode = self.path / ITEMS, msgspec.json.Decoder(item).decode
+        return [
+            _decoded(path, line, decode, f"line {number}")
+            for number, line in enumerate(_text(path).splitlines(), 1)
+            if line.strip()
+        ]
+
+    def write_items(self, items: Iterable[msgspec.Struct]) -> None:
+        """Write what the run asks about.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        write_whole(self.path / ITEMS, (msgspec.json.encode(item) + b"\n" for item in items))
 
     def records(self) -> pl.DataFrame:
         """The outcome table, whole items only.
 
         Raises:
-            RunError: the run has none yet, or they are of another format.
+            RunError: the run has none yet, or they are of another format, or damaged.
         """
         import polars as pl
 
-        if not self.records_file.is_file():
+        path = self.records_file
+        if not path.is_file():
             raise RunError(f"{self.path} has no records yet: 'overton resume {self.path}' goes on with the run")
-        if (found := pl.read_parquet_metadata(self.records_file).get(RECORDS_KEY)) not in (None, str(RECORDS_FORMAT)):
-            what = f"holds records of format {found}"
-            raise RunError(f"{self.records_file}: {what}; this version of Overton reads {RECORDS_FORMAT}")
-        return pl.read_parquet(self.records_file)
+        try:
+            found = pl.read_parquet_metadata(path).get(RECORDS_KEY)
+            if found not in (None, str(RECORDS_FORMAT)):
+                what = f"holds records of format {found}"
+                raise RunError(f"{path}: {what}; this version of Overton reads {RECORDS_FORMAT}")
+            return pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            mended = f"'overton resume {self.path}' writes it anew"
+            raise RunError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}; {mended}") from error
 
 
 def spent_so_far(folder: RunFolder, manifest: Manifest) -> Spent:

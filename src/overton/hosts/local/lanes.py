@@ -7,18 +7,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-
-import msgspec
+from typing import Any
 
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
-from overton.errors import RejectedError
+from overton.errors import InputError, Problem, RejectedError, RunError
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Unmade
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
+from overton.untrusted import unfinished
 
-__all__ = ["lane_names", "lanes_of", "unmade_of", "write_records"]
+__all__ = ["MOST_TRIALS", "check_size", "lane_names", "lanes_of", "unmade_of", "write_records"]
+
+MOST_TRIALS = 1_000_000
+"""Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,30 @@ class Recorded:
         """Nothing to give back."""
 
 
+def check_size(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> None:
+    """Refuse more trials than a run may have; they are counted up to there, and none is kept.
+
+    Raises:
+        InputError: there are more.
+    """
+    if next(islice(study.trials(items, options, seed), MOST_TRIALS, None), None) is not None:
+        reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
+        raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or make several runs")])
+
+
 def lanes_of(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
-    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes."""
+    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes.
+
+    Raises:
+        RunError: the manifest is none of a run of this study; items or options cannot be read.
+        InputError: they make more trials than a run may have.
+    """
     items = folder.items(study.items.kind)
-    options = msgspec.convert(manifest.options, study.options)
+    folder.check_fits(study, manifest)
+    options = folder.options(study, manifest.options)
+    check_size(study, items, options, manifest.seed)
     planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
     return [
         Lane(
@@ -75,13 +96,19 @@ def unmade_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Unmade]:
 
 
 def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
-    """Write the outcome table, whole items only, in the place of an earlier one."""
+    """Write the outcome table, whole items only, in the place of an earlier one.
+
+    Raises:
+        RunError: it cannot be written.
+    """
     import polars as pl
 
-    fresh = folder.path / ".records.new"
-    tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
-    tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
-    fresh.replace(folder.records_file)
+    try:
+        tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
+        with unfinished(folder.records_file) as (fresh, _):
+            tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
+    except pl.exceptions.PolarsError as error:
+        raise RunError(f"{folder.records_file} cannot be written: {error}") from error
     for lane in lanes:
         lane.outcomes.discard()
     with suppress(OSError):
@@ -92,7 +119,10 @@ def _seatings(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
     """For each lane who answers under which name, and what its records are labelled with."""
-    bound = {role: _bound(manifest.models[role], None if models is None else models[role]) for role in study.role_names}
+    bound = {
+        role: _bound(manifest.models.get(role, []), None if models is None else models[role])
+        for role in study.role_names
+    }
     first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
     if study.together:

@@ -1,4 +1,4 @@
-"""From ordinary code into an event loop and back, in scripts and notebooks alike, and what Ctrl-C does there."""
+"""From ordinary code into an event loop and back, in scripts and notebooks alike, and what signals do there."""
 
 from __future__ import annotations
 
@@ -108,29 +108,32 @@ def few_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
+_INTERRUPTED, _TERMINATED = "interrupted", "terminated"
+
+
 async def until_interrupted(work: Coroutine[None, None, None], desk: Desk) -> None:
-    """Do the work. Ctrl-C, or a cancellation of this task, stops the desk; another one cancels the work too.
+    """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the desk; another one cancels the work too.
 
     Raises:
-        Stopped: it was interrupted.
+        Stopped: it was interrupted, or terminated.
     """
     task = asyncio.ensure_future(work)
-    interrupts = 0
+    told: list[str] = []
 
-    def interrupt() -> None:
-        nonlocal interrupts
-        interrupts += 1
-        desk.stop(Stopped("interrupted"))
-        if interrupts > 1:
+    def interrupt(word: str = _INTERRUPTED) -> None:
+        told.append(word)
+        desk.stop(Stopped(word))
+        if len(told) > 1:
             task.cancel()
 
-    with _on_ctrl_c(interrupt):
+    with _on_signals(interrupt):
         while True:
             try:
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
                 if task.cancelled():
-                    raise Stopped("interrupted twice: calls in flight were cut off and will be paid again") from None
+                    twice = " and ".join(dict.fromkeys(told)) if len(set(told)) > 1 else f"{told[-1]} twice"
+                    raise Stopped(f"{twice}: calls in flight were cut off and will be paid again") from None
                 _forget_cancellation()
                 interrupt()
 
@@ -142,14 +145,20 @@ def _forget_cancellation() -> None:
 
 
 @contextmanager
-def _on_ctrl_c(act: Callable[[], None]) -> Iterator[None]:
+def _on_signals(act: Callable[[str], None]) -> Iterator[None]:
+    """Have `act` called for a signal instead of what it does otherwise; an application's own way with SIGTERM stays."""
     # Only the main thread is told of signals, and not every platform's loop can be.
     impossible = (NotImplementedError, ValueError, RuntimeError)
     loop = asyncio.get_running_loop()
+    words = {signal.SIGINT: _INTERRUPTED}
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        words[signal.SIGTERM] = _TERMINATED
     with suppress(*impossible):
-        loop.add_signal_handler(signal.SIGINT, act)
+        for number, word in words.items():
+            loop.add_signal_handler(number, act, word)
     try:
         yield
     finally:
         with suppress(*impossible):
-            loop.remove_signal_handler(signal.SIGINT)
+            for number in words:
+                loop.remove_signal_handler(number)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
+from overton.hosts.local.lanes import check_size
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
@@ -64,7 +65,12 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(
     study: AnyStudy, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
 ) -> Plan:
-    """Conduct every trial on canned replies and add up what it asks."""
+    """Conduct every trial on canned replies and add up what it asks.
+
+    Raises:
+        InputError: there would be more trials than a run may have.
+    """
+    check_size(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
     courses = [run_to_end(_course(study, trials, canned)) for canned in study.replies() or (_in_form,)]
     rows = [

@@ -13,8 +13,10 @@ from overton import __version__
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunMismatch
 from overton.hosts.local.folder import Manifest, RunFolder
+from overton.hosts.local.lanes import check_size
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.session import Watch, hold_session, needs_asking
+from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model
 from overton.studies.study import AnyStudy
 
@@ -43,6 +45,7 @@ def start(
     chosen = study.options() if options is None else options
     limits = limits or Limits()
     wanted = completed(study, wanted)
+    check_size(study, items, chosen, seed)
     models = open_models(study, items, wanted, seed)
     _check_prices(models, limits)
     manifest = Manifest(
@@ -58,6 +61,7 @@ def start(
         left_out=left_out,
     )
     folder = RunFolder.create(out, manifest, items)
+    note_used(study, wanted)
     return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
 
 
@@ -67,6 +71,7 @@ def resume(
     *,
     retry_failed: bool = False,
     limits: Limits | None = None,
+    trust: Trust | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
@@ -77,6 +82,8 @@ def resume(
 
     Raises:
         RunMismatch: items, prompts or models are not those that the run began with; says which.
+        InputError: the folder names what this machine has not used, and `trust` does not say that it may; see
+            `check_trusted`.
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
@@ -84,7 +91,9 @@ def resume(
     manifest.limits = _merged(manifest.limits, limits)
     if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
         return hold_session(folder, study, manifest, None, watch=watch)
-    models = open_models(study, folder.items(study.items.kind), wanted_of(manifest), manifest.seed)
+    wanted = wanted_of(manifest)
+    check_trusted(study, path, wanted, trust or Trust())
+    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
@@ -97,6 +106,7 @@ def extend(
     options: msgspec.Struct | None = None,
     more: Wanted | None = None,
     limits: Limits | None = None,
+    trust: Trust | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
@@ -105,7 +115,8 @@ def extend(
     `options` must yield every trial that the run has; `more` names models to add by role.
 
     Raises:
-        InputError: the new options would take trials away, or a model is in the run already.
+        InputError: the new options would take trials away, or a model is in the run already; the folder names what
+            this machine has not used, see `resume`.
         RunMismatch: with the new options something else would be asked in the trials that the run has.
     """
     folder = RunFolder(path)
@@ -114,6 +125,7 @@ def extend(
     if options is not None:
         _check_grows(study, folder, manifest, options)
     wanted = wanted_of(manifest)
+    check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
     models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
@@ -123,6 +135,7 @@ def extend(
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
     manifest.models = entries_of(wanted, models)
+    note_used(study, more or {})
     needs_asking(folder, study, manifest, retry_failed=False)
     return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
 
@@ -181,7 +194,8 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
 
 def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
     items = folder.items(study.items.kind)
-    old = study.trials(items, msgspec.convert(manifest.options, study.options), manifest.seed)
+    check_size(study, items, options, manifest.seed)
+    old = study.trials(items, folder.options(study, manifest.options), manifest.seed)
     kept = {trial.name for trial in study.trials(items, options, manifest.seed)}
     lost = [trial.name for trial in old if trial.name not in kept]
     if lost:

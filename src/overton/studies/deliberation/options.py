@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations, permutations
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -54,15 +54,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
 
 
-def orders_of(options: Options, format_: Format) -> list[tuple[int, ...]]:
-    """Who discusses, in which order: tuples of the agents' numbers from 1."""
+def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:
+    """Who discusses, in which order: tuples of the agents' numbers from 1. Twelve agents have 479,001,600 orders."""
     if options.named_orders:
-        return _once_each(options.named_orders) if format_ == "synchronous" else list(options.named_orders)
+        return _once_each(options.named_orders) if format_ == "synchronous" else options.named_orders
     numbers = range(1, len(options.agents) + 1)
-    groups = [group for size in options.sizes or (len(options.agents),) for group in combinations(numbers, size)]
+    sizes = options.sizes or (len(options.agents),)
+    groups = chain.from_iterable(combinations(numbers, size) for size in sizes)
     if format_ == "synchronous" or options.orders == "given":
         return groups
-    return [order for group in groups for order in permutations(group)]
+    return chain.from_iterable(map(permutations, groups))
 
 
 def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -1,0 +1,105 @@
+"""Whether a run may reach what its folder names, which may be somebody else's: told and confirmed before it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from overton.calls import Reach
+from overton.errors import InputError, Notice, Problem, RunError
+from overton.hosts.local import confirmed
+from overton.hosts.local.opening import PAGES, ModelRequest, Wanted
+from overton.models.reaching import reached as reached_by_model
+from overton.retrieval.opening import reached as reached_by_source
+from overton.studies.study import AnyStudy
+from overton.untrusted import visible_line
+
+__all__ = ["Confirm", "Trust", "check_trusted", "note_used"]
+
+Confirm = Callable[[Path, Sequence[str]], bool]
+"""Asks a person whether a run may do what the sentences say, as 'NAME would send the content of ...'."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How it is known that a folder's maker is to be trusted: said beforehand (`given`), or asked of a person."""
+
+    given: bool = False
+    confirm: Confirm | None = None
+
+
+def check_trusted(study: AnyStudy, run: Path, wanted: Wanted, trust: Trust) -> None:
+    """Have confirmed what a run's folder would reach and this machine has neither used nor confirmed for the run.
+
+    It comes before any key is read, any file opened and any connection made.
+
+    Raises:
+        InputError: a model or its arguments are none; or something is not confirmed: each with what it would do.
+    """
+    asked = _reached(study, wanted)
+    if not asked:
+        return
+    known, trouble = _known(run)
+    strange = {reach: names for reach, names in asked.items() if reach not in known}
+    if not strange:
+        return
+    said = [visible_line(f"{', '.join(names)} would {reach}") for reach, names in strange.items()]
+    if not (trust.given or (trust.confirm and trust.confirm(run.resolve(), said))):
+        raise InputError([*_refused(run, said, asked=trust.confirm is not None), *trouble])
+    _note(strange, run, "it will be asked again")
+
+
+def note_used(study: AnyStudy, wanted: Wanted) -> None:
+    """Note what a person named on this machine, so that the run goes on without a question."""
+    if asked := _reached(study, wanted):
+        _note(asked, None, "'overton resume' will ask whether it may reach them")
+
+
+def _refused(run: Path, said: Sequence[str], *, asked: bool) -> list[Problem]:
+    why = "was not confirmed" if asked else "this machine has not used that, nor was it confirmed for this run"
+    look = "look into its manifest.json, and if it is meant, say so with --trust (in Python trust=True)"
+    return [Problem(str(run), "", f"{one}; {why}. Nothing was asked: {look}") for one in said]
+
+
+def _known(run: Path) -> tuple[set[Reach], list[Problem]]:
+    """What needs no question, and why that may be less than it was."""
+    try:
+        return confirmed.known(run), []
+    except RunError as error:
+        return set(), [Problem("confirmed before", "", str(error))]
+
+
+def _note(reached: Mapping[Reach, Sequence[str]], run: Path | None, otherwise: str) -> None:
+    try:
+        confirmed.note(list(reached), run)
+    except RunError as error:
+        warnings.warn(f"what this run reaches is not noted, so that {otherwise}: {error}", Notice, stacklevel=2)
+
+
+def _reached(study: AnyStudy, wanted: Wanted) -> dict[Reach, list[str]]:
+    """What is reached, each with the names of those who reach it.
+
+    Raises:
+        InputError: all that is wrong with the names and arguments.
+    """
+    found: dict[Reach, list[str]] = {}
+    problems: list[Problem] = []
+    for role in study.role_names:
+        for request in wanted.get(role, ()):
+            try:
+                for reach in _reached_by(study, role, request):
+                    names = found.setdefault(reach, [])
+                    names += [] if request.name in names else [request.name]
+            except InputError as error:
+                problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _reached_by(study: AnyStudy, role: str, request: ModelRequest) -> list[Reach]:
+    if role in study.retrieval:
+        return reached_by_source(request.spec, request.arguments, searches=role != PAGES)
+    return reached_by_model(request.spec, request.arguments)

@@ -1,0 +1,72 @@
+"""Where a model's requests would go, with which key, and which files it would open: told before any of it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from overton.calls import Reach
+from overton.models.arguments import Arguments, read_arguments
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
+from overton.models.spec import Spec, parse_spec
+from overton.pairs import address_of
+
+__all__ = ["reached"]
+
+_SENDS_NOTHING = ("embedded", "simulated", "wordllama")
+_OWN_OF_INSPECT = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", "none"} - {"vllm", "ollama"}
+"""Providers of Inspect's that Overton knows, too, or that send nothing."""
+
+
+def reached(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
+    """What the model of a spec would reach that does not follow from its provider alone.
+
+    A provider's own address with its own variables is not among it, nor what the environment sets in their place.
+    Nothing is opened, no key is read.
+
+    Raises:
+        InputError: the spec or an argument is wrong.
+    """
+    parsed = parse_spec(spec)
+    if parsed.provider in _SENDS_NOTHING:
+        return []
+    if parsed.provider == "gguf":
+        return [_file(parsed.name)]
+    if parsed.provider == "sentence-transformers":
+        return [_file(parsed.name) if _is_path(parsed.name) else Reach(parsed.identity, opens=True)]
+    arguments = read_arguments(parsed, args)
+    if parsed.provider == "inspect":
+        return _by_inspect(parsed, arguments)
+    if parsed.provider == "anthropic":
+        return _by_provider(ANTHROPIC, arguments)
+    return _by_provider(CHAT_PROVIDERS.get(parsed.provider, SERVER), arguments)
+
+
+def _by_provider(provider: Provider, arguments: Arguments) -> list[Reach]:
+    own_key = arguments.key_env is None or arguments.key_env in provider.key_envs
+    variable = arguments.key_env or " or ".join(provider.key_envs)
+    urls = arguments.base_urls or (provider.base_url,)
+    return [Reach(address_of(url), variable) for url in urls if not (own_key and _is_at(provider, url))]
+
+
+def _is_at(provider: Provider, url: str) -> bool:
+    """Whether a URL is on a provider's own server: the same scheme, host and port."""
+    return bool(provider.base_url) and urlsplit(address_of(url))[:2] == urlsplit(address_of(provider.base_url))[:2]
+
+
+def _by_inspect(spec: Spec, arguments: Arguments) -> list[Reach]:
+    provider = spec.name.partition("/")[0]
+    if provider in _OWN_OF_INSPECT and not (arguments.base_urls or arguments.key_env):
+        return []
+    place = address_of(arguments.base_urls[0]) if arguments.base_urls else f"what inspect/{provider} is set to"
+    return [Reach(place, arguments.key_env or f"the key of inspect/{provider}")]
+
+
+def _file(path: str) -> Reach:
+    return Reach(str(Path(path).expanduser().resolve()), opens=True)
+
+
+def _is_path(name: str) -> bool:
+    """Whether an embedder's name is that of a folder: as the library takes it, one that is there."""
+    return name.startswith(("/", "~", ".", "\\")) or name[1:2] == ":" or Path(name).exists()

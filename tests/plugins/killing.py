@@ -1,0 +1,56 @@
+"""Processes of their own for tests: killed at a step, or with room for small files only."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+
+STEPS = ("open", "os.", "fcntl.")
+"""How Python names (see its table of audit events) what touches files."""
+
+
+def in_a_process(work: Callable[[], object]) -> int:
+    """The exit status of a process that does `work`: 0, the number that it gives, or below 0 the signal."""
+    pid = os.fork()
+    if pid == 0:
+        status = 70
+        try:
+            done = work()
+            status = done if isinstance(done, int) else 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Whether a process that does `work` was killed when it touched a file for the time after so many."""
+    left = step
+
+    def count(event: str, _: object) -> None:
+        nonlocal left
+        if event.startswith(STEPS) and event != "os.kill":
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def counted() -> None:
+        sys.addaudithook(count)
+        work()
+
+    status = in_a_process(counted)
+    assert status in (0, -signal.SIGKILL)
+    return status != 0
+
+
+def with_room_for(size: int, work: Callable[[], object]) -> int:
+    """The same as `in_a_process`, where no file may be larger than so many bytes, as on a full disk."""
+
+    def limited() -> object:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        return work()
+
+    return in_a_process(limited)
