@@ -122,5 +122,7 @@ def _warnings_of(run: Run) -> Iterator[str]:
                 f"{run.path.name} stopped ({manifest.stopped}). Only whole items are reported; {len(items)} are"
                 f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
             )
+    for name, note in manifest.notes.items():
+        yield f"{run.path.name}: {name} {note}."
     if manifest.spent.failed:
         yield f"{manifest.spent.failed} calls failed for good; they are no answers and are counted apart."

@@ -16,7 +16,6 @@ from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Watch
-from overton.hosts.local.folder import DATASET_FORMAT, write_manifest
 from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -79,12 +78,7 @@ class Run:
         Raises:
             RunError: there is none yet.
         """
-        kind = self.study.record
-        fields = kind.__struct_fields__
-        return [
-            msgspec.convert({name: row[name] for name in fields}, kind, strict=False)
-            for row in self.records().select(fields).iter_rows(named=True)
-        ]
+        return RunFolder(self.path).rows(self.study.record)
 
     def items(self) -> Sequence[Any]:
         """What the run asks about."""
@@ -174,7 +168,7 @@ def run(
         patience=patience,
         watch=watch,
     )
-    return _completed(Run(folder, manifest))
+    return Run(folder, manifest)
 
 
 def plan(
@@ -232,7 +226,7 @@ def resume(
         patience=patience,
         watch=watch,
     )
-    return _completed(Run(folder, manifest))
+    return Run(folder, manifest)
 
 
 def extend(
@@ -275,22 +269,7 @@ def extend(
         patience=patience,
         watch=watch,
     )
-    return _completed(Run(folder, extended))
-
-
-def _completed(run: Run) -> Run:
-    """A run that makes items has its dataset written anew."""
-    made = run.study.dataset
-    if made is None:
-        return run
-    from overton.corpora.opening import write_objects
-
-    lines = made.made(run.items(), run.rows(), run.manifest.options)
-    if lines is not None:
-        write_objects(lines, run.path / made.name, replace=True)
-        run.manifest.dataset = DATASET_FORMAT
-        write_manifest(run.path, run.manifest)
-    return run
+    return Run(folder, extended)
 
 
 def fresh_folder(study: str) -> Path:

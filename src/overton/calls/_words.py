@@ -91,6 +91,10 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     output_tokens: int | None = None
 
 
+_MOST_TOKENS = 2**31
+"""No call takes or gives more: what says so is nonsense."""
+
+
 class Price(msgspec.Struct, frozen=True):
     """US dollars for a million tokens, in and out."""
 
@@ -98,8 +102,10 @@ class Price(msgspec.Struct, frozen=True):
     output: float
 
     def cost(self, usage: Usage) -> float | None:
-        """What a call cost in dollars; None where the endpoint did not say how many tokens it took."""
+        """What a call cost in dollars; None where the endpoint told no number of tokens, or one that cannot be."""
         if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        if not (0 <= usage.input_tokens <= _MOST_TOKENS and 0 <= usage.output_tokens <= _MOST_TOKENS):
             return None
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 

@@ -12,12 +12,12 @@ import msgspec
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
 from overton.errors import RejectedError
-from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
+from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 
-__all__ = ["lane_names", "lanes_of", "write_records"]
+__all__ = ["lane_names", "lanes_of", "write_dataset", "write_records"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,24 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
         lane.outcomes.discard()
     with suppress(OSError):
         (folder.path / "records.parts").rmdir()
+
+
+def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
+    """Where the study makes items, write them anew from the run's records, and say so in its manifest.
+
+    Raises:
+        OvertonError: no items can be made of the records, or they cannot be written.
+    """
+    made = study.dataset
+    if made is None:
+        return
+    from overton.corpora.opening import write_objects
+
+    lines = made.made(folder.items(study.items.kind), folder.rows(study.record), manifest.options)
+    if lines is not None:
+        write_objects(lines, folder.path / made.name, replace=True)
+        manifest.dataset = DATASET_FORMAT
+        write_manifest(folder.path, manifest)
 
 
 def _seatings(
