@@ -81,6 +81,9 @@ class Ledger(Protocol):
 
 _SHARE = 20
 """Of what a limit leaves, one part in so many at most is allowed ahead of need."""
+_WINDOWS = 4
+"""As much is allowed ahead as was sent between the last two commits, so many times: a bound lasts until the one after it
+is on the disk, which takes two such windows, and a rate that was held back must be able to rise."""
 
 
 class Budget:
@@ -88,8 +91,8 @@ class Budget:
 
     A session can be killed at any moment. So nothing is sent before a `ledger`, where there is one, holds a bound that
     covers it, and the next session takes that bound for what was spent. It is raised in blocks, ahead of need, so that
-    sends seldom wait for the disk: by as much as is in flight, or was sent between the last two commits, twice over,
-    and by a twentieth at most of what a limit leaves.
+    sends seldom wait for the disk: by as much as is in flight, or by four times what was sent between the last two
+    commits; at most by a twentieth of what a limit leaves.
     """
 
     def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0, ledger: Ledger | None = None) -> None:
@@ -100,9 +103,10 @@ class Budget:
         self._set_aside = 0.0
         self._in_flight = 0
         self._settled = asyncio.Event()
-        self._taken = Spending()
+        self._taken = 0.0
         self._most = Spending()
-        self._window = _Window()
+        self._safe = Spending(0, -1.0)
+        self._window = _Window(calls)
 
     @property
     def spent(self) -> Spending:
@@ -124,7 +128,10 @@ class Budget:
         self._set_aside += worst
         self._in_flight += 1
         self.calls += 1
-        if self._ledger is not None:
+        self._taken += worst
+        if self._ledger is not None and (
+            self.calls > self._safe.requests or self.cost + self._set_aside > self._safe.cost
+        ):
             await self._cover(self._ledger, worst)
 
     def settle(self, worst: float, cost: float) -> None:
@@ -140,26 +147,25 @@ class Budget:
         self.settle(worst, 0.0)
 
     async def _cover(self, ledger: Ledger, worst: float) -> None:
-        """Wait until the ledger allows what is set aside by now."""
-        level = self.spent
-        self._taken = Spending(self._taken.requests + 1, self._taken.cost + worst)
-        ahead = self._ahead(self._window.sent(self._taken, ledger.commits), level)
+        """Wait until the ledger allows what is set aside by now; see that it soon allows more."""
+        level, covered = self.spent, False
+        ahead = self._ahead(level, ledger.commits)
         self._most = _larger(self._most, _sum(level, ahead))
-        ledger.propose(self._most, soon=not _sum(level, _half(ahead)).within(ledger.allowed))
-        if level.within(ledger.allowed):
-            return
-        covered = False
+        ledger.propose(self._most, soon=not _sum(level, _part(ahead, 2)).within(ledger.allowed))
         try:
-            await ledger.allow(level)
+            if not level.within(ledger.allowed):
+                await ledger.allow(level)
             covered = True
         finally:
             if not covered:
                 self.withdraw(worst)
+        self._safe = _smaller(ledger.allowed, _sum(self.spent, _part(ahead, 4)))
 
-    def _ahead(self, lately: Spending, level: Spending) -> Spending:
-        """How much more than `level` to have allowed, of which `lately` was sent between two commits."""
-        calls = max(1, self._in_flight, 2 * lately.requests)
-        money = max(self._set_aside, 2 * lately.cost)
+    def _ahead(self, level: Spending, commits: int) -> Spending:
+        """How much more than `level` to have allowed."""
+        lately = self._window.sent(Spending(self.calls, self._taken), commits)
+        calls = max(1, self._in_flight, _WINDOWS * lately.requests)
+        money = max(self._set_aside, _WINDOWS * lately.cost)
         if self.limits.calls is not None:
             left = self.limits.calls - level.requests
             calls = min(calls, max(left // _SHARE, min(left, 1)))
@@ -184,14 +190,15 @@ class Budget:
 
 
 class _Window:
-    """What was taken between the last two commits."""
+    """What was set aside between the last two commits, as far as they were looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: int) -> None:
         self._commits = -1
-        self._at_commit = self._sent = Spending()
+        self._at_commit = Spending(calls)
+        self._sent = Spending()
 
     def sent(self, taken: Spending, commits: int) -> Spending:
-        """It, where so much was taken in all by now, and so often committed."""
+        """It, where so much was set aside in all by now, and so often committed."""
         if commits != self._commits:
             self._sent = Spending(taken.requests - self._at_commit.requests, taken.cost - self._at_commit.cost)
             self._commits, self._at_commit = commits, taken
@@ -202,12 +209,16 @@ def _sum(one: Spending, other: Spending) -> Spending:
     return Spending(one.requests + other.requests, one.cost + other.cost)
 
 
-def _half(one: Spending) -> Spending:
-    return Spending((one.requests + 1) // 2, one.cost / 2)
+def _part(one: Spending, parts: int) -> Spending:
+    return Spending(-(-one.requests // parts), one.cost / parts)
 
 
 def _larger(one: Spending, other: Spending) -> Spending:
     return Spending(max(one.requests, other.requests), max(one.cost, other.cost))
+
+
+def _smaller(one: Spending, other: Spending) -> Spending:
+    return Spending(min(one.requests, other.requests), min(one.cost, other.cost))
 
 
 _CUT = 0.7
