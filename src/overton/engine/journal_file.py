@@ -160,12 +160,12 @@ def damaged(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, UnicodeError, OverflowError, MemoryError) as error:
-        left = (
-            " (a killed session left it: 'overton resume' puts it in order)"
-            if is_one_of(error, sqlite3.SQLITE_READONLY)
-            else ""
-        )
-        raise JournalError(f"{path} cannot be read as a journal: {error}{left}") from error
+        advice = ""
+        if is_one_of(error, sqlite3.SQLITE_READONLY):
+            advice = " (a killed session left it: 'overton resume' puts it in order)"
+        elif not isinstance(error, sqlite3.Error) or is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            advice = f". {_ADVICE}"
+        raise JournalError(f"{path} cannot be read as a journal: {error}{advice}") from error
 
 
 def is_one_of(error: Exception, *codes: int) -> bool:
