@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Literal, Self
 
 __all__ = [
     "AccessError",
@@ -185,4 +185,8 @@ class Stopped(OvertonError):
 
 
 class LimitReached(Stopped):
-    """A limit on cost or calls would have been passed."""
+    """A limit would have been passed; `limit` says which: 'calls' or 'cost'."""
+
+    def __init__(self, message: str, *, limit: Literal["calls", "cost"]) -> None:
+        self.limit = limit
+        super().__init__(message)

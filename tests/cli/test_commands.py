@@ -132,6 +132,18 @@ def test_bad_input_ends_with_2_says_what_is_wrong_and_makes_nothing(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("limits", "hint"), [(("0.0001", "900"), "--max-cost MORE"), (("900", "20"), "--max-calls MORE")]
+)
+def test_where_both_limits_are_set_the_hint_is_for_the_one_that_stopped_the_run(
+    overton: Overton, issues: str, limits: tuple[str, str], hint: str
+) -> None:
+    words = ("--model", SIMULATED, "--price", SIMULATED, "1", "1", "--issues", issues, "--trials", "1", "--out", "run")
+    stopped = overton("run", "open-mindedness", *words, "--max-cost", limits[0], "--max-calls", limits[1])
+    assert stopped.returncode == 4, stopped.stderr
+    assert f"overton resume run {hint}\n" in stopped.stderr
+
+
 def test_a_run_stopped_by_a_limit_ends_with_4_reports_whole_issues_and_resumes(
     overton: Overton, issues: str, tmp_path: Path
 ) -> None:

@@ -347,6 +347,59 @@ async def test_what_may_have_been_billed_counts_at_its_worst(bench: Any, puppet:
     assert desk.budget.cost == pytest.approx(1.0 + 0.1 + 1.0 + 1.0)
 
 
+async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
+    bench: Any, puppet: Any, bind: Any, asking: Any
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        return Reply("yes", usage=Usage(0, 3_000_000))
+
+    desk, answerer = bench.desk(limits=Limits(cost=7.0)), puppet(behave)
+    bound = bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
+    await asking(desk, bound)("subject", says("q"))
+    assert (desk.budget.cost, list(desk.tally.notes)) == (pytest.approx(3.0), ["test/puppet"])
+    assert "up to 3 times" in desk.tally.notes["test/puppet"]
+    await asking(desk, bound, "u")("subject", says("q"))
+    with pytest.raises(LimitReached):
+        await asking(desk, bound, "v")("subject", says("q"))
+    assert desk.budget.cost == pytest.approx(6.0)
+    assert len(answerer.asked) == 2
+
+    again = bench.again(limits=Limits(cost=5.0))  # the bills are learned from again where they are recalled
+    bound = bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
+    await asking(again, bound)("subject", says("q"))
+    assert again.tally.notes == desk.tally.notes
+    tasks = [asyncio.create_task(asking(again, bound, f"w{k}")("subject", says("q"))) for k in range(3)]
+    await asyncio.wait(tasks)
+    assert again.budget.cost == pytest.approx(3.0)
+
+
+async def test_an_answerer_whose_calls_should_cost_nothing_is_expected_to_bill_what_it_billed(
+    bench: Any, puppet: Any, bind: Any, asking: Any
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        return Reply("yes", usage=Usage(0, 500_000))
+
+    desk = bench.desk(limits=Limits(cost=1.2))
+    bound = bind(puppet(behave), price=Price(0, 1.0))  # no max_tokens: nothing tells what it may bill
+    for trial in "tu":
+        await asking(desk, bound, trial)("subject", says("q"))
+    with pytest.raises(LimitReached):
+        await asking(desk, bound, "v")("subject", says("q"))
+    assert desk.budget.cost == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("tokens", [-5, 2**62])
+async def test_a_number_of_tokens_that_cannot_be_counts_as_the_worst_case(
+    bench: Any, puppet: Any, bind: Any, asking: Any, tokens: int
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        return Reply("yes", usage=Usage(0, tokens))
+
+    desk, bound = bench.desk(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
+    await asking(desk, bound)("subject", says("q"))
+    assert desk.budget.cost == pytest.approx(1.0)
+
+
 async def test_a_request_that_is_cut_off_may_be_billed(bench: Any, puppet: Any, bind: Any, asking: Any) -> None:
     async def behave(text: str, attempt: int) -> Reply:
         await asyncio.Event().wait()

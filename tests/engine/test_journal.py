@@ -4,17 +4,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from overton.calls import Failure, Form, Reply, Settings, Usage, user
-from overton.engine import Journal, entries
+from overton.engine import Journal, Mark, Spending, entries
 from overton.engine import journal as room
 from overton.engine.identity import Place, identify
 from overton.engine.journal import Entry
@@ -173,16 +177,216 @@ async def test_a_damaged_file_is_a_journal_error_that_names_it(path: Path, damag
         Journal(path).close()  # the lock was given back
 
 
+def changed(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
 async def test_damage_met_while_recalling_is_a_journal_error(path: Path) -> None:
     await written(path, entry("t"), entry("u"))
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE calls SET outcome = '{\"text\": 3' WHERE trial = 't'")
-    connection.close()
     journal = Journal(path)
-    with pytest.raises(JournalError, match=r"journal\.db"):
+    changed(path, "UPDATE calls SET outcome = '{\"text\": 3' WHERE trial = 't'")
+    with pytest.raises(JournalError, match=r"journal\.db is damaged at row 1: its checksum is wrong"):
         journal.recall(entry("t").identity)
     assert journal.recall(entry("u").identity) == Reply("re: u")
     journal.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE calls SET outcome = replace(outcome, 're: t2', 're: t3') WHERE row = 3",
+        "UPDATE calls SET slot = zeroblob(16) WHERE row = 3",
+        "UPDATE calls SET failed = 1 WHERE row = 3",
+        "UPDATE calls SET number = 9223372036854775807 WHERE row = 3",
+        "UPDATE calls SET number = 1.5 WHERE row = 3",
+        "UPDATE calls SET checksum = NULL WHERE row = 3",
+        "UPDATE calls SET trial = CAST(x'ff' AS TEXT) WHERE row = 3",
+        "UPDATE calls SET row = -row WHERE row = 3",
+        "DELETE FROM calls WHERE row = 3",
+        "UPDATE calls SET (slot, trial) = (SELECT slot, trial FROM calls WHERE row = 4) WHERE row = 3",
+    ],
+)
+async def test_a_row_that_is_not_what_was_written_is_told_with_its_number(path: Path, damage: str) -> None:
+    await written(path, *[entry(f"t{k}") for k in range(6)])
+    changed(path, "PRAGMA ignore_check_constraints=ON", "PRAGMA writable_schema=ON", *relaxed(damage))
+    for opened in (lambda: Journal(path), lambda: list(entries(path))):
+        with pytest.raises(JournalError, match=r"journal\.db is damaged at row [13]: .*Put back a copy"):
+            opened()
+
+
+def relaxed(damage: str) -> list[str]:
+    """A statement that damages, where need be once columns may be NULL."""
+    loose = "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'calls'"
+    return [loose, "PRAGMA writable_schema=RESET", damage] if "NULL" in damage else [damage]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM calls WHERE row > 4",
+        "UPDATE spent SET outcomes = 5",
+        "UPDATE spent SET requests = 1",
+        "UPDATE spent SET cost = -5.0",
+        "DELETE FROM spent",
+        "DROP TABLE spent",
+        "CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END",
+        "ALTER TABLE calls RENAME COLUMN checksum TO sum",
+        "PRAGMA user_version=1",
+    ],
+)
+async def test_a_journal_that_lacks_rows_or_has_other_tables_is_refused(path: Path, damage: str) -> None:
+    await written(path, *[entry(f"t{k}") for k in range(6)])
+    changed(path, damage)
+    for opened in (lambda: Journal(path), lambda: list(entries(path))):
+        with pytest.raises(JournalError, match=r"journal\.db is damaged"):
+            opened()
+
+
+async def test_a_journal_that_is_not_the_one_that_the_run_knows_is_refused(path: Path) -> None:
+    journal = Journal(path)
+    for name in "abc":
+        await journal.append(entry(name))
+    journal.finish()
+    known = journal.mark
+    journal.close()
+    Journal(path, since=known).close()
+    Journal(path, since=Mark(2)).close()  # an earlier version kept no checksum in its manifest
+    with pytest.raises(JournalError, match=r"holds 3 outcomes, but the run had journaled 4 .* Put the run's own back"):
+        Journal(path, since=Mark(4))
+    other = path.with_name("other.db")
+    await written(other, *[entry(name) for name in "axc"])
+    shutil.copy(other, path)
+    with pytest.raises(JournalError, match="holds others, but the run had journaled 3"):
+        Journal(path, since=Mark(3, known.last + 1))
+    for emptied in (b"", None):
+        path.unlink() if emptied is None else path.write_bytes(emptied)
+        with pytest.raises(JournalError, match="is missing or empty"):
+            Journal(path, since=Mark())
+    assert not path.exists()
+
+
+OLD = """
+CREATE TABLE IF NOT EXISTS calls (
+    row      INTEGER PRIMARY KEY, -- in the order in which outcomes came; of two for one slot the later one counts
+    slot     BLOB    NOT NULL,    -- digest of trial, speaker, number, answerer
+    content  BLOB    NOT NULL,    -- digests of messages, settings, form
+    trial    TEXT    NOT NULL,
+    speaker  TEXT    NOT NULL,
+    number   INTEGER NOT NULL,
+    answerer TEXT    NOT NULL,
+    failed   INTEGER NOT NULL,    -- 1 where the call failed for good
+    outcome  TEXT    NOT NULL     -- a reply or a failure, as JSON
+)
+"""
+
+
+def made_old(path: Path, given: list[Entry]) -> None:
+    """A journal as versions before checksums wrote it."""
+    changed(path, OLD, "PRAGMA user_version=1")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany(
+            "INSERT INTO calls (slot, content, trial, speaker, number, answerer, failed, outcome)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    *(one.identity.slot, one.identity.content, *one.place),
+                    isinstance(one.outcome, Failure),
+                    msgspec.json.encode(one.outcome).decode(),
+                )
+                for one in given
+            ],
+        )
+        connection.commit()
+
+
+async def test_a_journal_of_the_first_format_is_read_and_gets_checksums_when_it_is_written_to(path: Path) -> None:
+    given = [entry("t"), entry("u", Failure("timeout", HOSTILE)), entry("", Reply("shared"))]
+    made_old(path, given)
+    assert list(entries(path)) == given
+    journal = Journal(path, since=Mark(3))
+    assert [journal.recall(one.identity) for one in given] == [one.outcome for one in given]
+    assert (journal.failed, journal.left) == (1, None)
+    await journal.append(entry("v"))
+    journal.close()
+    assert list(entries(path)) == [*given, entry("v")]
+    changed(path, "UPDATE calls SET outcome = replace(outcome, 're: t', 're: x') WHERE row = 1")
+    with pytest.raises(JournalError, match="row 1: its checksum is wrong"):
+        Journal(path)
+
+
+async def test_a_journal_of_the_first_format_that_is_damaged_is_left_as_it_is(path: Path) -> None:
+    made_old(path, [entry("t"), entry("u")])
+    changed(path, "UPDATE calls SET trial = 'x' WHERE row = 2")
+    before = path.read_bytes()
+    for opened in (lambda: Journal(path), lambda: list(entries(path))):
+        with pytest.raises(JournalError, match="row 2: it is not what stood there"):
+            opened()
+    assert [row[:2] for row in rows(path)] == [(1, entry("t").identity.slot), (2, entry("u").identity.slot)]
+    assert len(before) == path.stat().st_size
+
+
+def rows(path: Path) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT * FROM calls").fetchall()
+
+
+async def test_a_bound_is_safe_on_the_disk_before_it_is_relied_on(path: Path) -> None:
+    journal = Journal(path)
+    assert journal.left is None
+    bound = Spending(7, 1.25)
+    journal.propose(bound, soon=False)
+    await asyncio.wait_for(journal.allow(Spending(7, 0.5)), 5)
+    with tempfile.TemporaryDirectory() as copy:  # what a kill would leave
+        for file in path.parent.glob("journal.db*"):
+            shutil.copy(file, copy)
+        left = Journal(Path(copy, "journal.db"))
+        assert left.left == bound == left.allowed
+        left.close()
+    journal.settle(Spending(3, 0.125))
+    journal.close()
+    journal = Journal(path)
+    assert journal.left == Spending(3, 0.125)
+    journal.close()
+
+
+async def test_many_who_wait_for_a_bound_all_go_on(path: Path) -> None:
+    journal = Journal(path)
+    waiting = []
+    for number in range(1, 51):
+        journal.propose(Spending(number, number / 8), soon=number % 2 == 0)
+        waiting.append(asyncio.create_task(journal.allow(Spending(number, number / 8))))
+        if number % 10 == 0:
+            await asyncio.sleep(0.002)
+    await asyncio.wait_for(asyncio.gather(*waiting), 10)
+    assert journal.allowed == Spending(50, 6.25)
+    journal.close()
+
+
+async def test_a_bound_that_cannot_be_written_is_a_journal_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(room, "keep", failing)
+    journal = Journal(path)
+    journal.propose(Spending(1, 0.0), soon=False)
+    with pytest.raises(JournalError, match="disk I/O error"):
+        await asyncio.wait_for(journal.allow(Spending(1, 0.0)), 5)
+    with pytest.raises(JournalError):
+        journal.close()
+
+
+async def test_finished_it_is_locked_until_it_is_closed(path: Path) -> None:
+    journal = Journal(path)
+    await journal.append(entry("t"))
+    journal.finish()
+    assert [one.place.trial for one in entries(path)] == ["t"]
+    assert journal.mark.outcomes == 1
+    with pytest.raises(RunLocked):
+        Journal(path)
+    journal.close()
+    Journal(path).close()
 
 
 async def test_a_journal_of_another_format_is_refused_and_left_as_it_is(path: Path) -> None:

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overton.calls import Price, Request, Settings, system, user
-from overton.engine import Budget, Limits, Pacer, Patience
+from overton.engine import Budget, Limits, Pacer, Patience, Spending
 from overton.engine.limits import worst_case
-from overton.errors import LimitReached, UnavailableError
+from overton.errors import JournalError, LimitReached, UnavailableError
 
 
 async def rest(turns: int = 5) -> None:
@@ -289,6 +289,120 @@ def test_a_limit_is_never_passed_under_any_interleaving(
     assert calls is None or sent <= calls
     assert budget.calls == sent
     assert budget.cost == pytest.approx(spent)
+
+
+class SlowLedger:
+    """A ledger whose disk takes its time; `allowed` is what a kill would leave."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.allowed = self.proposed = Spending()
+        self.commits = 0
+        self._chance = chance
+        self._writing: asyncio.Task[None] | None = None
+
+    def propose(self, most: Spending, *, soon: bool) -> None:
+        assert self.proposed.within(most)
+        self.proposed = most
+        if soon:
+            self._begin()
+
+    async def allow(self, level: Spending) -> None:
+        assert level.within(self.proposed)
+        while not level.within(self.allowed):
+            self._begin()
+            assert self._writing is not None
+            await asyncio.shield(self._writing)
+
+    def _begin(self) -> None:
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+
+    async def _write(self) -> None:
+        proposed = self.proposed
+        await rest(self._chance.randrange(12))
+        self.allowed = proposed
+        self.commits += 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    money=st.none() | st.floats(0, 3),
+    worsts=st.lists(st.floats(0, 1), min_size=1, max_size=40),
+    calls=st.none() | st.integers(0, 40),
+    seed=st.integers(0, 2**32),
+)
+def test_nothing_is_sent_that_a_kill_would_leave_uncounted(
+    money: float | None, worsts: list[float], calls: int | None, seed: int
+) -> None:
+    chance = random.Random(seed)
+    sent, owed = 0, 0.0
+
+    async def call(budget: Budget, ledger: SlowLedger, worst: float) -> None:
+        nonlocal sent, owed
+        await rest(chance.randrange(9))
+        try:
+            await budget.reserve(worst)
+        except LimitReached:
+            return
+        sent, owed = sent + 1, owed + worst
+        assert sent <= ledger.allowed.requests
+        assert owed <= ledger.allowed.cost * (1 + 1e-9) + 1e-12
+        assert calls is None or ledger.allowed.requests <= calls
+        assert money is None or ledger.allowed.cost <= money * (1 + 1e-9)
+        await rest(chance.randrange(5))
+        cost = worst * chance.random()
+        owed += cost - worst
+        budget.settle(worst, cost)
+
+    async def go() -> None:
+        ledger = SlowLedger(chance)
+        budget = Budget(Limits(cost=money, calls=calls), ledger=ledger)
+        await asyncio.wait_for(asyncio.gather(*[call(budget, ledger, worst) for worst in worsts]), 10)
+        assert budget.spent == (sent, pytest.approx(owed, abs=1e-9))
+
+    asyncio.run(go())
+
+
+async def test_sends_at_an_even_pace_seldom_wait_for_the_disk() -> None:
+    class Disk(SlowLedger):
+        waits = 0
+
+        async def allow(self, level: Spending) -> None:
+            self.waits += 1
+            await super().allow(level)
+
+    ledger = Disk(random.Random(1))
+    budget = Budget(Limits(), ledger=ledger)
+
+    async def worker() -> None:
+        for _ in range(200):
+            await budget.reserve(0.01)
+            await rest(3)
+            budget.settle(0.01, 0.001)
+
+    await asyncio.gather(*[worker() for _ in range(8)])
+    assert budget.calls == 1600
+    assert ledger.waits < 160
+    assert ledger.commits < 800
+
+
+async def test_one_who_waits_for_the_disk_in_vain_has_sent_nothing() -> None:
+    class Full(SlowLedger):
+        async def allow(self, level: Spending) -> None:
+            raise JournalError("full")
+
+    budget = Budget(Limits(calls=5), calls=2, ledger=Full(random.Random(1)))
+    with pytest.raises(JournalError):
+        await budget.reserve(0.5)
+    assert budget.spent == (2, 0.0)
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf"), float("-inf")])
+async def test_what_can_be_no_cost_counts_as_the_worst_case(cost: float) -> None:
+    budget = Budget(Limits(cost=1.0))
+    await budget.reserve(0.25)
+    budget.settle(0.25, cost)
+    assert budget.spent == (1, 0.25)
 
 
 async def test_one_that_does_not_fit_waits_for_what_is_in_flight() -> None:

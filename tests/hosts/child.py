@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from overton.calls import Price
 from overton.engine import Limits, Patience
 from overton.errors import OvertonError
 from overton.hosts.local import ModelRequest, Progress, resume, start
@@ -48,6 +49,7 @@ def work(job: dict) -> int:
     watch = announce if job.get("announce") else None
     out, patience = Path(job["out"]), Patience(job.get("attempts", 6), 0.005, 0.05)
     limits = Limits(job.get("max_cost"), job.get("max_calls"))
+    price = Price(*job["price"]) if "price" in job else None
     try:
         if (out / "manifest.json").is_file():
             manifest = resume(STUDY, out, limits=limits, patience=patience, watch=watch)
@@ -58,7 +60,7 @@ def work(job: dict) -> int:
             manifest = start(
                 STUDY,
                 issues,
-                {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"]))) for spec in job["models"]]},
+                {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"])), price) for spec in job["models"]]},
                 out,
                 options=Options(trials=job["trials"]),
                 limits=limits,

@@ -10,11 +10,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+
+from overton.engine import Limits
+from overton.hosts.local import RunFolder
+from overton.hosts.local.folder import open_journal
 
 CONNECTIONS = 8
 KILLS = 24
@@ -150,6 +155,82 @@ def test_killed_at_random_moments_and_resumed(runs: Any, endpoint: Any, nursery:
             "journal.db",
             "records.parquet",
         }
+
+
+PRICE = (10.0, 100.0)
+
+
+async def fails_now_and_then(asked: Any) -> web.Response | None:
+    return web.Response(status=500) if asked.attempt == 1 and asked.chance < 0.3 else None
+
+
+def billed(endpoint: Any) -> float:
+    """What the endpoint takes for its replies, those among them that nobody was there to read."""
+    return sum(
+        (len(one.prompt) // 4 * PRICE[0] + (len(one.reply) // 4 + 1) * PRICE[1]) / 1e6 for one in endpoint.replied
+    )
+
+
+class AtReply:
+    """Kills a process just before the n-th reply that the endpoint gives from now on."""
+
+    def __init__(self, endpoint: Any, number: int) -> None:
+        self._number = number
+        self._target = threading.Event()
+        self._pid = 0
+        endpoint.before_reply = self._on_reply
+
+    def aim(self, pid: int) -> None:
+        self._pid = pid
+        self._target.set()
+
+    def _on_reply(self, asked: Any) -> None:
+        self._number -= 1
+        if self._number <= 0 and self._target.wait(10):
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("limits", "reached"), [((150, 9.0), "calls"), ((9_000, 0.25), "cost"), ((60, 0.4), "calls")])
+def test_no_limit_is_passed_however_often_a_run_is_killed(
+    runs: Any, endpoint: Any, nursery: Nursery, limits: tuple[int, float], reached: str
+) -> None:
+    most_calls, most_cost = limits
+    endpoint.latency, endpoint.behave = 0.004, fails_now_and_then
+    job = runs.job(connections=4, price=PRICE, max_calls=most_calls, max_cost=most_cost, args=[["max_tokens", "40"]])
+    chance, kills, status = random.Random(most_calls), 0, -signal.SIGKILL
+    while status == -signal.SIGKILL:
+        killer = AtReply(endpoint, chance.randrange(1, 16))
+        killer.aim(nursery.start(job))
+        status = nursery.status()
+        kills += status == -signal.SIGKILL
+        assert status in (4, -signal.SIGKILL), (runs.folder / "child.log").read_text()
+        assert len(endpoint.asked) <= most_calls
+        assert billed(endpoint) <= most_cost
+    assert kills > 2
+    manifest = runs.manifest()
+    assert (manifest.status, manifest.reached) == ("stopped", reached)
+    assert len(endpoint.asked) <= manifest.spent.requests <= most_calls
+    assert billed(endpoint) <= manifest.spent.cost <= most_cost * (1 + 1e-9)
+    endpoint.before_reply = None
+    assert runs.resume(limits=Limits(cost=99.0, calls=99_000)).status == "finished"
+    runs.start("whole", models=[runs.request("m", ("max_tokens", "40"))])
+    assert runs.records().equals(runs.records("whole"))
+
+
+def test_a_kill_counts_no_more_than_what_was_in_flight_and_one_block(
+    runs: Any, endpoint: Any, nursery: Nursery
+) -> None:
+    endpoint.latency = 0.004
+    for number in (1, 20, 60, 100):
+        out, asked = f"run-{number}", len(endpoint.asked)
+        killer = AtReply(endpoint, number)
+        killer.aim(nursery.start(runs.job(out, connections=4)))
+        assert nursery.status() == -signal.SIGKILL
+        sent, endpoint.before_reply = len(endpoint.asked) - asked, None
+        with closing(open_journal(RunFolder(runs.folder / out), runs.manifest(out))) as journal:
+            assert journal.left is not None
+            assert sent <= journal.left.requests <= sent + 4 + max(4, WINDOW)
 
 
 def check_lost(endpoint: Any, session: int, replies: int, journaled: Any) -> None:

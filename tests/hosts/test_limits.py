@@ -119,3 +119,56 @@ def test_the_lanes_of_two_models_share_a_limit(runs: Any, endpoint: Any) -> None
     assert runs.resume(limits=Limits(calls=264)).status == "finished"
     runs.start("whole", models=[runs.request("m"), runs.request("n")])
     assert runs.records().equals(runs.records("whole"))
+
+
+def usage(output: int) -> dict[str, int]:
+    return {"prompt_tokens": 10, "completion_tokens": output}
+
+
+def bills(asked: Any, output: int) -> web.Response:
+    asked.replied = True
+    message = {"role": "assistant", "content": asked.reply}
+    body = {"model": "m", "choices": [{"finish_reason": "stop", "message": message}], "usage": usage(output)}
+    return web.json_response(body)
+
+
+def test_bills_beyond_the_worst_case_raise_what_is_set_aside_and_stop_the_run(runs: Any, endpoint: Any) -> None:
+    async def behave(asked: Any) -> web.Response:
+        return bills(asked, 400)  # ten times what it may take
+
+    endpoint.behave = behave
+    connections, each = 4, (10 * PRICE.input + 400 * PRICE.output) / 1e6
+    model = priced(runs.request(connections=connections))
+    manifest = runs.start(models=[model], limits=Limits(cost=0.5))
+    assert (manifest.status, manifest.reached) == ("stopped", "cost")
+    assert manifest.spent.cost == pytest.approx(len(endpoint.asked) * each)
+    assert manifest.spent.cost <= 0.5 + connections * each
+    assert [name for name, note in manifest.notes.items() if "times what its calls can cost" in note] == [runs.spec()]
+    before = len(endpoint.asked)
+    assert runs.resume().status == "stopped"
+    assert len(endpoint.asked) == before
+    # What was learned holds in the next session, too: of what is left nothing is spent that does not fit.
+    manifest = runs.resume(limits=Limits(cost=1.0))
+    assert manifest.spent.cost <= 1.0
+    assert len(endpoint.asked) > before
+
+
+@pytest.mark.parametrize("limits", [Limits(cost=0.2), Limits()])
+def test_bills_that_cannot_be_count_as_the_worst_case(runs: Any, endpoint: Any, limits: Limits) -> None:
+    async def behave(asked: Any) -> web.Response:
+        return bills(asked, -2_000_000)
+
+    endpoint.behave = behave
+    manifest = runs.start(models=[priced(runs.request())], limits=limits)
+    assert manifest.spent.cost > 0
+    if limits.cost is not None:
+        assert (manifest.status, manifest.reached) == ("stopped", "cost")
+        assert manifest.spent.cost <= limits.cost
+        assert len(endpoint.asked) < 40
+
+
+def test_the_limit_that_stopped_a_run_is_named_where_both_are_set(runs: Any, endpoint: Any) -> None:
+    model = priced(runs.request())
+    assert runs.start("calls", models=[model], limits=Limits(cost=99.0, calls=20)).reached == "calls"
+    assert runs.start("cost", models=[model], limits=Limits(cost=0.1, calls=9_000)).reached == "cost"
+    assert runs.resume("cost", limits=Limits(cost=99.0)).reached == ""

@@ -247,6 +247,82 @@ def test_a_damaged_journal_is_said_and_nothing_is_asked(runs: Any, endpoint: Any
     assert len(endpoint.asked) == 50
 
 
+@pytest.mark.parametrize("status", ["stopped", "killed"])
+@pytest.mark.parametrize("damage", ["emptied", "gone", "replaced", "put back from before"])
+def test_a_journal_that_lacks_what_the_run_knows_of_is_refused_and_nothing_is_asked(
+    runs: Any, endpoint: Any, damage: str, status: str
+) -> None:
+    journal, manifest = (runs.folder / "run" / name for name in ("journal.db", "manifest.json"))
+    runs.start(limits=Limits(calls=30))
+    earlier = journal.read_bytes()
+    runs.start("other", models=[runs.request("other")], limits=Limits(calls=60))
+    runs.resume(limits=Limits(calls=60))
+    before = len(endpoint.asked)
+    if status == "killed":
+        rewritten(manifest, '"status": "stopped"', '"status": "running"')
+    if damage == "gone":
+        journal.unlink()
+    else:
+        other = (runs.folder / "other" / "journal.db").read_bytes()
+        journal.write_bytes({"emptied": b"", "replaced": other, "put back from before": earlier}[damage])
+    for again in (lambda: runs.resume(limits=Limits(calls=999)), lambda: runs.extend(limits=Limits(calls=999))):
+        with pytest.raises(JournalError, match=r"journal\.db .*, but the run had journaled 60 outcomes"):
+            again()
+    assert len(endpoint.asked) == before
+    assert journal.exists() == (damage != "gone")
+
+
+def test_a_journal_emptied_after_the_first_session_was_killed_is_refused(runs: Any, endpoint: Any) -> None:
+    runs.start(limits=Limits(calls=30))
+    manifest = runs.folder / "run" / "manifest.json"
+    killed = json.loads(manifest.read_text()) | {"status": "running", "spent": {}}
+    manifest.write_text(json.dumps(killed))
+    (runs.folder / "run" / "journal.db").write_bytes(b"")
+    with pytest.raises(JournalError, match="is missing or empty"):
+        runs.resume(limits=Limits(calls=999))
+    assert len(endpoint.asked) == 30
+
+
+@pytest.mark.parametrize("writes", ["write_records", "write_manifest"])
+def test_a_run_stays_locked_until_the_last_of_its_files_is_written(
+    runs: Any, monkeypatch: pytest.MonkeyPatch, writes: str
+) -> None:
+    from overton.hosts.local import session
+
+    write, refused = getattr(session, writes), list[str]()
+
+    def meanwhile(*given: Any) -> None:
+        with pytest.raises(RunLocked) as locked:
+            runs.resume()
+        refused.append(str(locked.value))
+        write(*given)
+
+    monkeypatch.setattr(session, writes, meanwhile)
+    assert runs.start(trials=1).status == "finished"
+    assert len(refused) == (1 if writes == "write_records" else 2)
+    monkeypatch.undo()
+    assert runs.resume().status == "finished"
+
+
+def test_a_session_that_began_with_a_manifest_that_another_one_replaced_is_refused(
+    runs: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from overton.hosts.local import running
+
+    runs.start(limits=Limits(calls=30))
+    hold = running.hold_session
+
+    def late(*given: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        assert runs.resume(limits=Limits(calls=60)).spent.requests == 60  # while the other one looks at its models
+        return hold(*given, **more)
+
+    monkeypatch.setattr(running, "hold_session", late)
+    with pytest.raises(RunLocked, match="was worked on by another process just now"):
+        runs.resume(limits=Limits(calls=90))
+    assert runs.manifest().spent.requests == 60 == len(endpoint.asked)
+
+
 def test_what_exists_is_never_written_over(runs: Any, endpoint: Any) -> None:
     (runs.folder / "run").mkdir()
     (runs.folder / "run" / "thesis.tex").write_text("years of work")

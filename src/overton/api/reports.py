@@ -125,5 +125,7 @@ def _warnings_of(run: Run) -> Iterator[str]:
             )
     for model, unmade in manifest.unmade.items():
         yield f"{unmade.count} trials of {model} have records that no table can hold: {'; '.join(unmade.trials[:5])}."
+    for name, note in manifest.notes.items():
+        yield f"{run.path.name}: {name} {note}."
     if manifest.spent.failed:
         yield f"{manifest.spent.failed} calls failed for good; they are no answers and are counted apart."

@@ -9,18 +9,14 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import check, set_up, sorted_out
-from overton.errors import InputError, Problem, RunError, Unreadable
+from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Trust, Watch
-from overton.hosts.local.folder import DATASET_FORMAT, write_manifest
 from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
-from overton.untrusted import converted, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,14 +76,7 @@ class Run:
         Raises:
             RunError: there is none yet.
         """
-        kind = self.study.record
-        fields = kind.__struct_fields__
-        try:
-            rows = self.records().select(fields).iter_rows(named=True)
-            return [converted({name: row[name] for name in fields}, kind, strict=False) for row in rows]
-        except Unreadable as error:
-            place = RunFolder(self.path).records_file
-            raise RunError(f"{place} holds no records of {self.study.name}: {error.reason}") from error
+        return RunFolder(self.path).rows(self.study.record)
 
     def items(self) -> Sequence[Any]:
         """What the run asks about."""
@@ -181,7 +170,7 @@ def run(
         patience=patience,
         watch=watch,
     )
-    return _completed(Run(folder, manifest))
+    return Run(folder, manifest)
 
 
 def plan(
@@ -247,7 +236,7 @@ def resume(
         patience=patience,
         watch=watch,
     )
-    return _completed(Run(folder, manifest))
+    return Run(folder, manifest)
 
 
 def extend(
@@ -294,20 +283,7 @@ def extend(
         patience=patience,
         watch=watch,
     )
-    return _completed(Run(folder, extended))
-
-
-def _completed(run: Run) -> Run:
-    """A run that makes items has its dataset written anew."""
-    made = run.study.dataset
-    if made is None:
-        return run
-    lines = made.made(run.items(), run.rows(), run.manifest.options)
-    if lines is not None:
-        write_whole(run.path / made.name, (msgspec.json.encode(line) + b"\n" for line in lines))
-        run.manifest.dataset = DATASET_FORMAT
-        write_manifest(run.path, run.manifest)
-    return run
+    return Run(folder, extended)
 
 
 def fresh_folder(study: str) -> Path:

@@ -74,6 +74,8 @@ def _tell_made(run: Run) -> None:
 
 def _state(run: Run) -> Exit:
     manifest = run.manifest
+    for name, note in manifest.notes.items():
+        say(f"Note: {name} {note}.")
     if not run.finished:
         missing = sum(map(len, manifest.missing.values()))
         say(f"Stopped: {manifest.stopped}.")
@@ -90,9 +92,7 @@ def _state(run: Run) -> Exit:
 
 
 def _hint(run: Run) -> str:
-    if "limit" not in run.manifest.stopped:
-        return ""
-    return " --max-cost MORE" if run.manifest.limits.cost is not None else " --max-calls MORE"
+    return {"": "", "calls": " --max-calls MORE", "cost": " --max-cost MORE"}[run.manifest.reached]
 
 
 def _summarise(run: Run) -> None:

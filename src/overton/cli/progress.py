@@ -73,6 +73,7 @@ def _detail(seen: Progress) -> str:
         parts.append(f"{tally.retried} retried")
     if tally.failed:
         parts.append(f"{tally.failed} failed")
+    parts += [f"{name} {note}" for name, note in tally.notes.items()]
     if tally.last_trouble:
         parts.append(f"last trouble: {tally.last_trouble[:100]}")
     return ", ".join(parts)

@@ -4,7 +4,8 @@ from overton.engine.conducting import Lane, conduct_lanes, rehearse
 from overton.engine.desk import Bound, Desk, Tally
 from overton.engine.identity import digest
 from overton.engine.journal import Journal, entries
-from overton.engine.limits import Budget, Limits, Pacer, Patience
+from overton.engine.journal_file import Mark
+from overton.engine.limits import Budget, Limits, Pacer, Patience, Spending
 from overton.engine.outcomes import Outcomes
 
 __all__ = [
@@ -14,9 +15,11 @@ __all__ = [
     "Journal",
     "Lane",
     "Limits",
+    "Mark",
     "Outcomes",
     "Pacer",
     "Patience",
+    "Spending",
     "Tally",
     "conduct_lanes",
     "digest",

@@ -41,11 +41,32 @@ class Bound:
     price: Price | None = None
     failed_in_a_row: int = 0
     has_answered: bool = False
+    beyond: float = 1.0
+    most_billed: float = 0.0
+
+    def worst(self, request: Request) -> float:
+        """The most dollars that a request can cost: by its tokens, or by what this answerer billed beyond them."""
+        if self.price is None:
+            return 0.0
+        return worst_case(self.price, request) * self.beyond or self.most_billed
+
+    def learn(self, request: Request, bill: float) -> str:
+        """Expect bills like this one from now on; gives what to say of it, '' where it is no more than was expected."""
+        if self.price is None or bill <= self.worst(request):
+            return ""
+        if allowed := worst_case(self.price, request):
+            self.beyond = bill / allowed
+            return f"bills up to {self.beyond:.3g} times what its calls can cost at their worst ({_BEYOND})"
+        self.most_billed = bill
+        return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BEYOND})"
+
+
+_BEYOND = "every output token used: does it bill reasoning beyond max_tokens?); as much is set aside for each call now"
 
 
 @dataclass
 class Tally:
-    """What a run has done so far, for whoever watches."""
+    """What a run has done so far, for whoever watches; `notes` are what to know of answerers, by their names."""
 
     asked: int = 0
     recalled: int = 0
@@ -54,6 +75,7 @@ class Tally:
     input_tokens: int = 0
     output_tokens: int = 0
     last_trouble: str = ""
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -87,6 +109,8 @@ class Desk:
         known = self.journal.recall(identity)
         if known is not None:
             self.tally.recalled += 1
+            if self.budget.limits.cost is not None and isinstance(known, Reply):
+                self._learn(bound, request, _paid(bound, known, 0.0))
             if self.tally.recalled % _BREATH == 0:
                 await asyncio.sleep(0)
             return known
@@ -172,12 +196,14 @@ class Desk:
         self._raise_if_stopped()
         ticket = await bound.pacer.enter()
         try:
-            worst = worst_case(bound.price, request) if bound.price else 0.0
+            worst = bound.worst(request)
             await self._reserve(worst)
             paid = worst  # also where the request is cut off: it may be billed
             try:
                 reply = _sound(await bound.answerer.answer(request))
                 paid = _paid(bound, reply, worst)
+                if paid > worst:
+                    self._learn(bound, request, paid)
             except UnavailableError as error:
                 paid = worst if error.maybe_billed else 0.0
                 if error.kind in _OVERLOAD:
@@ -192,6 +218,10 @@ class Desk:
             bound.pacer.leave()
         bound.pacer.answered()
         return reply
+
+    def _learn(self, bound: Bound, request: Request, bill: float) -> None:
+        if note := bound.learn(request, bill):
+            self.tally.notes[bound.answerer.name] = note
 
     async def _reserve(self, worst: float) -> None:
         self._raise_if_stopped()

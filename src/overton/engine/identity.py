@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Form, Message, Request, Settings
 
-__all__ = ["Identity", "Place", "Placing", "S", "call_seed", "differing_parts", "digest", "identify"]
+__all__ = ["Identity", "Place", "Placing", "S", "call_seed", "differing_parts", "digest", "identify", "slot_of"]
 
 _PARTS = ("messages", "settings", "form")
 """What a call's content is made of, in the order of its digests."""
@@ -50,8 +50,13 @@ def identify(place: Place, messages: Sequence[Message], settings: Settings, form
     """The identity of a call; nothing in it depends on order or time. The slot of a shared call is its content's."""
     said = blake2b(b"".join(map(_said, messages)), digest_size=_WIDTH).digest()
     content = said + _how(_encode(settings), _encode(form))
+    return Identity(slot_of(place, content), content)
+
+
+def slot_of(place: Place, content: bytes) -> bytes:
+    """The slot of a call with this content in this place."""
     where = "\0".join(map(str, place)).encode() + (b"" if place.trial else content)
-    return Identity(blake2b(where, digest_size=16).digest(), content)
+    return blake2b(where, digest_size=16).digest()
 
 
 def _said(message: Message) -> bytes:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from math import inf
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from overton.calls import Price, Request, Settings
 from overton.errors import LimitReached, UnavailableError
 
-__all__ = ["Budget", "Limits", "Pacer", "Patience", "worst_case"]
+__all__ = ["Budget", "Ledger", "Limits", "Pacer", "Patience", "Spending", "worst_case"]
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,37 +39,106 @@ def _allowed(settings: Settings) -> int:
     return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
 
 
-class Budget:
-    """Spending against `Limits`; starts with what earlier sessions spent."""
+class Spending(NamedTuple):
+    """Requests sent, retries included, and the US dollars that they cost."""
 
-    def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0) -> None:
+    requests: int = 0
+    cost: float = 0.0
+
+    def within(self, other: Spending) -> bool:
+        """Whether neither is more than the other's."""
+        return self.requests <= other.requests and self.cost <= other.cost
+
+
+class Ledger(Protocol):
+    """What remembers, even where the process is killed, the most that a run may have spent.
+
+    `allowed` is the last that is safe on the disk; `commits` counts how often it was written.
+    """
+
+    @property
+    def allowed(self) -> Spending:
+        """See above."""
+        ...
+
+    @property
+    def commits(self) -> int:
+        """See above."""
+        ...
+
+    def propose(self, most: Spending, *, soon: bool) -> None:
+        """Have this written with whatever is written next; `soon`, even where nothing else is."""
+        ...
+
+    async def allow(self, level: Spending) -> None:
+        """Wait, as short as can be, until what is on the disk allows so much; it was proposed before.
+
+        Raises:
+            JournalError: it cannot be written.
+        """
+        ...
+
+
+_SHARE = 20
+"""Of what a limit leaves, one part in so many at most is allowed ahead of need."""
+_WINDOWS = 4
+"""As much is allowed ahead as was sent between the last two commits, so many times: a bound lasts until the one after
+it is on the disk, which takes two such windows, and a rate that was held back must be able to rise."""
+
+
+class Budget:
+    """Spending against `Limits`; starts with what earlier sessions spent.
+
+    A session can be killed at any moment. So nothing is sent before a `ledger`, where there is one, holds a bound that
+    covers it, and the next session takes that bound for what was spent. It is raised in blocks, ahead of need, so that
+    sends seldom wait for the disk: by as much as is in flight, or by four times what was sent between the last two
+    commits; at most by a twentieth of what a limit leaves.
+    """
+
+    def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0, ledger: Ledger | None = None) -> None:
         self.limits = limits
         self.cost = cost
         self.calls = calls
+        self._ledger = ledger
         self._set_aside = 0.0
         self._in_flight = 0
         self._settled = asyncio.Event()
+        self._taken = 0.0
+        self._most = Spending()
+        self._safe = Spending(0, -1.0)
+        self._window = _Window(calls)
+
+    @property
+    def spent(self) -> Spending:
+        """What was sent and what it cost; of what is in flight the worst case."""
+        return Spending(self.calls, self.cost + self._set_aside)
 
     async def reserve(self, worst: float) -> None:
         """Set aside one request that can cost `worst` dollars; waits while requests in flight may yet free enough.
 
         Raises:
             LimitReached: even with nothing in flight it could pass a limit.
+            JournalError: the ledger cannot be written.
         """
         while not self._fits(worst):
             if not self._in_flight:
-                raise LimitReached(self._reached())
+                raise self._reached()
             self._settled.clear()
             await self._settled.wait()
         self._set_aside += worst
         self._in_flight += 1
         self.calls += 1
+        self._taken += worst
+        if self._ledger is not None and (
+            self.calls > self._safe.requests or self.cost + self._set_aside > self._safe.cost
+        ):
+            await self._cover(self._ledger, worst)
 
     def settle(self, worst: float, cost: float) -> None:
-        """A reserved request has ended and cost this much."""
+        """A reserved request has ended and cost this much; what can be no cost counts as the worst case."""
         self._set_aside -= worst
         self._in_flight -= 1
-        self.cost += cost
+        self.cost += cost if 0 <= cost < inf else worst
         self._settled.set()
 
     def withdraw(self, worst: float) -> None:
@@ -75,19 +146,79 @@ class Budget:
         self.calls -= 1
         self.settle(worst, 0.0)
 
+    async def _cover(self, ledger: Ledger, worst: float) -> None:
+        """Wait until the ledger allows what is set aside by now; see that it soon allows more."""
+        level, covered = self.spent, False
+        ahead = self._ahead(level, ledger.commits)
+        self._most = _larger(self._most, _sum(level, ahead))
+        ledger.propose(self._most, soon=not _sum(level, _part(ahead, 2)).within(ledger.allowed))
+        try:
+            if not level.within(ledger.allowed):
+                await ledger.allow(level)
+            covered = True
+        finally:
+            if not covered:
+                self.withdraw(worst)
+        self._safe = _smaller(ledger.allowed, _sum(self.spent, _part(ahead, 4)))
+
+    def _ahead(self, level: Spending, commits: int) -> Spending:
+        """How much more than `level` to have allowed."""
+        lately = self._window.sent(Spending(self.calls, self._taken), commits)
+        calls = max(1, self._in_flight, _WINDOWS * lately.requests)
+        money = max(self._set_aside, _WINDOWS * lately.cost)
+        if self.limits.calls is not None:
+            left = self.limits.calls - level.requests
+            calls = min(calls, max(left // _SHARE, min(left, 1)))
+        if self.limits.cost is not None:
+            money = min(money, max(0.0, self.limits.cost - level.cost) / _SHARE)
+        return Spending(calls, money)
+
     def _fits(self, worst: float) -> bool:
         money, calls = self.limits.cost, self.limits.calls
         return (money is None or self.cost + self._set_aside + worst <= money) and (
             calls is None or self.calls + 1 <= calls
         )
 
-    def _reached(self) -> str:
+    def _reached(self) -> LimitReached:
         if self.limits.calls is not None and self.calls + 1 > self.limits.calls:
-            return f"the limit of {self.limits.calls} calls is reached"
-        return (
+            return LimitReached(f"the limit of {self.limits.calls} calls is reached", limit="calls")
+        return LimitReached(
             f"the next call could pass the limit of ${self.limits.cost:.2f}: ${self.cost:.4f} is spent, and its worst"
-            " case (every output token used) is set aside before it is sent"
+            " case (every output token used) is set aside before it is sent",
+            limit="cost",
         )
+
+
+class _Window:
+    """What was set aside between the last two commits, as far as they were looked at."""
+
+    def __init__(self, calls: int) -> None:
+        self._commits = -1
+        self._at_commit = Spending(calls)
+        self._sent = Spending()
+
+    def sent(self, taken: Spending, commits: int) -> Spending:
+        """It, where so much was set aside in all by now, and so often committed."""
+        if commits != self._commits:
+            self._sent = Spending(taken.requests - self._at_commit.requests, taken.cost - self._at_commit.cost)
+            self._commits, self._at_commit = commits, taken
+        return self._sent
+
+
+def _sum(one: Spending, other: Spending) -> Spending:
+    return Spending(one.requests + other.requests, one.cost + other.cost)
+
+
+def _part(one: Spending, parts: int) -> Spending:
+    return Spending(-(-one.requests // parts), one.cost / parts)
+
+
+def _larger(one: Spending, other: Spending) -> Spending:
+    return Spending(max(one.requests, other.requests), max(one.cost, other.cost))
+
+
+def _smaller(one: Spending, other: Spending) -> Spending:
+    return Spending(min(one.requests, other.requests), min(one.cost, other.cost))
 
 
 _CUT = 0.7

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from overton.calls import Price, Reply, Settings
-from overton.engine import Limits, entries
+from overton.engine import Journal, Limits, Mark, Spending, entries
 from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts.local.making import new_folder
 from overton.studies.options import fields_of, options_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from overton.studies.study import AnyStudy
 
-__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "Unmade", "spent_so_far", "write_manifest"]
+__all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "Unmade", "open_journal", "spent_so_far", "write_manifest"]
 
 Part = TypeVar("Part")
 
@@ -64,14 +64,17 @@ class ModelEntry(msgspec.Struct, frozen=True):
 class Spent(msgspec.Struct, frozen=True):
     """What a run has used in all its sessions: requests sent (retries included) and dollars.
 
-    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price. `failed` is
-    how many calls have a failure as their last outcome; `outcomes` how many of the journal's rows all this counts.
+    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price. After a kill
+    both are bounds, by a block more than what was sent at most. `failed` is how many calls have a failure as their last
+    outcome; `outcomes` how many rows the journal had, and `last` the checksum of the last of them, by which a journal
+    that was cut or replaced is told.
     """
 
     requests: int = 0
     cost: float = 0.0
     failed: int = 0
     outcomes: int = 0
+    last: int = 0
 
 
 class Unmade(msgspec.Struct, frozen=True):
@@ -85,10 +88,11 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     """`manifest.json` of a run.
 
     `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
-    `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`.
-    `missing` names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each
-    lane that has any, of which trials records could not be made. `dataset` is the format of the items that the run
-    made, 0 where it made none.
+    `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`,
+    and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
+    names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
+    that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
+    0 where it made none.
     """
 
     study: str
@@ -103,6 +107,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     limits: Limits = Limits()
     status: Literal["running", "finished", "stopped"] = "running"
     stopped: str = ""
+    reached: Literal["", "calls", "cost"] = ""
+    notes: dict[str, str] = {}
     missing: dict[str, list[str]] = {}
     unmade: dict[str, Unmade] = {}
     trials: int = 0
@@ -337,20 +343,52 @@ class RunFolder:
             mended = f"'overton resume {self.path}' writes it anew"
             raise RunError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}; {mended}") from error
 
+    def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
+        """The outcome as records of the study's own `kind`; see `records` for the errors.
 
-def spent_so_far(folder: RunFolder, manifest: Manifest) -> Spent:
-    """What earlier sessions used: the manifest's word, and what a killed session left in the journal since."""
+        The columns that stand beside a record's own (the model's name, say) are left out.
+        """
+        fields = kind.__struct_fields__
+        try:
+            rows = self.records().select(fields).iter_rows(named=True)
+            return [converted({name: row[name] for name in fields}, kind, strict=False) for row in rows]
+        except Unreadable as error:
+            raise RunError(f"{self.records_file} does not hold the records of its study: {error.reason}") from error
+
+
+def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = False) -> Journal:
+    """The run's journal, locked: the one that its manifest speaks of, or a new one where no session was held yet.
+
+    Raises:
+        RunLocked: another process works on the run.
+        JournalError: it is damaged, missing, or another one; see `Journal`.
+    """
+    since = Mark(manifest.spent.outcomes, manifest.spent.last) if manifest.sessions else None
+    return Journal(folder.journal, retry_failed=retry_failed, since=since)
+
+
+def spent_so_far(folder: RunFolder, manifest: Manifest, journal: Journal) -> Spent:
+    """What earlier sessions used, or, where the last one was killed, at most used."""
+    known, mark = manifest.spent, journal.mark
+    if journal.left is not None:
+        requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
+    else:
+        requests, cost = _of_rows(folder, manifest)
+    return Spent(requests, cost, journal.failed, mark.outcomes, mark.last)
+
+
+def _of_rows(folder: RunFolder, manifest: Manifest) -> Spending:
+    """The same where no session kept a bound (an import, a run of an earlier version): the manifest's word, and the
+    journal's rows since."""
     prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
-    known = manifest.spent
-    requests, cost, outcomes = known.requests, known.cost, known.outcomes
-    for entry in islice(entries(folder.journal), known.outcomes, None):
-        outcomes += 1
+    requests, cost = manifest.spent.requests, manifest.spent.cost
+    for entry in islice(entries(folder.journal), manifest.spent.outcomes, None):
         if isinstance(entry.outcome, Reply):
             requests += 1
             cost += _cost(prices.get(entry.place.answerer), entry.outcome)
         else:
             requests += entry.outcome.attempts
-    return Spent(requests, cost, known.failed, outcomes)
+    return Spending(requests, cost)
 
 
 def _cost(price: Price | None, reply: Reply) -> float:

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
 from overton.errors import InputError, Problem, RejectedError, RunError
-from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Unmade
+from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
-from overton.untrusted import unfinished
+from overton.untrusted import unfinished, write_whole
 
-__all__ = ["MOST_TRIALS", "check_size", "lane_names", "lanes_of", "unmade_of", "write_records"]
+__all__ = ["MOST_TRIALS", "check_size", "lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 
 MOST_TRIALS = 1_000_000
 """Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
@@ -113,6 +115,22 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
         lane.outcomes.discard()
     with suppress(OSError):
         (folder.path / "records.parts").rmdir()
+
+
+def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
+    """Where the study makes items, write them anew from the run's records, and say so in its manifest.
+
+    Raises:
+        OvertonError: no items can be made of the records, or they cannot be written.
+    """
+    made = study.dataset
+    if made is None:
+        return
+    lines = made.made(folder.items(study.items.kind), folder.rows(study.record), manifest.options)
+    if lines is not None:
+        write_whole(folder.path / made.name, (msgspec.json.encode(line) + b"\n" for line in lines))
+        manifest.dataset = DATASET_FORMAT
+        write_manifest(folder.path, manifest)
 
 
 def _seatings(

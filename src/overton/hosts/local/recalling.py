@@ -8,14 +8,12 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-import msgspec
-
 from overton.calls import Failure, Reply, Request, Trial
 from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits
 from overton.engine.conducting import TrialAsk
 from overton.engine.desk import NotRecalled
 from overton.engine.identity import Identity, Place
-from overton.hosts.local.folder import Manifest, RunFolder, spent_so_far, write_manifest
+from overton.hosts.local.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_records
 from overton.hosts.local.loop import run_to_end
 from overton.studies.study import AnyStudy
@@ -69,7 +67,7 @@ class Recall:
         self.ended = _ended(folder, manifest)
         self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
         self.names: list[str] = lane_names(study, manifest)
-        self.journal = Journal(folder.journal)
+        self.journal: Journal = open_journal(folder, manifest)
         self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
 
     def close(self) -> None:
@@ -110,16 +108,17 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
     recall = Recall(folder, study, manifest)
     try:
         run_to_end(_recall_lanes(recall))
-        manifest.spent = msgspec.structs.replace(spent_so_far(folder, manifest), failed=recall.journal.failed)
+        manifest.spent = spent_so_far(folder, manifest, recall.journal)
+        recall.journal.finish()
+        manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
+        manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
+        manifest.unmade = unmade_of(recall.names, recall.lanes)
+        whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
+        manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
+        write_records(folder, recall.lanes)
+        write_manifest(folder.path, manifest)
     finally:
         recall.close()
-    manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
-    manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
-    manifest.unmade = unmade_of(recall.names, recall.lanes)
-    whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
-    manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
-    write_records(folder, recall.lanes)
-    write_manifest(folder.path, manifest)
     return manifest
 
 

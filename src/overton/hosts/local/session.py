@@ -11,7 +11,6 @@ from time import monotonic
 from overton.engine import (
     Budget,
     Desk,
-    Journal,
     Lane,
     Limits,
     Pacer,
@@ -20,9 +19,9 @@ from overton.engine import (
     conduct_lanes,
     rehearse,
 )
-from overton.errors import OvertonError, Stopped
-from overton.hosts.local.folder import Manifest, RunFolder, Spent, spent_so_far, write_manifest
-from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_records
+from overton.errors import LimitReached, OvertonError, RunLocked, Stopped
+from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
+from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
 from overton.hosts.local.loop import few_collections, run_to_end, until_interrupted
 from overton.hosts.local.opening import Opened
 from overton.retrieval import Source
@@ -73,23 +72,21 @@ def hold_session(
 ) -> Manifest:
     """Bring a run to its end, or to where it stops; gives its manifest as it then is.
 
-    Without `models` everything is recalled. Records are written either way, whole items only. A stop by a limit or
-    Ctrl-C is not an error here: the manifest's status says so.
+    Without `models` everything is recalled. Records are written either way, whole items only; so is the dataset of a
+    study that makes items. A stop by a limit or Ctrl-C is not an error here: the manifest's status says so.
 
     Raises:
         OvertonError: what made going on impossible, such as a refused key; records are written all the same.
+        RunLocked: another process works on the run, or has done so since `manifest` was read.
         JournalError: the disk is full, say. Nothing more is written, the records neither.
     """
     return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch))
 
 
 async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
-    journal = Journal(folder.journal, retry_failed=retry_failed)
-    try:
+    with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         desk = Desk(journal, Budget(Limits()), recall_only=True)
         return await rehearse(lanes_of(folder, study, manifest, None), study.conduct, desk)
-    finally:
-        journal.close()
 
 
 async def _session(  # noqa: PLR0917
@@ -101,28 +98,51 @@ async def _session(  # noqa: PLR0917
     patience: Patience,
     watch: Watch | None,
 ) -> Manifest:
-    manifest.status, manifest.stopped, manifest.sessions = "running", "", manifest.sessions + 1
-    with closing(Journal(folder.journal, retry_failed=retry_failed)) as journal:
+    """See `hold_session`. The run stays locked until all of its files are written."""
+    with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
+        _check_unchanged(folder, manifest)
+        manifest.status, manifest.stopped, manifest.reached = "running", "", ""
+        manifest.sessions += 1
         write_manifest(folder.path, manifest)
         for source in _sources(models):
             source.keep_in(folder.path)
         lanes = lanes_of(folder, study, manifest, models)
-        before = spent_so_far(folder, manifest)
-        desk = Desk(journal, Budget(manifest.limits, cost=before.cost, calls=before.requests), patience)
-        error = await _conduct(lanes, study, desk, models, watch)
-    manifest.missing = {
-        lane_name: lane.incomplete for lane_name, lane in zip(lane_names(study, manifest), lanes, strict=True)
-    }
-    manifest.unmade = unmade_of(lane_names(study, manifest), lanes)
+        before = spent_so_far(folder, manifest, journal)
+        budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
+        desk = Desk(journal, budget, patience)
+        try:
+            error = await _conduct(lanes, study, desk, models, watch)
+        finally:
+            journal.settle(budget.spent)
+        journal.finish()
+        _note_end(manifest, study, lanes, desk, error)
+        write_records(folder, lanes)
+        write_manifest(folder.path, manifest)
+        if error is not None and not isinstance(error, Stopped):
+            raise error
+        write_dataset(folder, study, manifest)
+    return manifest
+
+
+def _check_unchanged(folder: RunFolder, manifest: Manifest) -> None:
+    """Refuse to go on from a manifest that another process has replaced since it was read."""
+    if folder.manifest().sessions != manifest.sessions:
+        raise RunLocked(f"{folder.path} was worked on by another process just now: give the command again")
+
+
+def _note_end(
+    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], desk: Desk, error: OvertonError | None
+) -> None:
+    """What the manifest says of a session that has ended."""
+    names = lane_names(study, manifest)
+    manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
+    manifest.unmade = unmade_of(names, lanes)
     manifest.trials = sum(lane.planned.total() for lane in lanes)
-    manifest.spent = Spent(desk.budget.calls, desk.budget.cost, journal.failed, before.outcomes + journal.written)
+    manifest.spent = Spent(*desk.budget.spent, desk.journal.failed, *desk.journal.mark)
+    manifest.notes |= desk.tally.notes
     manifest.status = "finished" if error is None else "stopped"
     manifest.stopped = "" if error is None else str(error)
-    write_records(folder, lanes)
-    write_manifest(folder.path, manifest)
-    if error is not None and not isinstance(error, Stopped):
-        raise error
-    return manifest
+    manifest.reached = error.limit if isinstance(error, LimitReached) else ""
 
 
 async def _conduct(

@@ -80,7 +80,7 @@ async def test_refusals_and_failed_calls_are_told_apart(kit: Any) -> None:
 
 async def test_a_stop_passes(kit: Any) -> None:
     with pytest.raises(LimitReached):
-        await decomposed(kit, LimitReached("enough"))
+        await decomposed(kit, LimitReached("enough", limit="calls"))
 
 
 async def test_opinions_in_the_same_words_are_one_with_all_their_comments(kit: Any) -> None:

@@ -1,0 +1,364 @@
+"""The journal's file: what its two tables hold, how rows are checked, and what is said of damage.
+
+`calls` has a row an outcome and only grows; `spent` has one row, which says how far the other table goes and what the
+run may have spent. Every row has a checksum over all of its values, its number among them, so that none can change,
+vanish or change places unseen: against accidents, not against someone who computes checksums.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from overton.calls import Failure, Reply
+from overton.engine.identity import Identity, Place, slot_of
+from overton.engine.limits import Spending
+from overton.errors import JournalError, Unreadable
+from overton.untrusted import json_of
+
+__all__ = [
+    "Entry",
+    "Mark",
+    "Row",
+    "State",
+    "connect",
+    "damaged",
+    "decoded",
+    "entries",
+    "insert",
+    "is_one_of",
+    "keep",
+    "row_at",
+    "rows_of",
+    "state_of",
+]
+
+FORMAT = 2
+"""2 has checksums and `spent`; journals of format 1 are read as they are, and brought to 2 when they are written to."""
+
+_SCHEMA = (
+    """
+CREATE TABLE calls (
+    row      INTEGER PRIMARY KEY, -- from 1, in the order in which outcomes came; of two for one slot the later counts
+    slot     BLOB    NOT NULL,    -- digest of trial, speaker, number, answerer
+    content  BLOB    NOT NULL,    -- digests of messages, settings, form
+    trial    TEXT    NOT NULL,
+    speaker  TEXT    NOT NULL,
+    number   INTEGER NOT NULL,
+    answerer TEXT    NOT NULL,
+    failed   INTEGER NOT NULL,    -- 1 where the call failed for good
+    outcome  TEXT    NOT NULL,    -- a reply or a failure, as JSON
+    checksum INTEGER NOT NULL     -- CRC-32 of all the others
+)
+""",
+    """
+CREATE TABLE spent (
+    one      INTEGER PRIMARY KEY, -- 1: there is one row
+    outcomes INTEGER NOT NULL,    -- rows of calls
+    last     INTEGER NOT NULL,    -- the checksum of the last of them, 0 where there is none
+    requests INTEGER,             -- the most that may have been sent in all sessions; NULL where none kept count
+    cost     REAL,                -- the most US dollars that they may have cost
+    checksum INTEGER NOT NULL     -- CRC-32 of all the others
+)
+""",
+)
+_OLD = ("row", "slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome")
+_CALLS = (*_OLD, "checksum")
+_SPENT = ("one", "outcomes", "last", "requests", "cost", "checksum")
+_MARKS = f"({', '.join('?' * len(_CALLS))})"
+_ROWS = f"SELECT {', '.join(_CALLS)} FROM calls"
+_OLD_ROWS = f"SELECT {', '.join(_OLD)}, 0 FROM calls"
+_TYPES = (int, bytes, bytes, bytes, bytes, int, bytes, int, bytes, int)
+
+_reply = msgspec.json.Decoder(Reply)
+_failure = msgspec.json.Decoder(Failure)
+_encode = msgspec.json.Encoder().encode
+
+
+class Entry(NamedTuple):
+    """One outcome and where it belongs."""
+
+    identity: Identity
+    place: Place
+    outcome: Reply | Failure
+
+
+class Row(NamedTuple):
+    """A row of `calls` as it stands there; texts are bytes, checked before anything is made of them."""
+
+    row: int
+    slot: bytes
+    content: bytes
+    trial: bytes
+    speaker: bytes
+    number: int
+    answerer: bytes
+    failed: int
+    outcome: bytes
+    checksum: int
+
+
+class Mark(NamedTuple):
+    """How far a journal has come: how many outcomes it holds, and the checksum of the last (0 where nobody kept it)."""
+
+    outcomes: int = 0
+    last: int = 0
+
+
+class State(NamedTuple):
+    """What `spent` holds: how far the journal goes, and what the run may have spent, None where no session counted."""
+
+    mark: Mark
+    spent: Spending | None
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a journal to write it, made if it is not there, brought to this format if it is of an earlier one.
+
+    Raises:
+        JournalError: it is damaged, no journal, or of another format.
+    """
+    with damaged(path), ExitStack() as undone:
+        connection = _checking(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30))
+        undone.enter_context(closing(connection))
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        found = _format(connection, path)
+        if found != FORMAT:
+            _bring_up(connection, found, path)
+        undone.pop_all()
+    return connection
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """All entries of a closed journal in the order written, without locking it or changing it.
+
+    Raises:
+        JournalError: it cannot be read, or is damaged; says at which row.
+    """
+    if not path.is_file():
+        raise JournalError(f"{path}: no such journal")
+    with damaged(path), closing(_reader(path)) as connection:
+        connection.execute("BEGIN")  # whoever writes to it meanwhile does not change what is seen
+        found = _format(connection, path)
+        if not found:
+            raise JournalError(f"{path} is empty. {_ADVICE}")
+        for row in rows_of(connection, path, found):
+            place = Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
+            yield Entry(Identity(row.slot, row.content), place, decoded(row, path))
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Whatever SQLite makes of a damaged file becomes an error that names it."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeError, OverflowError, MemoryError) as error:
+        advice = ""
+        if is_one_of(error, sqlite3.SQLITE_READONLY):
+            advice = " (a killed session left it: 'overton resume' puts it in order)"
+        elif not isinstance(error, sqlite3.Error) or is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            advice = f". {_ADVICE}"
+        raise JournalError(f"{path} cannot be read as a journal: {error}{advice}") from error
+
+
+def is_one_of(error: Exception, *codes: int) -> bool:
+    """Whether SQLite gave one of these primary result codes."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def rows_of(connection: sqlite3.Connection, path: Path, found: int = FORMAT) -> Iterator[Row]:
+    """All rows, each checked; none is missing and none too many. `found` is the journal's format.
+
+    Raises:
+        JournalError: a row is damaged or missing.
+    """
+    mark = Mark()
+    check, rows = (_check, _ROWS) if found == FORMAT else (_check_old, _OLD_ROWS)
+    for number, values in enumerate(connection.execute(f"{rows} ORDER BY row"), 1):
+        row = check(values, number, path)
+        mark = Mark(number, row.checksum)
+        yield row
+    if found == FORMAT and (counted := state_of(connection, path).mark) != mark:
+        held = f"it holds {mark.outcomes:,} outcomes, and its own count says {counted.outcomes:,}"
+        raise JournalError(f"{path} is damaged: {held}. {_ADVICE}")
+
+
+def row_at(connection: sqlite3.Connection, number: int, path: Path) -> Row:
+    """One row, checked.
+
+    Raises:
+        JournalError: it is damaged or missing.
+    """
+    with damaged(path):
+        values = connection.execute(f"{_ROWS} WHERE row = ?", (number,)).fetchone()
+    return _check(values or (), number, path)
+
+
+def decoded(row: Row, path: Path) -> Reply | Failure:
+    """The outcome that a row holds.
+
+    Raises:
+        JournalError: it is damaged.
+    """
+    try:
+        return json_of(row.outcome, _failure.decode) if row.failed else json_of(row.outcome, _reply.decode)
+    except Unreadable as error:
+        raise _damage(path, row.row, f"its outcome {error.reason}") from None
+
+
+def insert(connection: sqlite3.Connection, mark: Mark, batch: Sequence[Entry]) -> Mark:
+    """Append outcomes to a journal that has come to `mark`; gives how far it then is."""
+    values: list[str | bytes | int] = []
+    for number, entry in enumerate(batch, mark.outcomes + 1):
+        checksum = _add_values(values, number, entry)
+    # One statement for many rows: each statement hands the interpreter lock to and fro, and the other side is busy.
+    marks = ", ".join([_MARKS] * len(batch))
+    connection.execute(f"INSERT INTO calls ({', '.join(_CALLS)}) VALUES {marks}", values)
+    return Mark(mark.outcomes + len(batch), checksum)
+
+
+def state_of(connection: sqlite3.Connection, path: Path) -> State:
+    """What `spent` holds.
+
+    Raises:
+        JournalError: it is damaged.
+    """
+    found = connection.execute(f"SELECT {', '.join(_SPENT)} FROM spent").fetchall()
+    if len(found) == 1:
+        one, outcomes, last, requests, cost, checksum = found[0]
+        if checksum == _sum_of_state(outcomes, last, requests, cost) and one == 1:
+            return State(Mark(outcomes, last), None if requests is None else Spending(requests, cost))
+    raise JournalError(f"{path} is damaged: its count of what it holds and of what was spent is. {_ADVICE}")
+
+
+def keep(connection: sqlite3.Connection, state: State) -> None:
+    """Put it in the place of what `spent` held."""
+    requests, cost = state.spent or (None, None)
+    values = (*state.mark, requests, cost if cost is None else float(cost))
+    connection.execute(
+        f"INSERT OR REPLACE INTO spent ({', '.join(_SPENT)}) VALUES (1, ?, ?, ?, ?, ?)",
+        (*values, _sum_of_state(*values)),
+    )
+
+
+_ADVICE = "Put back a copy of the file; what it held cannot be told without one."
+
+
+def _damage(path: Path, row: int, what: str) -> JournalError:
+    return JournalError(f"{path} is damaged at row {row}: {what}. {_ADVICE}")
+
+
+def _check(values: tuple[Any, ...], number: int, path: Path) -> Row:
+    if tuple(map(type, values)) != _TYPES:
+        raise _damage(path, number, "it is missing, or holds values of another type")
+    row = Row._make(values)
+    if row.row != number:
+        raise _damage(path, number, f"row {row.row} stands in its place")
+    if row.checksum != _sum_of(values[:-1]):
+        raise _damage(path, number, "its checksum is wrong")
+    return row
+
+
+def _check_old(values: tuple[Any, ...], number: int, path: Path) -> Row:
+    """A row without a checksum: what can be seen of damage is."""
+    if tuple(map(type, values)) != _TYPES:
+        raise _damage(path, number, "it holds values of another type")
+    row = Row._make(values)
+    try:
+        place = Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
+    except UnicodeDecodeError:
+        raise _damage(path, number, "its texts are not UTF-8") from None
+    if row.row != number or row.slot != slot_of(place, row.content) or row.failed not in (0, 1):
+        raise _damage(path, number, "it is not what stood there")
+    decoded(row, path)
+    return row
+
+
+def _add_values(values: list[str | bytes | int], number: int, entry: Entry) -> int:
+    """Add what stands in a new row; gives its checksum."""
+    slot, content, place, outcome = entry.identity.slot, entry.identity.content, entry.place, _encode(entry.outcome)
+    trial, speaker, answerer = place.trial.encode(), place.speaker.encode(), place.answerer.encode()
+    failed = isinstance(entry.outcome, Failure)
+    checksum = _sum_of((number, slot, content, trial, speaker, place.number, answerer, failed, outcome))
+    values += (number, slot, content, *place, failed, outcome.decode(), checksum)
+    return checksum
+
+
+def _sum_of(values: tuple[Any, ...]) -> int:
+    """The checksum of a row's other values, texts as bytes; lengths keep one from running into the next."""
+    row, slot, content, trial, speaker, number, answerer, failed, outcome = values
+    lengths = len(slot), len(content), len(trial), len(speaker), len(answerer)
+    head = b"%d %d %d %d %d %d %d %d " % (row, number, failed, *lengths)
+    return crc32(outcome, crc32(head + slot + content + trial + speaker + answerer))
+
+
+def _sum_of_state(*values: object) -> int:
+    return crc32(repr(values).encode())
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    return _checking(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
+
+
+def _checking(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """SQLite looks closely at what it reads, runs nothing that the file brings along, and gives texts as they are."""
+    connection.text_factory = bytes
+    connection.execute("PRAGMA cell_size_check=ON")
+    connection.execute("PRAGMA trusted_schema=OFF")
+    return connection
+
+
+def _format(connection: sqlite3.Connection, path: Path) -> int:
+    """The format of a journal by its tables, 0 where it has none yet.
+
+    Raises:
+        JournalError: it is of another format, or no journal.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version not in range(FORMAT + 1):
+        raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
+    tables = {name: _columns(connection, name) for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    for found, known in ((0, {}), (1, {b"calls": _OLD}), (FORMAT, {b"calls": _CALLS, b"spent": _SPENT})):
+        # What was killed while it was made has tables of format 1 and no version.
+        if tables == known and version in ((0, 1) if found < FORMAT else (FORMAT,)):
+            return found
+    raise JournalError(f"{path} is damaged, or no journal: it has other tables. {_ADVICE}")
+
+
+def _columns(connection: sqlite3.Connection, table: bytes) -> tuple[str, ...]:
+    found = connection.execute("SELECT name FROM pragma_table_info(?)", (table.decode(),))
+    return tuple(name.decode() for (name,) in found)
+
+
+def _bring_up(connection: sqlite3.Connection, found: int, path: Path) -> None:
+    """Make the tables, or give those of an earlier format what this one has: in one step, or not at all."""
+    connection.execute("BEGIN IMMEDIATE")
+    calls, spent = _SCHEMA
+    mark = Mark()
+    if found:
+        connection.execute("ALTER TABLE calls ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+        mark = _add_checksums(connection, path)
+    else:
+        connection.execute(calls)
+    connection.execute(spent)
+    keep(connection, State(mark, None))
+    connection.execute(f"PRAGMA user_version={FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _add_checksums(connection: sqlite3.Connection, path: Path) -> Mark:
+    mark = Mark()
+    while some := connection.execute(f"{_OLD_ROWS} WHERE row > ? ORDER BY row LIMIT 1000", mark[:1]).fetchall():
+        sums = []
+        for number, values in enumerate(some, mark.outcomes + 1):
+            mark = Mark(number, _sum_of(_check_old(values, number, path)[:-1]))
+            sums.append((mark.last, number))
+        connection.executemany("UPDATE calls SET checksum = ? WHERE row = ?", sums)
+    return mark
