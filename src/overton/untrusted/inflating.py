@@ -18,13 +18,14 @@ _FREE = 1 << 24
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that may come out: `size` bytes, and past the first 16 MiB `ratio` bytes for each that goes in.
+    """The most that may come out: `size` bytes, and past the first `free` ones `ratio` bytes for each that goes in.
 
     Texts shrink to a tenth or a thirtieth, JSON full of repeated keys to a hundredth; a bomb to a thousandth.
     """
 
     size: int
     ratio: int = 400
+    free: int = _FREE
 
     def check(self, taken: int, made: int) -> None:
         """Refuse what has become too much of `taken` bytes.
@@ -34,7 +35,7 @@ class Limit:
         """
         if made > self.size:
             raise Unreadable(f"is larger than {self.size:,} bytes once it is decompressed")
-        if made > _FREE and made > self.ratio * max(taken, 1):
+        if made > self.free and made > self.ratio * max(taken, 1):
             raise Unreadable(f"grows more than {self.ratio}-fold when it is decompressed")
 
 
