@@ -138,8 +138,10 @@ def _letters(column: pl.Series) -> int:
 
 @contextmanager
 def _troubles_named(path: Path) -> Iterator[None]:
-    """Say of this file what reading it raised. Polars panics where it does not foresee a damage, which is no `Exception`
-    in Python."""
+    """Say of this file what reading it raised.
+
+    Polars panics where it does not foresee a damage, which is no `Exception` in Python.
+    """
     import polars as pl
 
     try:
