@@ -6,7 +6,7 @@ makes of them, nothing but `Unreadable` leaves this room, and whoever calls says
 
 from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
-from overton.untrusted.inflating import Limit, inflated
+from overton.untrusted.inflating import Limit, inflated, zstandard_inflated
 from overton.untrusted.showing import cell, visible, visible_line
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "text_of",
     "visible",
     "visible_line",
+    "zstandard_inflated",
 ]

@@ -7,21 +7,16 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-import zstandard
-
 from overton.errors import InputError, Problem, Unreadable
-from overton.untrusted import Limit, inflated
+from overton.untrusted import Limit, inflated, zstandard_inflated
 
 __all__ = ["BLOCK", "Damaged", "unpack", "whole_lines"]
 
 BLOCK = 1 << 18
 """Blocks are at most this many bytes."""
 
-_PIECE = 1 << 11
-"""Compressed bytes taken at a time. Four bytes of zstandard can stand for 128 KiB, a piece for 64 MiB at worst."""
-
-_LONGEST_WINDOW = 1 << 31
-"""Dumps are packed with windows of up to 2 GiB; zstandard refuses more than 128 MiB unless told."""
+_PIECE = 1 << 14
+"""Compressed bytes taken at a time."""
 
 _LIMIT = Limit(1 << 44, ratio=400, free=1 << 26)
 """Dumps of tens of gigabytes unpack to ten or twenty times as much, a bomb to a thousand times and more."""
@@ -85,26 +80,10 @@ def _cut(held: list[bytes]) -> Iterator[bytes]:
 
 
 def _zstandard(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    context = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
-    frame: zstandard.ZstdDecompressionObj | None = None
-    taken = made = 0
-    for piece in pieces:
-        left, taken = piece, taken + len(piece)
-        while left:
-            frame = frame or context.decompressobj()
-            try:
-                out = frame.decompress(left)
-                made += len(out)
-                _LIMIT.check(taken, made)
-            except zstandard.ZstdError as error:
-                raise Damaged("the zstandard data is damaged") from error
-            except Unreadable as error:
-                raise Damaged(f"the zstandard data {_said(error)}") from error
-            yield out
-            left = frame.unused_data
-            frame = None if frame.eof else frame
-    if frame is not None:
-        raise Damaged("the zstandard data ends early")
+    try:
+        yield from zstandard_inflated(pieces, _LIMIT)
+    except Unreadable as error:
+        raise Damaged(f"the zstandard data {_said(error)}") from error
 
 
 def _gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
