@@ -12,20 +12,23 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Failure, Reply
+from overton.calls import Failure, Reply, Usage
 from overton.engine import Journal, digest
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry
-from overton.errors import InputError, OvertonError, Problem, RunError, RunExists, RunMismatch
+from overton.errors import InputError, OvertonError, Problem, RunError, RunExists, RunMismatch, Unreadable
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.reading import Log, LoggedSample
 from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.recalling import recall_records
 from overton.studies.study import AnyStudy
+from overton.untrusted import converted
 
 __all__ = ["check_same_run", "make_run"]
 
+_TOO_MANY = 1 << 40
+"""Neither calls nor tokens of a call are ever as many."""
 _BATCH = 2_000
 """Calls handed to the journal at a time. Logs are read in between, outside of any event loop: Inspect has its own."""
 
@@ -228,9 +231,10 @@ class Gathered:
 
     def _add_item(self, log: Log, sample: LoggedSample) -> None:
         try:
-            item = msgspec.convert(sample.data.item, self.study.items.kind)
-        except msgspec.ValidationError as error:
-            raise InputError([Problem(str(log.path), f"sample {sample.id}", f"its item is damaged: {error}")]) from None
+            item = converted(sample.data.item, self.study.items.kind)
+        except Unreadable as error:
+            reason = f"its item is damaged: {error.reason}"
+            raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)]) from None
         name = getattr(item, "id", "")
         if self.items.setdefault(name, item) != item:
             reason = f"asks of {name} something else than an earlier sample does"
@@ -271,8 +275,14 @@ def _entry(log: Log, sample: LoggedSample, call: CallData) -> Entry:
         identity = Identity(bytes.fromhex(call.slot), bytes.fromhex(call.content))
     except ValueError:
         outcome = None
-    if outcome is None:
+    if outcome is None or not _sensible(call):
         where = f"sample {sample.id}"
         reason = f"ask {call.number} of {call.speaker} in {call.trial or 'all trials'} is damaged"
         raise InputError([Problem(str(log.path), where, reason)])
     return Entry(identity, Place(call.trial, call.speaker, call.number, call.answerer), outcome)
+
+
+def _sensible(call: CallData) -> bool:
+    """Whether its numbers are such as a journal and a table can hold."""
+    usage = call.reply.usage if call.reply else Usage()
+    return all(0 <= (number or 0) < _TOO_MANY for number in (call.number, usage.input_tokens, usage.output_tokens))
