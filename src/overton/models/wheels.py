@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import configparser
 import hashlib
-import json
 import os
 import re
 import ssl
@@ -26,7 +25,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from overton.errors import OvertonError
+import msgspec
+
+from overton.errors import OvertonError, Unreadable
+from overton.untrusted import json_of
 
 __all__ = ["Wheel", "configured_indexes", "fetch_wheel", "unpack"]
 
@@ -168,11 +170,21 @@ def _file_url(page_url: str, filename: str) -> str:
     raise ValueError("the index does not have this file")
 
 
+class _File(msgspec.Struct):
+    url: str
+
+
+class _Page(msgspec.Struct):
+    files: list[_File]
+
+
+_page = msgspec.json.Decoder(_Page).decode
+
+
 def _json_links(page: bytes) -> list[str]:
-    document: Any = json.loads(page)
     try:
-        return [str(file["url"]) for file in document["files"]]
-    except (KeyError, TypeError):
+        return [file.url for file in json_of(page, _page).files]
+    except Unreadable:
         raise ValueError("the index's page is not a list of files") from None
 
 

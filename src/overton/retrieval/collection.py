@@ -16,8 +16,9 @@ import msgspec
 import tantivy
 
 from overton.calls import Hit, Page
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
 from overton.retrieval.archive import Archive
+from overton.untrusted import bytes_of, json_of
 
 __all__ = [
     "CollectionIndex",
@@ -35,6 +36,7 @@ __all__ = [
 
 _FORMAT = 1
 _ABOUT = "collection.json"
+_LONGEST_ABOUT = 1 << 16
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 64
 _SNIPPET = 240  # characters
@@ -76,6 +78,9 @@ class _About(msgspec.Struct, frozen=True):
     format: int
     digest: str
     pages: int
+
+
+_about = msgspec.json.Decoder(_About).decode
 
 
 class CollectionIndex:
@@ -147,11 +152,12 @@ def about_index(folder: Path) -> _About:
         InputError: there is none, or it is of another format.
     """
     try:
-        about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=_About)
-    except FileNotFoundError:
+        about = json_of(bytes_of(folder / _ABOUT, _LONGEST_ABOUT), _about)
+    except (FileNotFoundError, NotADirectoryError):
         raise _unusable(folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'") from None
-    except (OSError, msgspec.DecodeError) as error:
-        raise _unusable(folder, f"{_ABOUT} cannot be read: {error}") from error
+    except (OSError, Unreadable) as error:
+        said = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        raise _unusable(folder, f"{_ABOUT} cannot be read: {said}") from error
     if about.format != _FORMAT:
         raise _unusable(
             folder, f"its format is {about.format}, and this version reads {_FORMAT}: index the pages again"
