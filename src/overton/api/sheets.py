@@ -93,13 +93,16 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
     Raises:
         InputError: a file cannot be read, or by line what is wrong with the sheet.
     """
-    from overton.judging.sheets import Key, read_sheet
+    from overton.judging.sheets import Key, changed, read_sheet
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
         known = json_of(_bytes(keys), msgspec.json.Decoder(Key).decode)
     except Unreadable as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
+    if changed(known):
+        reason = "was changed after it was written: draw the sheet again, or find the key as it was"
+        raise InputError([Problem(str(keys), "", reason)])
     return known, read_sheet(_text(sheet), known, str(sheet))
 
 

@@ -11,7 +11,7 @@ from overton.corpora.parquet import check_parquet
 from overton.corpora.text_tables import bad_line, check_csv, check_lines, csv_columns, first_keys
 from overton.errors import InputError, Problem, Unreadable
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY, RawTable
-from overton.untrusted import Limit
+from overton.untrusted import Limit, panics_told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,22 +138,18 @@ def _letters(column: pl.Series) -> int:
 
 @contextmanager
 def _troubles_named(path: Path) -> Iterator[None]:
-    """Say of this file what reading it raised.
-
-    Polars panics where it does not foresee a damage, which is no `Exception` in Python.
-    """
+    """Say of this file what reading it raised; Polars panics where it does not foresee a damage."""
     import polars as pl
 
     try:
-        yield
+        with panics_told():
+            yield
     except Unreadable as error:
         raise _refuse(path, f"line {error.line}" if error.line else "", error.reason) from None
     except (pl.exceptions.PolarsError, OSError) as error:
         if path.suffix == ".csv" and (found := bad_line(path)):
             raise _refuse(path, *found) from None
         raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
-    except pl.exceptions.PanicException as error:
-        raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: it is damaged") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 
-__all__ = ["Answers", "Key", "KeyRow", "draw", "key_of", "read_sheet", "write_sheet"]
+__all__ = ["Answers", "Key", "KeyRow", "changed", "draw", "key_of", "read_sheet", "write_sheet"]
 
 _PERSON = "person"
 """The column that a person fills in."""
@@ -118,6 +118,13 @@ def key_of(
     """The key of a sheet; its name follows from everything in it."""
     key = Key("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
     return msgspec.structs.replace(key, sheet=sha256(msgspec.json.encode(key, order="sorted")).hexdigest()[:12])
+
+
+def changed(key: Key) -> bool:
+    """Whether a key is another than it was when it was written, by accident: its name follows from everything in it."""
+    made = msgspec.structs.asdict(key)
+    name = made.pop("sheet")
+    return bool(key_of(made.pop("rows"), **made).sheet != name)
 
 
 def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:

@@ -7,10 +7,13 @@ makes of them, nothing but `Unreadable` leaves this room, and whoever calls says
 from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.inflating import Limit, inflated, zstandard_inflated
+from overton.untrusted.panicking import panics_told
 from overton.untrusted.showing import cell, visible, visible_line
+from overton.untrusted.zipped import Zip
 
 __all__ = [
     "Limit",
+    "Zip",
     "bytes_of",
     "cell",
     "converted",
@@ -18,6 +21,7 @@ __all__ = [
     "json_of",
     "no_links",
     "opened",
+    "panics_told",
     "python_of",
     "text_of",
     "visible",

@@ -19,13 +19,13 @@ import overton
 from overton.engine import entries
 from overton.errors import InputError, RunExists, RunMismatch
 from overton.hosts.inspect import reading
-from overton.hosts.inspect.archive import Archive
 from overton.hosts.inspect.exporting import Scoring, write_logs
 from overton.hosts.inspect.layout import CALLS, KEY
 from overton.hosts.local import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
 from overton.studies.open_mindedness.templates import render_templates
 from overton.studies.registry import study_named
+from overton.untrusted import Zip
 
 SCORING = Scoring(
     "stances", lambda records: Score(value=len(records)), lambda table: {"rows": table.height}, "rows", {}, {}
@@ -119,8 +119,8 @@ def test_a_json_log_is_as_good(whole: Any, edited: Callable[..., Path], tmp_path
 
 def test_samples_are_read_one_at_a_time(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
-    read = Archive.read
-    monkeypatch.setattr(Archive, "read", lambda self, name: taken.append(name) or read(self, name))
+    read = Zip.read
+    monkeypatch.setattr(Zip, "read", lambda self, name: taken.append(name) or read(self, name))
     samples = reading.open_log(log).samples()
     for count in range(1, 7):
         next(samples)

@@ -16,15 +16,17 @@ from typing import Any, TypeVar
 import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, quoted
-from overton.hosts.inspect.archive import Archive
 from overton.hosts.inspect.layout import CALLS, FORMAT, KEY, CallData, SampleData, TaskData
 from overton.hosts.inspect.privates import HEADER, START, member_of
-from overton.untrusted import bytes_of, converted, json_of, python_of, text_of
+from overton.untrusted import Limit, Zip, bytes_of, converted, json_of, python_of, text_of
 
 __all__ = ["Log", "LoggedSample", "open_log"]
 
 _LARGEST = 200_000_000
 """A log as JSON has at most this many bytes; in an archive only members have a limit."""
+
+_MEMBER = Limit(100_000_000)
+"""What a member of an archive may be, decompressed. A sample of ours takes a few hundred kilobytes."""
 
 T = TypeVar("T")
 
@@ -153,7 +155,7 @@ def _head_of(path: Path) -> _Head:
         raise InputError([Problem(str(path), "", "there is no such file")])
     if path.suffix == ".json":
         return _decoded(bytes_of(path.resolve(), _LARGEST), _head, _Head)
-    with Archive(path) as archive:
+    with Zip(path, _MEMBER) as archive:
         for name in (HEADER, START):  # a log that did not come to its end has no head but that of its beginning
             if (content := archive.read(name)) is not None:
                 return _in_member(name, content, _head, _Head)
@@ -167,7 +169,7 @@ def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
         held = {str(sample.id): sample for sample in found if sample.epoch == 1}
         yield from (held[name] for name in planned if name in held)
         return
-    with Archive(path) as archive:
+    with Zip(path, _MEMBER) as archive:
         for name in planned:
             member = member_of(name, 1)
             if (content := archive.read(member)) is None:

@@ -1,7 +1,7 @@
-"""The members of an `.eval` log, a zip archive that may be anybody's: found by name, read within limits.
+"""The members of a zip archive, found by name and decompressed within limits.
 
-Inspect's own reader takes what an archive says of itself for true, and a member whole. So do readers of zip archives in
-general: here the directory is read by Python's, and every member by ourselves, piece by piece.
+Readers of zip archives take what an archive says of itself for true. Here its directory is read by Python's own, once
+its size is known to be fit, and every member piece by piece.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from overton.errors import Unreadable
-from overton.untrusted import Limit, inflated, zstandard_inflated
+from overton.untrusted.inflating import Limit, inflated, zstandard_inflated
 
-__all__ = ["Archive"]
+__all__ = ["Zip"]
 
-_LIMIT = Limit(100_000_000)
-"""A member's, decompressed. A sample of ours takes a few hundred kilobytes."""
 _LONGEST_DIRECTORY = 1 << 24
 _HEAD = struct.Struct("<4s22xHH")
 _PIECE = 1 << 16
@@ -29,16 +27,17 @@ _RAW_DEFLATE = -15
 _ENCRYPTED = 1
 
 
-class Archive:
-    """An open archive. Of members with the same name the last counts, as it does for Inspect."""
+class Zip:
+    """An open archive, whose members are held to `limit` each. Of those with the same name the last counts."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit: Limit) -> None:
         """Read the directory.
 
         Raises:
             Unreadable: it is no zip archive, or a damaged one.
             OSError: the file cannot be read.
         """
+        self._limit = limit
         self._file = path.open("rb")
         try:
             with zipfile.ZipFile(_Bounded(self._file)) as archive:
@@ -69,29 +68,39 @@ class Archive:
             Unreadable: it is damaged, encrypted, packed in a way that is not read, or too large; `place` is its name.
             OSError: the file cannot be read.
         """
-        info = self._members.get(name)
-        if info is None:
-            return None
+        return b"".join(self.pieces(name)) if name in self._members else None
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """A member piece by piece; at its end it is compared with what the directory says of it.
+
+        Raises:
+            Unreadable: as `read`; there is no member of this name.
+            OSError: the file cannot be read.
+        """
+        if (info := self._members.get(name)) is None:
+            raise Unreadable("is not in the archive", place=name)
+        size = digest = 0
         try:
-            content = b"".join(self._unpacked(info))
+            for piece in self._unpacked(info):
+                size, digest = size + len(piece), zlib.crc32(piece, digest)
+                yield piece
         except Unreadable as error:
             raise Unreadable(error.reason, place=name) from None
-        if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        if (size, digest) != (info.file_size, info.CRC):
             raise Unreadable("is not what the archive's directory says of it", place=name)
-        return content
 
     def _unpacked(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         if info.flag_bits & _ENCRYPTED:
             raise Unreadable("is encrypted")
-        _LIMIT.check(info.compress_size, info.file_size)
+        self._limit.check(info.compress_size, info.file_size)
         pieces = self._packed(info)
         if info.compress_type == _DEFLATED:
-            return inflated(pieces, _RAW_DEFLATE, _LIMIT)
+            return inflated(pieces, _RAW_DEFLATE, self._limit)
         if info.compress_type == _ZSTANDARD:
-            return zstandard_inflated(pieces, _LIMIT)
+            return zstandard_inflated(pieces, self._limit)
         if info.compress_type == _STORED:
             return pieces
-        raise Unreadable(f"is compressed by the method {info.compress_type}, which logs do not use")
+        raise Unreadable(f"is compressed by the method {info.compress_type}, which is not read")
 
     def _packed(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         self._file.seek(max(0, info.header_offset))
@@ -100,7 +109,7 @@ class Archive:
             raise Unreadable("is not where the archive's directory says")
         _, name, extra = _HEAD.unpack(head)
         self._file.seek(name + extra, 1)
-        left = min(info.compress_size, _LIMIT.size)
+        left = min(info.compress_size, self._limit.size)
         while left and (piece := self._file.read(min(_PIECE, left))):
             left -= len(piece)
             yield piece
