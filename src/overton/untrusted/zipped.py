@@ -25,6 +25,7 @@ _PIECE = 1 << 16
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _RAW_DEFLATE = -15
 _ENCRYPTED = 1
+_OTHERWISE = "is not what the archive's directory says of it"
 
 
 class Zip:
@@ -83,11 +84,13 @@ class Zip:
         try:
             for piece in self._unpacked(info):
                 size, digest = size + len(piece), zlib.crc32(piece, digest)
+                if size > info.file_size:
+                    raise Unreadable(_OTHERWISE)
                 yield piece
         except Unreadable as error:
             raise Unreadable(error.reason, place=name) from None
         if (size, digest) != (info.file_size, info.CRC):
-            raise Unreadable("is not what the archive's directory says of it", place=name)
+            raise Unreadable(_OTHERWISE, place=name)
 
     def _unpacked(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         if info.flag_bits & _ENCRYPTED:
