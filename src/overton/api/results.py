@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.runs import Run, items_of
-from overton.errors import InputError, Problem, RunError, Unreadable
+from overton.errors import InputError, Problem, RunError, Unreadable, quoted
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 from overton.statistics import Estimate
@@ -29,9 +29,9 @@ __all__ = ["AGREEMENT", "agreements_of", "measuring_of", "results_of"]
 
 AGREEMENT = "agreement.json"
 """The file of a run folder that holds how well its judge agrees with people."""
-
-_LARGEST = 2**26
-_objects = msgspec.json.Decoder(list[dict[str, Any]]).decode
+_LARGEST = 50_000_000
+_MOST_ROWS = 10_000_000
+_agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
@@ -88,13 +88,27 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
 
     path = run.path / AGREEMENT
     try:
-        held = json_of(bytes_of(path, _LARGEST), _objects)
-        return [converted(_numbers(one), SheetAgreement) for one in held]
+        held = json_of(bytes_of(path, _LARGEST), _agreements)
+        found = [converted(_numbers(one), SheetAgreement) for one in held]
+        _check_counts(found)
+        return found
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
         reason = error.reason if isinstance(error, Unreadable) else error.strerror or error
         raise RunError(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
+
+
+def _check_counts(found: Sequence[SheetAgreement]) -> None:
+    """Refuse what nobody can have counted.
+
+    Raises:
+        Unreadable: a count is below zero, or all of them are not those of the rows that were drawn.
+    """
+    for one in found:
+        counts = [count for said in one.confusion.values() for count in said.values()]
+        if min(counts, default=0) < 0 or sum(counts) != one.drawn - one.blank or one.drawn > _MOST_ROWS:
+            raise Unreadable(f"its counts of the sheet {quoted(one.sheet)} do not add up")
 
 
 def _numbers(value: Any) -> Any:

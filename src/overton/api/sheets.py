@@ -10,9 +10,9 @@ import msgspec
 
 from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
-from overton.errors import InputError, Problem, RunError
+from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.studies.options import option_place
-from overton.untrusted import make_folder, write_whole
+from overton.untrusted import bytes_of, json_of, make_folder, text_of, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,13 +101,16 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
     Raises:
         InputError: a file cannot be read, or by line what is wrong with the sheet.
     """
-    from overton.judging.sheets import Key, read_sheet
+    from overton.judging.sheets import Key, changed, read_sheet
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
-        known = msgspec.json.decode(_bytes(keys), type=Key)
-    except msgspec.DecodeError as error:
-        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error}")]) from error
+        known = json_of(_bytes(keys), msgspec.json.Decoder(Key).decode)
+    except Unreadable as error:
+        raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
+    if changed(known):
+        reason = "was changed after it was written: draw the sheet again, or find the key as it was"
+        raise InputError([Problem(str(keys), "", reason)])
     return known, read_sheet(_text(sheet), known, str(sheet))
 
 
@@ -165,17 +168,16 @@ def _keep(run: Run, found: SheetAgreement) -> None:
 
 def _text(path: Path) -> str:
     try:
-        return _bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            [Problem(str(path), f"byte {error.start}", "is not UTF-8; save the sheet as UTF-8")]
-        ) from error
+        return text_of(_bytes(path))
+    except Unreadable as error:
+        reason = "is not UTF-8; save the sheet as UTF-8"
+        raise InputError([Problem(str(path), f"byte {error.byte}", reason)]) from error
 
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError([Problem(str(path), "", f"is larger than {_LARGEST:,} bytes")])
-        return path.read_bytes()
+        return bytes_of(path.resolve(), _LARGEST)
+    except Unreadable as error:
+        raise InputError([Problem(str(path), "", error.reason)]) from error
     except OSError as error:
         raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror or error}")]) from error

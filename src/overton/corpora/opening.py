@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import msgspec
 
 from overton.corpora.tables import column_names, read_table
-from overton.errors import InputError, Problem
-from overton.untrusted import make_folder, write_whole
+from overton.errors import InputError, Problem, Unreadable
+from overton.untrusted import make_folder, text_of, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,6 @@ MAX_BYTES = 5_000_000
 _MOST_FILES = 10_000
 """A folder holds at most this many files of items."""
 
-_BOM = b"\xef\xbb\xbf"
 _JOURNAL = "journal.db"
 _MANIFEST = "manifest.json"
 
@@ -105,9 +104,9 @@ class FileText:
     def _decoded(self, data: bytes, where: str = "") -> str | Problem:
         """UTF-8 bytes as text, a byte order mark dropped."""
         try:
-            return data.removeprefix(_BOM).decode()
-        except UnicodeDecodeError as error:
-            offset = error.start + (len(_BOM) if data.startswith(_BOM) else 0)
+            return text_of(data)
+        except Unreadable as error:
+            offset = error.byte or 0
             reason = f"is not UTF-8 (byte 0x{data[offset]:02x}); save the file as UTF-8"
             return Problem(self.name, f"{where}byte {offset}", reason)
 

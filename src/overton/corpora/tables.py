@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from itertools import islice
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from overton.errors import InputError, Problem
+from overton.corpora.parquet import check_parquet
+from overton.corpora.text_tables import bad_line, check_csv, check_lines, csv_columns, first_keys
+from overton.errors import InputError, Problem, Unreadable
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY, RawTable
+from overton.untrusted import Limit, panics_told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +20,9 @@ __all__ = ["column_names", "open_table", "read_table"]
 
 _LARGEST = 4_000_000_000
 """A table's file has at most this many bytes."""
+
+_LIMIT = Limit(64_000_000_000, ratio=400, free=1 << 29)
+"""What a table may take in memory: of records that repeat themselves a byte of the file may well be a hundred."""
 
 
 def _refuse(place: Path, key: str, reason: str) -> InputError:
@@ -57,43 +62,46 @@ def column_names(path: Path) -> list[str]:
     import polars as pl
 
     _check_file(path)
-    try:
-        if path.suffix == ".parquet":
-            _check_format(path, pl.read_parquet_metadata(path).get(RECORDS_KEY))
-            return list(pl.read_parquet_schema(path))
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix == ".csv":
-                return next(csv.reader(file), [])
-            first = json.loads(next((line for line in islice(file, 1000) if line.strip()), "{}"))
-            return list(first) if isinstance(first, dict) else []
-    except (pl.exceptions.PolarsError, OSError, ValueError, RecursionError, csv.Error) as error:
-        raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+    with _troubles_named(path):
+        if path.suffix == ".csv":
+            return csv_columns(path)
+        if path.suffix == ".jsonl":
+            return first_keys(path)
+        check_parquet(path, _LIMIT)
+        with path.open("rb") as file:
+            _check_format(path, pl.read_parquet_metadata(file).get(RECORDS_KEY))
+        with path.open("rb") as file:
+            return list(pl.read_parquet_schema(file))
 
 
 def _check_format(path: Path, found: str | None) -> None:
     """Refuse records of ours in another format; a table that was made elsewhere names none."""
     if found not in (None, str(RECORDS_FORMAT)):
-        raise _refuse(path, "", f"holds records of format {found}; this version of Overton reads {RECORDS_FORMAT}")
+        reason = f"holds records of format {found[:60]}; this version of Overton reads {RECORDS_FORMAT}"
+        raise _refuse(path, "", reason)
 
 
 def read_table(path: Path) -> pl.DataFrame:
     """The whole table; every column of a CSV is text, an empty cell null.
 
     Raises:
-        InputError: it cannot be read; for JSON lines with the number of the first bad line.
+        InputError: it cannot be read, or takes too much memory for its size; for JSON lines with the number of the
+            first bad line.
     """
     import polars as pl
 
     _check_file(path)
-    try:
+    with _troubles_named(path):
+        # Paths are not given to Polars as they are: it would take '[' and '*' in a name for a pattern of names.
         if path.suffix == ".parquet":
-            return pl.read_parquet(path)
+            check_parquet(path, _LIMIT)
+            return _checked(pl.read_parquet(path, glob=False), path)
         if path.suffix == ".csv":
-            return pl.read_csv(path, infer_schema=False).with_columns(pl.all().replace("", None))
-        return pl.read_ndjson(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        where = _bad_line(path) if path.suffix == ".jsonl" else ""
-        raise _refuse(path, where, f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+            check_csv(path, _LIMIT)
+            return pl.read_csv(path, infer_schema=False, glob=False).with_columns(pl.all().replace("", None))
+        check_lines(path, _LIMIT)
+        with path.open("rb") as file:
+            return pl.read_ndjson(file, infer_schema_length=None)
 
 
 def _check_file(path: Path) -> None:
@@ -105,20 +113,43 @@ def _check_file(path: Path) -> None:
         raise _refuse(path, "", f"is larger than {_LARGEST:,} bytes")
 
 
-def _bad_line(path: Path) -> str:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip() and not _is_object(line):
-                return f"line {number}"
-    return ""
+def _checked(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """The table, if its texts, written out, are of a fit size: a file may hold a long one once, for a million rows."""
+    size = sum(_letters(column) for column in table)
+    if size > max(_LIMIT.free, _LIMIT.ratio * path.stat().st_size):
+        raise Unreadable(f"holds {size:,} bytes of text, more than are read of so small a file")
+    return table
 
 
-def _is_object(line: bytes) -> bool:
+def _letters(column: pl.Series) -> int:
+    """Bytes of all texts in a column, those inside others too."""
+    import polars as pl
+
+    if isinstance(column.dtype, pl.Categorical | pl.Enum):
+        return _letters(column.cast(pl.String))
+    if isinstance(column.dtype, pl.String):
+        return int(column.str.len_bytes().cast(pl.UInt64).sum())
+    if isinstance(column.dtype, pl.List | pl.Array):
+        return _letters(column.explode())
+    if isinstance(column.dtype, pl.Struct):
+        return sum(_letters(column.struct.field(field.name)) for field in column.dtype.fields)
+    return 0
+
+
+@contextmanager
+def _troubles_named(path: Path) -> Iterator[None]:
+    """Say of this file what reading it raised; Polars panics where it does not foresee a damage."""
+    import polars as pl
+
     try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict)
+        with panics_told():
+            yield
+    except Unreadable as error:
+        raise _refuse(path, f"line {error.line}" if error.line else "", error.reason) from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if path.suffix == ".csv" and (found := bad_line(path)):
+            raise _refuse(path, *found) from None
+        raise _refuse(path, "", f"cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

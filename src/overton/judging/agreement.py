@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.errors import InputError, Problem
 from overton.judging.sheets import Answers, Key
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
@@ -192,7 +193,12 @@ def agree(key: Key, answers: Answers, *, level: float = 0.95) -> SheetAgreement:
     A plain sheet has intervals that take units of one group (turns of a conversation) as alike. A stratified sheet
     weighs each label by how often the judge gives it; its intervals are large-sample ones for stratified draws
     (Cochran 1977, section 5.9, on each row's linear influence).
+
+    Raises:
+        InputError: the key is of another kind of sheet.
     """
+    if any(row.label not in key.labels for row in key.rows) or (key.stratified and sum(key.population.values()) < 1):
+        raise InputError([Problem("key", key.sheet, "is not the key of a sheet on which a judge's labels are checked")])
     rows = [(row, said) for row, said in zip(key.rows, answers.labels, strict=True) if said is not None]
     judged, said = [row.label for row, _ in rows], [one for _, one in rows]
     if key.stratified:

@@ -16,7 +16,7 @@ import msgspec
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 
-__all__ = ["Answers", "Key", "KeyRow", "draw", "key_of", "read_sheet", "write_sheet"]
+__all__ = ["Answers", "Key", "KeyRow", "changed", "draw", "key_of", "read_sheet", "write_sheet"]
 
 _PERSON = "person"
 """The column that a person fills in."""
@@ -120,6 +120,13 @@ def key_of(
     return msgspec.structs.replace(key, sheet=sha256(msgspec.json.encode(key, order="sorted")).hexdigest()[:12])
 
 
+def changed(key: Key) -> bool:
+    """Whether a key is another than it was when it was written, by accident: its name follows from everything in it."""
+    made = msgspec.structs.asdict(key)
+    name = made.pop("sheet")
+    return bool(key_of(made.pop("rows"), **made).sheet != name)
+
+
 def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
     """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, by which its key is known again.
 
@@ -203,7 +210,7 @@ def _wrong_row(cells: Mapping[str, str], key: Key, lines: Mapping[int, int]) -> 
     number = cells[_ROW].strip()
     if cells[_SHEET].strip() != key.sheet:
         return f"is not of this key's sheet, {key.sheet}"
-    if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(key.rows)):
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(key.rows)):
         return f"row {number[:20]!r} is not one of 1 to {len(key.rows)}"
     return f"row {number} stands in line {lines[int(number)]} already" if int(number) in lines else ""
 

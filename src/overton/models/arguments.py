@@ -89,6 +89,7 @@ def _extra(text: str) -> Any:
         return text
 
 
+_decode = msgspec.json.Decoder().decode
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _GENERATION: dict[str, Reader] = {
     "temperature": number(0, 2),

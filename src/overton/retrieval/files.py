@@ -12,13 +12,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
 from overton.retrieval.collection import StoredPage
 from overton.retrieval.extraction import Job, clean, extract, one_line
+from overton.untrusted import json_of
 
 __all__ = ["FolderOfPages"]
 
 _KINDS = {".html": "html", ".htm": "html", ".xhtml": "html", ".txt": "text", ".md": "text", ".jsonl": "lines"}
+_NOT_WHOLE = "is not whole JSON: "
+_decode = msgspec.json.Decoder().decode
 _FILE_LIMIT = 20 * 2**20
 _LINE_LIMIT = 16 * 2**20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}|")
@@ -89,9 +92,9 @@ class FolderOfPages:
 
     def _of_line(self, line: bytes, path: Path, place: str) -> Iterator[StoredPage]:
         try:
-            entry = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
-            self._note(path, place, f"is not JSON: {error}")
+            entry = json_of(line, _decode)
+        except Unreadable as error:
+            self._note(path, place, f"is not JSON: {error.reason.removeprefix(_NOT_WHOLE)}")
             return
         if not isinstance(entry, dict):
             self._note(path, place, "is no object with 'url' and 'text'")

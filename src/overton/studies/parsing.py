@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from overton.errors import InputError, Problem, quoted
+from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.studies.noting import Finding, Notes, found, kind_of, note_id, note_repeated, note_unknown
+from overton.untrusted import json_of, python_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,13 +126,10 @@ def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
         return None
     repeated: list[str] = []
     try:
-        value = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, repeated), parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        line = "" if notes.prefix else f"line {error.lineno}, "
-        notes.error(f"{line}column {error.colno}", f"is not valid JSON: {error.msg}")
-        return None
-    except ValueError as error:
-        notes.error("", f"is not valid JSON: {error}")
+        value = python_of(text, object_pairs_hook=lambda pairs: _object(pairs, repeated), parse_constant=_no_constant)
+    except Unreadable as error:
+        line = "" if notes.prefix else f"line {error.line}, "
+        notes.error(f"{line}column {error.column}" if error.line else "", error.reason)
         return None
     for key in repeated:
         notes.error(quoted(key), "this key stands twice in one object; only one of them would be read")
@@ -204,16 +202,23 @@ def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
     """`value` as a `kind`; None, noted, where it cannot be one."""
     try:
         # Text that UTF-8 cannot hold is found by encoding it.
-        return msgspec.json.decode(msgspec.json.encode(value), type=kind, strict=True)
+        return json_of(msgspec.json.encode(value), _decoder(kind))
     except InputError as error:
         notes.findings += [found(problem) for problem in error.problems]
     except UnicodeEncodeError:
         notes.error(key, "holds half of a surrogate pair, which is no character")
-    except msgspec.ValidationError as error:
-        placed = _PLACED.fullmatch(str(error))
-        reason, place = placed.group("reason", "place") if placed else (str(error), "")
+    except OverflowError:
+        notes.error(key, "holds a number too large to be one")
+    except Unreadable as error:
+        placed = _PLACED.fullmatch(error.reason)
+        reason, place = placed.group("reason", "place") if placed else (error.reason, "")
         notes.error(f"{key}{place}", f"cannot be used: {reason[:1].lower()}{reason[1:]}")
     return None
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    return msgspec.json.Decoder(kind).decode
 
 
 def _depth(text: str) -> int:

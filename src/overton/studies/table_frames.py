@@ -24,6 +24,8 @@ _TYPES: dict[Kind, pl.DataType] = {
     "names": pl.List(pl.String()),
 }
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_PLAIN = (pl.Null, pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Time)
+"""Types that are no numbers and that have a text; others cannot be cast to one."""
 _SHOWN = 20
 _ROW = "(row)"
 _ROWS_NAMED = 5
@@ -58,11 +60,8 @@ def _completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
 
 def _readable(column: Column, dtype: pl.DataType) -> bool:
     """Whether a column of this type can hold what it should: lists are no texts, say."""
-    if isinstance(dtype, pl.Null):
-        return True
-    if column.kind == "names" and isinstance(dtype, pl.List | pl.Array):
-        return not dtype.inner.is_nested() and not isinstance(dtype.inner, pl.Object | pl.Binary)
-    return not dtype.is_nested() and not isinstance(dtype, pl.Object | pl.Binary)
+    cells = dtype.inner if column.kind == "names" and isinstance(dtype, pl.List | pl.Array) else dtype
+    return cells.is_numeric() or isinstance(cells, _PLAIN)
 
 
 def _found(table: Table, raw: RawTable) -> pl.DataFrame:

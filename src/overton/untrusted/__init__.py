@@ -8,15 +8,18 @@ from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.headers import meant, retry_after, seconds_of
 from overton.untrusted.hiding import HIDDEN, Hiding
-from overton.untrusted.inflating import Limit, Member, inflated, members
+from overton.untrusted.inflating import Limit, Member, inflated, members, zstandard_inflated
+from overton.untrusted.panicking import panics_told
 from overton.untrusted.showing import cell, visible, visible_line
 from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
+from overton.untrusted.zipped import Zip
 
 __all__ = [
     "HIDDEN",
     "Hiding",
     "Limit",
     "Member",
+    "Zip",
     "bytes_of",
     "cannot_be_written",
     "cell",
@@ -28,6 +31,7 @@ __all__ = [
     "members",
     "no_links",
     "opened",
+    "panics_told",
     "python_of",
     "retry_after",
     "seconds_of",
@@ -37,4 +41,5 @@ __all__ = [
     "visible",
     "visible_line",
     "write_whole",
+    "zstandard_inflated",
 ]

@@ -25,6 +25,7 @@ from overton.hosts.local import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
 from overton.studies.open_mindedness.templates import render_templates
 from overton.studies.registry import study_named
+from overton.untrusted import Zip
 
 SCORING = Scoring(
     "stances", lambda records: Score(value=len(records)), lambda table: {"rows": table.height}, "rows", {}, {}
@@ -116,19 +117,14 @@ def test_a_json_log_is_as_good(whole: Any, edited: Callable[..., Path], tmp_path
     assert run.records().equals(whole.records())
 
 
-def test_samples_are_read_a_few_at_a_time(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_AT_ONCE", 4)
-    from inspect_ai import log as inspect_log
-
-    sizes: list[int] = []
-    read = inspect_log.read_eval_log_samples_by_id
-    monkeypatch.setattr(
-        inspect_log,
-        "read_eval_log_samples_by_id",
-        lambda path, some, **how: sizes.append(len(some)) or read(path, some, **how),
-    )
-    assert len(list(reading.open_log(log).samples())) == 6
-    assert sizes == [4, 2]
+def test_samples_are_read_one_at_a_time(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    read = Zip.read
+    monkeypatch.setattr(Zip, "read", lambda self, name: taken.append(name) or read(self, name))
+    samples = reading.open_log(log).samples()
+    for count in range(1, 7):
+        next(samples)
+        assert len(taken) == 1 + count  # the head, and a member for each sample
 
 
 def test_an_imported_run_is_reported_resumed_and_extended(log: Path, tmp_path: Path) -> None:

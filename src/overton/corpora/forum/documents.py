@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = ["UNREADABLE", "is_document", "things"]
+from overton.errors import Unreadable
+from overton.untrusted import json_of
+
+__all__ = ["is_document", "things"]
 
 _DEEPEST = 200
 """Levels of things within things. A reply adds two, and pages show replies ten deep at most."""
 
 _BEGIN = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
-
-UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
-"""What decoding can raise: malformed JSON or wrong types, bytes that are not UTF-8, nesting without end."""
 
 
 class _Thing(msgspec.Struct, frozen=True):
@@ -31,10 +31,10 @@ class _Answered(msgspec.Struct, frozen=True):
     replies: msgspec.Raw = msgspec.Raw()
 
 
-_THING = msgspec.json.Decoder(_Thing)
-_LISTING = msgspec.json.Decoder(_Listing)
-_ANSWERED = msgspec.json.Decoder(_Answered)
-_MEMBERS = msgspec.json.Decoder(list[msgspec.Raw])
+_THING = msgspec.json.Decoder(_Thing).decode
+_LISTING = msgspec.json.Decoder(_Listing).decode
+_ANSWERED = msgspec.json.Decoder(_Answered).decode
+_MEMBERS = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def is_document(begin: bytes) -> bool:
@@ -42,7 +42,7 @@ def is_document(begin: bytes) -> bool:
     return _BEGIN.match(begin) is not None
 
 
-def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Exception]:
+def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreadable]:
     """Every thing of a document in its order, with its kind ('t3' a post, 't1' a comment, '' not said).
 
     Understood are a listing, a list of listings as a page of comments is, replies nested in comments, and plain
@@ -53,9 +53,9 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Excepti
         depth, value = waiting.pop()
         try:
             if depth > _DEEPEST:
-                raise RecursionError("nested too deeply")
+                raise Unreadable("is nested too deeply")
             kind, data, inner = _opened(value)
-        except UNREADABLE as error:
+        except Unreadable as error:
             yield error
             continue
         if data is not None:
@@ -66,20 +66,20 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Excepti
 def _opened(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
     """A value's kind, its data where it is a thing, and the values inside that may be or hold things."""
     if _first(value) == b"[":
-        return "", None, _MEMBERS.decode(value)
-    thing = _THING.decode(value)
+        return "", None, json_of(value, _MEMBERS)
+    thing = json_of(value, _THING)
     data = memoryview(thing.data)
     if not data:
         return ("", value, []) if thing.kind is None else ("", None, [])
     if thing.kind == "Listing":
-        return "", None, _LISTING.decode(data).children
+        return "", None, json_of(data, _LISTING).children
     if thing.kind is None:
         return "", None, [thing.data]
     return thing.kind, data, _replies(data) if thing.kind == "t1" else []
 
 
 def _replies(data: memoryview) -> list[msgspec.Raw]:
-    replies = _ANSWERED.decode(data).replies
+    replies = json_of(data, _ANSWERED).replies
     return [replies] if _first(memoryview(replies)) == b"{" else []
 
 

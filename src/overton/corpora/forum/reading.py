@@ -10,12 +10,15 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from overton.corpora.forum.documents import UNREADABLE, is_document, things
+from overton.corpora.forum.documents import is_document, things
 from overton.corpora.forum.unpacking import Damaged, unpack, whole_lines
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
 from overton.studies.forum import Comment, Post
+from overton.untrusted import json_of
 
 __all__ = ["Tally", "read_comments", "read_posts", "told_of"]
+
+_RAW = msgspec.json.Decoder(msgspec.Raw).decode
 
 LONGEST_LINE = 1 << 24
 """A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
@@ -23,6 +26,7 @@ LONGEST_LINE = 1 << 24
 LONGEST_DOCUMENT = 1 << 26
 """An answer of the API is at most this many bytes."""
 
+_NOT_JSON = "not JSON"
 _WRONG_TYPE = "a field is missing or of the wrong type"
 
 T = TypeVar("T", Post, Comment)
@@ -118,8 +122,8 @@ def _of_dump(lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tal
     """Lines decoded a block at a time; only where that fails, one by one."""
     for number, block in lines:
         try:
-            yield kind.decoder.decode_lines(block)
-        except UNREADABLE:
+            yield json_of(block, kind.decoder.decode_lines)
+        except Unreadable:
             yield list(_one_by_one(number, block, path, kind, tally))
 
 
@@ -128,9 +132,9 @@ def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: Ta
     for offset, line in enumerate(lines):
         if line and not line.isspace():
             try:
-                yield kind.decoder.decode(line)
-            except UNREADABLE as error:
-                cut = offset == len(lines) - 1 and type(error) is msgspec.DecodeError
+                yield json_of(line, kind.decoder.decode)
+            except Unreadable as error:
+                cut = offset == len(lines) - 1 and _reason(error) == _NOT_JSON
                 tally.skip("cut off at the end" if cut else _reason(error), f"{path.name} line {number + offset:,}")
 
 
@@ -162,29 +166,29 @@ def _of_document_lines(
 
 def _is_json(text: bytes) -> bool:
     try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except UNREADABLE:
+        json_of(text, _RAW)
+    except Unreadable:
         return False
     return True
 
 
 def _of_document(document: bytes, place: str, kind: _Kind[T], tally: Tally) -> Iterator[T]:
     for thing in things(document):
-        if isinstance(thing, Exception):
+        if isinstance(thing, Unreadable):
             tally.skip(_reason(thing), place)
         elif thing[0] in (kind.thing, ""):
             try:
-                yield kind.decoder.decode(thing[1])
-            except UNREADABLE as error:
+                yield json_of(thing[1], kind.decoder.decode)
+            except Unreadable as error:
                 tally.skip(_reason(error), place)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, msgspec.ValidationError):
+def _reason(error: Unreadable) -> str:
+    """Why something cannot be read, in few enough ways to be counted."""
+    if error.wrong_form:
         return _WRONG_TYPE
-    if isinstance(error, UnicodeDecodeError):
-        return "not UTF-8"
-    return "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
+    known = ("is not UTF-8", "is nested too deeply")
+    return next((reason.removeprefix("is ") for reason in known if error.reason.startswith(reason)), _NOT_JSON)
 
 
 _PLACES_NAMED = 5

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-import zstandard
-
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
+from overton.untrusted import Limit, inflated, zstandard_inflated
 
 __all__ = ["BLOCK", "Damaged", "unpack", "whole_lines"]
 
 BLOCK = 1 << 18
 """Blocks are at most this many bytes."""
 
-_PIECE = 1 << 11
-"""Compressed bytes taken at a time. Four bytes of zstandard can stand for 128 KiB, a piece for 64 MiB at worst."""
+_PIECE = 1 << 14
+"""Compressed bytes taken at a time."""
 
-_LONGEST_WINDOW = 1 << 31
-"""Dumps are packed with windows of up to 2 GiB; zstandard refuses more than 128 MiB unless told."""
+_LIMIT = Limit(1 << 44, ratio=400, free=1 << 26)
+"""Dumps of tens of gigabytes unpack to ten or twenty times as much, a bomb to a thousand times and more."""
 
+_GZIP = 31
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Damaged(Exception):
-    """The compressed data ends early or is not what it should be; what came before it is good."""
+    """The compressed data ends early, is not what it should be, or is far too much; what came before it is good."""
 
 
 def unpack(path: Path) -> Iterator[bytes]:
@@ -81,36 +80,21 @@ def _cut(held: list[bytes]) -> Iterator[bytes]:
 
 
 def _zstandard(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    context = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
-    frame: zstandard.ZstdDecompressionObj | None = None
-    for piece in pieces:
-        left = piece
-        while left:
-            frame = frame or context.decompressobj()
-            try:
-                yield frame.decompress(left)
-            except zstandard.ZstdError as error:
-                raise Damaged("the zstandard data is damaged") from error
-            left = frame.unused_data
-            frame = None if frame.eof else frame
-    if frame is not None:
-        raise Damaged("the zstandard data ends early")
+    try:
+        yield from zstandard_inflated(pieces, _LIMIT)
+    except Unreadable as error:
+        raise Damaged(f"the zstandard data {_said(error)}") from error
 
 
 def _gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    member = None
-    for piece in pieces:
-        left = piece
-        while left:
-            member = member or zlib.decompressobj(wbits=31)
-            try:
-                yield member.decompress(left, BLOCK)
-            except zlib.error as error:
-                raise Damaged("the gzip data is damaged") from error
-            left = member.unconsumed_tail or member.unused_data
-            member = None if member.eof else member
-    if member is not None:
-        raise Damaged("the gzip data ends early")
+    try:
+        yield from inflated(pieces, _GZIP, _LIMIT)
+    except Unreadable as error:
+        raise Damaged(f"the gzip data {_said(error)}") from error
+
+
+def _said(error: Unreadable) -> str:
+    return error.reason.removeprefix("its compressed data ")
 
 
 _PACKED: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from overton.calls import Failure, Reply
+from overton.calls import Failure, Reply, Usage
 from overton.engine import Journal, digest
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry
@@ -25,6 +25,8 @@ from overton.untrusted import converted
 
 __all__ = ["check_same_run", "make_run"]
 
+_TOO_MANY = 1 << 40
+"""Neither calls nor tokens of a call are ever as many."""
 _BATCH = 2_000
 """Calls handed to the journal at a time. Logs are read in between, outside of any event loop: Inspect has its own."""
 
@@ -271,8 +273,14 @@ def _entry(log: Log, sample: LoggedSample, call: CallData) -> Entry:
         identity = Identity(bytes.fromhex(call.slot), bytes.fromhex(call.content))
     except ValueError:
         outcome = None
-    if outcome is None:
+    if outcome is None or not _sensible(call):
         where = f"sample {sample.id}"
         reason = f"ask {call.number} of {call.speaker} in {call.trial or 'all trials'} is damaged"
         raise InputError([Problem(str(log.path), where, reason)])
     return Entry(identity, Place(call.trial, call.speaker, call.number, call.answerer), outcome)
+
+
+def _sensible(call: CallData) -> bool:
+    """Whether its numbers are such as a journal and a table can hold."""
+    usage = call.reply.usage if call.reply else Usage()
+    return all(0 <= (number or 0) < _TOO_MANY for number in (call.number, usage.input_tokens, usage.output_tokens))

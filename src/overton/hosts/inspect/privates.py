@@ -12,12 +12,14 @@ from typing import Any
 from overton.errors import InputError, MissingExtra, Problem
 
 __all__ = [
+    "HEADER",
     "SAMPLES",
     "START",
     "SUMMARIES",
     "check_inspect",
     "config_in_use",
     "is_inspects_own",
+    "member_of",
     "prerequisite",
     "prerequisite_kind",
     "runs_on_trio",
@@ -63,6 +65,13 @@ def _numbers(text: str) -> tuple[int, ...]:
 SAMPLES = "samples/"
 SUMMARIES = "summaries.json"
 START = "_journal/start.json"
+HEADER = "header.json"
+
+
+def member_of(sample: str | int, epoch: int) -> str:
+    """The member that holds a sample."""
+    return f"{SAMPLES}{sample}_epoch_{epoch}.json"
+
 
 # Errors by their names, as not all of them can be imported from a public module. Were one called otherwise, a limit
 # that the user set or a sample that its operator ended would count as an endpoint that gave no answer.

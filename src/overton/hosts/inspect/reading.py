@@ -1,25 +1,79 @@
-"""Inspect logs as they lie on disk: what a log is of, and its samples, a few at a time."""
+"""Inspect logs as they lie on disk: what a log is of, and its samples, one at a time.
+
+Logs come from anybody. Only what a run is made of is taken from them, and none of it is believed: Inspect's own reader,
+which takes all in, is not used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from overton.errors import InputError, MissingExtra, Problem
+from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.hosts.inspect.layout import CALLS, FORMAT, KEY, CallData, SampleData, TaskData
+from overton.hosts.inspect.privates import HEADER, START, member_of
+from overton.untrusted import Limit, Zip, bytes_of, converted, json_of, python_of, text_of
 
 __all__ = ["Log", "LoggedSample", "open_log"]
 
-_AT_ONCE = 16
-"""Samples read side by side, and so held in memory together."""
-_UNREAD = {"messages", "events", "events_data", "attachments", "output"}
-"""What of a sample is for people only."""
+_LARGEST = 200_000_000
+"""A log as JSON has at most this many bytes; in an archive only members have a limit."""
 
-S = TypeVar("S", bound=msgspec.Struct)
+_MEMBER = Limit(100_000_000)
+"""What a member of an archive may be, decompressed. A sample of ours takes a few hundred kilobytes."""
+
+T = TypeVar("T")
+
+
+class _Dataset(msgspec.Struct):
+    sample_ids: list[str | int] | None = None
+
+
+class _Config(msgspec.Struct):
+    epochs: int | None = None
+
+
+class _Spec(msgspec.Struct):
+    task: str
+    created: str
+    dataset: _Dataset
+    config: _Config
+    metadata: dict[str, Any] | None = None
+
+
+class _Head(msgspec.Struct):
+    """What is read of a log's head; all else is for people only."""
+
+    eval: _Spec
+
+
+class _Sample(msgspec.Struct):
+    """What is read of a sample."""
+
+    id: str | int
+    epoch: int
+    metadata: dict[str, Any] = {}
+    store: dict[str, Any] = {}
+    scores: dict[str, Any] | None = None
+    error: Any = None
+    invalidation: Any = None
+
+
+class _Whole(msgspec.Struct):
+    """The samples of a log that is one JSON document."""
+
+    samples: list[_Sample] | None = None
+
+
+_head = msgspec.json.Decoder(_Head).decode
+_sample = msgspec.json.Decoder(_Sample).decode
+_whole = msgspec.json.Decoder(_Whole).decode
 
 
 @dataclass(frozen=True)
@@ -48,23 +102,23 @@ class Log:
         Raises:
             InputError: a sample is damaged, or not one of ours.
         """
-        for sample in _samples(self.path, self.planned):
-            if sample.invalidation is None:
-                yield self._read(sample)
+        with _troubles_named(self.path):
+            for sample in _samples(self.path, self.planned):
+                if sample.invalidation is None:
+                    yield self._read(sample)
 
-    def _read(self, sample: Any) -> LoggedSample:
+    def _read(self, sample: _Sample) -> LoggedSample:
         where = f"sample {sample.id}"
-        data = self._struct(sample.metadata.get(KEY), SampleData, where)
-        calls = self._struct(sample.store.get(CALLS, []), list[CallData], where)
+        data = self._made(sample.metadata.get(KEY), SampleData, where)
+        calls = self._made(sample.store.get(CALLS, []), list[CallData], where)
         return LoggedSample(str(sample.id), data, calls, whole=sample.error is None and bool(sample.scores))
 
-    def _struct(self, value: Any, kind: Any, where: str) -> Any:
+    def _made(self, value: Any, kind: type[T], where: str) -> T:
         try:
-            return msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            raise InputError(
-                [Problem(str(self.path), where, f"is damaged or no sample of Overton's: {error}")]
-            ) from None
+            return converted(value, kind)
+        except Unreadable as error:
+            reason = f"is damaged or no sample of Overton's: {error.reason}"
+            raise InputError([Problem(str(self.path), where, reason)]) from None
 
 
 def open_log(path: Path) -> Log:
@@ -72,57 +126,84 @@ def open_log(path: Path) -> Log:
 
     Raises:
         InputError: it is no log, none of a task of Overton's, or one of a newer Overton.
-        MissingExtra: Inspect AI is not installed.
     """
-    head = _head(path)
-    held = (head.eval.metadata or {}).get(KEY)
+    with _troubles_named(path):
+        spec = _head_of(path).eval
+    held = (spec.metadata or {}).get(KEY)
     if not isinstance(held, dict):
-        reason = f"is a log of the task {head.eval.task!r}, which is none of Overton's: it does not say what was asked"
+        reason = f"is a log of the task {quoted(spec.task)}, which is none of Overton's: it does not say what was asked"
         raise InputError([Problem(str(path), "", reason)])
     if held.get("format") != FORMAT:
-        reason = f"has format {held.get('format')!r} of Overton {held.get('overton')!r}; this version reads {FORMAT}"
-        raise InputError([Problem(str(path), "", reason)])
+        made, by = quoted(held.get("format")), quoted(held.get("overton"))
+        raise InputError([Problem(str(path), "", f"has format {made} of Overton {by}; this version reads {FORMAT}")])
     try:
-        task = msgspec.convert(held, TaskData)
-    except msgspec.ValidationError as error:
+        task, created = converted(held, TaskData), _utc(spec.created)
+    except (Unreadable, ValueError, OverflowError) as error:
         raise InputError([Problem(str(path), KEY, f"its metadata is damaged: {error}")]) from None
-    planned = tuple(map(str, head.eval.dataset.sample_ids or ()))
-    return Log(path, task, str(head.eval.created), planned, head.eval.config.epochs or 1)
+    planned = tuple(map(str, spec.dataset.sample_ids or ()))
+    return Log(path, task, created, planned, spec.config.epochs or 1)
 
 
-def _head(path: Path) -> Any:
+def _utc(text: str) -> str:
+    """A time as ISO 8601 has it, in UTC; one that names no zone is taken to be."""
+    time = datetime.fromisoformat(text)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+
+
+def _head_of(path: Path) -> _Head:
     if not path.is_file():
         raise InputError([Problem(str(path), "", "there is no such file")])
+    if path.suffix == ".json":
+        return _decoded(bytes_of(path.resolve(), _LARGEST), _head, _Head)
+    with Zip(path, _MEMBER) as archive:
+        for name in (HEADER, START):  # a log that did not come to its end has no head but that of its beginning
+            if (content := archive.read(name)) is not None:
+                return _in_member(name, content, _head, _Head)
+    raise Unreadable(f"holds no {HEADER}")
+
+
+def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
+    """Samples of the first epoch. A JSON log is read whole; an .eval log one sample at a time."""
+    if path.suffix == ".json":
+        found = _decoded(bytes_of(path.resolve(), _LARGEST), _whole, _Whole).samples or ()
+        held = {str(sample.id): sample for sample in found if sample.epoch == 1}
+        yield from (held[name] for name in planned if name in held)
+        return
+    with Zip(path, _MEMBER) as archive:
+        for name in planned:
+            member = member_of(name, 1)
+            if (content := archive.read(member)) is None:
+                continue
+            sample = _in_member(member, content, _sample, _Sample)
+            if (str(sample.id), sample.epoch) != (name, 1):
+                raise Unreadable("holds another sample than its name says", place=member)
+            yield sample
+
+
+def _in_member(name: str, content: bytes, decode: Callable[[Any], T], kind: type[T]) -> T:
     try:
-        from inspect_ai.log import read_eval_log
-    except ImportError:
-        raise MissingExtra("reading Inspect logs", "inspect") from None
+        return _decoded(content, decode, kind)
+    except Unreadable as error:
+        raise Unreadable(error.reason, place=name) from None
+
+
+def _decoded(content: bytes, decode: Callable[[Any], T], kind: type[T]) -> T:
+    """JSON as Inspect writes it: 'NaN' and 'Infinity' may stand in what is not read here."""
     try:
-        return read_eval_log(path, header_only=True)
-    except Exception as error:
-        raise _unreadable(path, error) from error
+        return json_of(content, decode)
+    except Unreadable:
+        if b"NaN" not in content and b"Infinity" not in content:
+            raise
+        return converted(python_of(text_of(content)), kind)
 
 
-def _samples(path: Path, planned: Sequence[str]) -> Iterator[Any]:
-    """Samples of the first epoch. A JSON log is read whole, as Inspect has it; an .eval log a few samples at a time."""
-    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries, read_eval_log_samples_by_id
-
+@contextmanager
+def _troubles_named(path: Path) -> Iterator[None]:
     try:
-        if path.suffix == ".json":
-            held = {str(sample.id): sample for sample in read_eval_log(path).samples or () if sample.epoch == 1}
-            yield from (held[name] for name in planned if name in held)
-            return
-        there = {str(one.id): one.id for one in read_eval_log_sample_summaries(path) if one.epoch == 1}
-        wanted = [(there[name], 1) for name in planned if name in there]
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            yield from read_eval_log_samples_by_id(path, some, exclude_fields=_UNREAD)
-    except InputError:
-        raise
-    except Exception as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    said = " ".join(str(error).split())[:200] or type(error).__name__
-    return InputError([Problem(str(path), "", f"cannot be read as an Inspect log: {said}")])
+        yield
+    except Unreadable as error:
+        where = "" if error.place == str(path.resolve()) else error.place
+        raise InputError([Problem(str(path), where, f"cannot be read as an Inspect log: {error.reason}")]) from None
+    except OSError as error:
+        reason = f"cannot be read as an Inspect log: {error.strerror or error}"
+        raise InputError([Problem(str(path), "", reason)]) from error

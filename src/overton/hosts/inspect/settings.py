@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form, Request, Settings
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, Unreadable
+from overton.untrusted import converted
 
 __all__ = ["FORM", "config_of", "form_in", "pairs_of", "settings_of"]
 
@@ -84,9 +85,16 @@ def config_of(request: Request, base: Settings, extra_body: dict[str, Any] | Non
 
 
 def form_in(extra_body: dict[str, Any]) -> Form | None:
-    """The form that came with a request."""
+    """The form that came with a request.
+
+    Raises:
+        InputError: what stands in its place is none.
+    """
     held = extra_body.get(FORM)
-    return None if held is None else msgspec.convert(held, Form)
+    try:
+        return None if held is None else converted(held, Form)
+    except Unreadable as error:
+        raise InputError([Problem("extra_body", FORM, f"is no form: {error.reason}")]) from None
 
 
 _encode = msgspec.json.Encoder().encode

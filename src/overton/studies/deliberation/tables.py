@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from overton.errors import Unreadable
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.options import FORMATS
 from overton.studies.table import Column, Once, RawTable, Rule, Table
+from overton.untrusted import python_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,8 +37,8 @@ def _list(cell: str) -> list[str] | None:
     if not cell.strip().startswith("["):
         return [part.strip() for part in cell.split(";") if part.strip()]
     try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError):
+        found = python_of(cell)
+    except Unreadable:
         return None
     return found if all(isinstance(one, str) for one in found) else None
 

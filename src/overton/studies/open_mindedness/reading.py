@@ -34,6 +34,7 @@ from overton.studies.parsing import Parsed, Text, findings_of, object_lines, rea
 __all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
 
 _MAX_ISSUES = 10_000
+_MOST_DIGITS = 200  # no id is longer
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,7 +119,7 @@ def _note_strangers(table: dict[str, Position], drafts: Sequence[Draft], notes: 
 def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
     """A sort key by which 'issue-2' comes before 'issue-10'."""
     parts = re.split(r"(\d+)", text)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], text
+    return [(int(part[:_MOST_DIGITS]), "") if part.isdecimal() else (-1, part) for part in parts], text
 
 
 _FEWEST = 3

@@ -174,6 +174,9 @@ def _of_run(raw: RawTable) -> ViewpointTables:
     import polars as pl
 
     records = raw.frame()
+    kinds = _KINDS | {name: kind for name, kind in _KINDS_IF_THERE.items() if name in records.columns}
+    if wrong := [name for name, kind in kinds.items() if not _holds(records, name, kind)]:
+        raise _refused(raw, f"has other columns than a run's records: {', '.join(wrong)}")
     try:
         known = records.select("thread", "community").unique("thread")
         return ViewpointTables(
@@ -186,6 +189,25 @@ def _of_run(raw: RawTable) -> ViewpointTables:
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
         raise _refused(raw, f"has other columns than a run's records: {said}") from error
+
+
+_NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
+_LISTS = ("viewpoints", "stances", "predicted", "true")
+_RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)}))"
+_KINDS = {
+    **dict.fromkeys(_NAMES, "String"),
+    **dict.fromkeys(_LISTS, "List(String)"),
+    **dict.fromkeys(("correct", "first"), "Boolean"),
+    "votes": "List(Int64)",
+    "responses": _RESPONSES,
+}
+"""What the columns of a run's records are from which its tables are made."""
+_KINDS_IF_THERE = {"model": "String", "held": "Boolean"}
+
+
+def _holds(records: pl.DataFrame, name: str, kind: str) -> bool:
+    """Whether a column is there and of its kind, or empty."""
+    return name in records.columns and str(records.schema[name]) in (kind, "Null")
 
 
 def _communities(found: dict[str, pl.DataFrame]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem, quoted
+from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.studies.items import Items, usable
 from overton.studies.noting import Notes, found
 from overton.studies.options import Option
@@ -17,6 +17,7 @@ from overton.studies.parsing import Parsed, Text, object_lines, read_whole
 from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.reading import Reading as TopicReading
+from overton.untrusted import converted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -227,8 +228,8 @@ def _topics(file: Text) -> Sequence[Topic]:
 
 def _topic(data: dict[str, Any] | None) -> tuple[Topic, ...]:
     try:
-        return (msgspec.convert(data, Topic),)
-    except msgspec.ValidationError:
+        return (converted(data, Topic),)
+    except Unreadable:
         return ()
 
 

@@ -1,0 +1,241 @@
+"""What a Parquet file says of its own size, checked before Polars is given it.
+
+A reader allocates what a file's footer and its pages' headers ask for, and ends the process where there is not as much:
+a few kilobytes can ask for any number of rows. So both are read here first. They are Thrift's compact protocol; the
+numbers of fields are those of parquet.thrift in the format's specification.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from overton.corpora.text_tables import check_cells
+from overton.errors import Unreadable
+from overton.untrusted import Limit
+
+__all__ = ["check_parquet"]
+
+_MAGIC = b"PAR1"
+_LONGEST_FOOTER = 1 << 23
+_DEEPEST = 64
+"""Levels of the schema; a list takes two. Polars steps into each anew, until the stack ends."""
+_MOST_PAGES = 200_000
+
+_Struct = dict[int, Any]
+
+
+def check_parquet(path: Path, limit: Limit) -> None:
+    """Refuse a file that would take more memory than `limit` has for its size, or whose parts do not fit together.
+
+    Raises:
+        Unreadable: it is one.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if size < 3 * len(_MAGIC):
+            raise _damaged("it is too short")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            _check(data, size, limit)
+
+
+def _check(data: mmap.mmap, size: int, limit: Limit) -> None:
+    footer = _footer(data, size)
+    columns = _leaves(_several(footer, 2))
+    groups = [(_whole(group, 3), _several(group, 1)) for group in _several(footer, 4)]
+    rows = sum(count for count, _ in groups)
+    if rows != _whole(footer, 3):
+        raise _damaged("its parts have other numbers of rows than the whole")
+    check_cells(rows * max(1, len(columns)), size, limit)
+    chunks = [chunk for count, found in groups for chunk in _chunks(columns, count, found, size)]
+    check_cells(sum(max(chunk.values, chunk.rows) for chunk in chunks), size, limit)
+    made = pages = 0
+    for chunk in chunks:
+        for page in _pages(data, chunk):
+            made, pages = made + page, pages + 1
+            limit.check(size, made)
+            if pages > _MOST_PAGES:
+                raise Unreadable(f"has more than {_MOST_PAGES:,} pages")
+
+
+def _footer(data: mmap.mmap, size: int) -> _Struct:
+    if data[:4] != _MAGIC or data[size - 4 : size] != _MAGIC:
+        raise Unreadable("is not a Parquet file: it does not begin and end with PAR1")
+    length = int.from_bytes(data[size - 8 : size - 4], "little")
+    if length > _LONGEST_FOOTER:
+        raise Unreadable(f"has a footer of more than {_LONGEST_FOOTER:,} bytes")
+    if length > size - 12:
+        raise _damaged("its footer is longer than the file")
+    return _Compact(data, size - 8 - length, size - 8).struct()
+
+
+def _leaves(schema: Sequence[Any]) -> list[bool]:
+    """For each column that holds values, whether it has as many as there are rows: no list is around it."""
+    leaves: list[bool] = []
+    open_: list[tuple[int, bool]] = [(1, True)]  # of each group around: how many members are left, whether it is flat
+    for element in map(_struct, schema):
+        while open_ and not open_[-1][0]:
+            open_.pop()
+        if not open_:
+            raise _damaged("its schema has no one root")
+        left, flat = open_[-1]
+        open_[-1] = (left - 1, flat)
+        flat = flat and element.get(3) != 2  # 2: repeated
+        members = element.get(5, 0)
+        if not isinstance(members, int) or members < 0 or len(open_) > _DEEPEST:
+            raise Unreadable(f"has a schema more than {_DEEPEST} levels deep, or a damaged one")
+        if members:
+            open_.append((members, flat))
+        else:
+            leaves.append(flat)
+    return leaves
+
+
+class _Chunk(NamedTuple):
+    """A column's values in one group of rows, and where they lie."""
+
+    rows: int
+    values: int
+    begin: int
+    end: int
+
+
+def _chunks(columns: Sequence[bool], rows: int, found: Sequence[Any], size: int) -> Iterator[_Chunk]:
+    if len(found) != len(columns):
+        raise _damaged("its parts have other columns than the whole")
+    for flat, chunk in zip(columns, found, strict=True):
+        about = _struct(_struct(chunk).get(3))
+        values, length = _whole(about, 5), _whole(about, 7)
+        starts = [_whole(about, field) for field in (9, 11) if field in about]
+        begin = min((start for start in starts if start), default=0)
+        if begin + length > size or (flat and values != rows):
+            raise _damaged("its columns do not fit into it")
+        yield _Chunk(rows, values, begin, begin + length)
+
+
+def _pages(data: mmap.mmap, chunk: _Chunk) -> Iterator[int]:
+    """The size of each page once it is decompressed."""
+    at, left = chunk.begin, chunk.values
+    while left > 0 and at < chunk.end:
+        read = _Compact(data, at, chunk.end)
+        page = read.struct()
+        made, packed = _whole(page, 2), _whole(page, 3)
+        at = read.at + packed
+        head = next((_struct(page[field]) for field in (5, 8) if field in page), {})
+        held = _whole(head, 1) if head else 0
+        parts = sum(_whole(head, field) for field in (5, 6)) if 8 in page else 0  # of version 2: levels, uncompressed
+        if at > chunk.end or held > left or parts > min(made, packed):
+            raise _damaged("a page does not fit into its column")
+        left -= held
+        yield made
+    if left:
+        raise _damaged("a column ends early")
+
+
+def _whole(held: _Struct, field: int) -> int:
+    value = held.get(field)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _damaged("a number is missing or below zero")
+    return value
+
+
+def _several(held: _Struct, field: int) -> list[Any]:
+    value = held.get(field, [])
+    if not isinstance(value, list):
+        raise _damaged("a list is none")
+    return value
+
+
+def _struct(value: Any) -> _Struct:
+    if not isinstance(value, dict):
+        raise _damaged("a part is missing")
+    return value
+
+
+def _damaged(reason: str) -> Unreadable:
+    return Unreadable(f"is damaged: {reason}")
+
+
+class _Compact:
+    """Reads Thrift's compact protocol; a step that would leave the bytes is an error. `at` is where it stands."""
+
+    def __init__(self, data: mmap.mmap, at: int, end: int) -> None:
+        self.at = at
+        self._data = data
+        self._end = end
+        self._depth = 0
+        self._kinds: dict[int, Callable[[], Any]] = {
+            1: lambda: True,
+            2: lambda: False,
+            3: lambda: self._skip(1),
+            4: self._zigzag,
+            5: self._zigzag,
+            6: self._zigzag,
+            7: lambda: self._skip(8),
+            8: lambda: self._skip(self._varint()),
+            9: self._list,
+            10: self._list,
+            11: self._map,
+            12: self.struct,
+        }
+
+    def struct(self) -> _Struct:
+        """The fields of a struct by their numbers; texts and fractions are passed over."""
+        self._depth += 1
+        if self._depth > 16:
+            raise _damaged("it is nested too deeply")
+        found: _Struct = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            found[number] = self._value(head & 15)
+        self._depth -= 1
+        return found
+
+    def _value(self, kind: int) -> Any:
+        if kind not in self._kinds:
+            raise _damaged(f"a value is of the unknown kind {kind}")
+        return self._kinds[kind]()
+
+    def _list(self) -> list[Any]:
+        head = self._byte()
+        count = head >> 4 if head >> 4 < 15 else self._varint()
+        kind = head & 15
+        if count > self._end - self.at:  # each member takes a byte
+            raise _damaged("a list is longer than the file")
+        if kind in (1, 2):
+            self._skip(count)
+            return []
+        return [self._value(kind) for _ in range(count)]
+
+    def _map(self) -> None:
+        count = self._varint()
+        kinds = self._byte() if count else 0
+        for _ in range(count):
+            for kind in (kinds >> 4, kinds & 15):
+                self._skip(1) if kind in (1, 2) else self._value(kind)
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while (byte := self._byte()) & 0x80:
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:
+                raise _damaged("a number is too long")
+        return value | byte << shift
+
+    def _byte(self) -> int:
+        self._skip(1)
+        return self._data[self.at - 1]
+
+    def _skip(self, count: int) -> None:
+        self.at += count
+        if self.at > self._end:
+            raise _damaged("it ends early")
