@@ -12,6 +12,7 @@ import overton
 from overton.cli import commands, corpus, judge, models
 from overton.cli.known import Knowing
 from overton.cli.options import joined
+from overton.cli.output import guard, say, write
 from overton.cli.params import told
 from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, OvertonError, Stopped
@@ -87,7 +88,7 @@ app.command(cls=Knowing)(commands.demo)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"overton {overton.__version__}")
+        write(f"overton {overton.__version__}\n")
         raise typer.Exit
 
 
@@ -102,6 +103,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    guard()
     try:
         app(joined(sys.argv[1:]))
     except InputError as error:
@@ -111,10 +113,10 @@ def main() -> None:
     except OvertonError as error:
         _fail(error, 1)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        say("interrupted")
         sys.exit(4)
 
 
 def _fail(error: OvertonError, code: int) -> None:
-    sys.stderr.write(f"overton: {error}\n")
+    say(f"overton: {error}")
     sys.exit(code)

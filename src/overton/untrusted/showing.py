@@ -1,10 +1,10 @@
-"""Texts of others made fit to be shown: on a page, on a terminal, in a spreadsheet's cell."""
+"""Texts of others made fit to be shown: on a page, on a terminal, as JSON, in a spreadsheet's cell."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["cell", "visible", "visible_line"]
+__all__ = ["cell", "visible", "visible_json", "visible_line"]
 
 # Control characters (C0, DEL, C1) except tab and newline, the characters that turn the direction of writing, and
 # characters that no XML may hold. Escaping keeps markup from acting; these would act without markup.
@@ -26,6 +26,11 @@ def visible(text: str) -> str:
 def visible_line(text: str) -> str:
     """The same on one line: tabs and line breaks become spaces."""
     return _LINE_ENDS.sub(" ", visible(text))
+
+
+def visible_json(text: str) -> str:
+    """A JSON text with the same characters escaped as JSON escapes them: it is of the same value."""
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _ACTIVE = re.compile(r"[\s\u200b-\u200f\u2060\ufeff\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
