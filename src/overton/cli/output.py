@@ -46,7 +46,13 @@ class Guarded(io.TextIOBase):
         return self.beneath.errors
 
     def write(self, text: str) -> int:
-        """Write it, made visible."""
+        """Write it, made visible.
+
+        Raises:
+            TypeError: it is no text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a text is written here, not {type(text).__name__}")
         self.beneath.write(visible(text))
         return len(text)
 
@@ -111,4 +117,6 @@ def print_json(value: Any) -> None:
     from overton.reporting.text import encoded
 
     json = value if isinstance(value, bytes) else encoded(value)
-    write(visible_json(msgspec.json.format(json, indent=2).decode()) + "\n")
+    formatted = msgspec.json.format(json, indent=2).decode()
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    write(visible_json(formatted, only_ascii=not unicode) + "\n")

@@ -12,6 +12,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_BEYOND_ASCII = re.compile("[\x7f-\U0010ffff]")
 _LINE_ENDS = re.compile("[\t\n]")
 
 
@@ -28,9 +29,13 @@ def visible_line(text: str) -> str:
     return _LINE_ENDS.sub(" ", visible(text))
 
 
-def visible_json(text: str) -> str:
-    """A JSON text with the same characters escaped as JSON escapes them: it is of the same value."""
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+def visible_json(text: str, *, only_ascii: bool = False) -> str:
+    """A JSON text with the same characters escaped as JSON escapes them, or all but ASCII: it is of the same value."""
+    return (_BEYOND_ASCII if only_ascii else _UNSEEN).sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(match[0].encode("utf-16")).cast("H")[1:])
 
 
 _ACTIVE = re.compile(r"[\s\u200b-\u200f\u2060\ufeff\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
