@@ -7,7 +7,7 @@ makes of them, nothing but `Unreadable` leaves this room, and whoever calls says
 from overton.untrusted.decoding import converted, json_of, python_of, text_of
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.inflating import Limit, inflated
-from overton.untrusted.showing import cell, visible, visible_json, visible_line
+from overton.untrusted.showing import cell, uncelled, visible, visible_json, visible_line
 
 __all__ = [
     "Limit",
@@ -20,6 +20,7 @@ __all__ = [
     "opened",
     "python_of",
     "text_of",
+    "uncelled",
     "visible",
     "visible_json",
     "visible_line",
