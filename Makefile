@@ -3,11 +3,12 @@
 #     make demo     a first report, with a model that runs on this machine
 #     make test     what has to hold at every change, in minutes
 #     make test-all the same and what takes longer: environments, many kills, small benchmarks with their budgets
+#     make audit    whether a dependency has a known hole (make bom: what is installed, and its licences)
 #
 # All that is installed goes into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all lint clean help
+.PHONY: demo test test-all lint bom audit clean help
 .DELETE_ON_ERROR:
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -16,8 +17,9 @@ WORKERS ?= 2
 
 BIN := .venv/bin
 # -c pins what is installed; the two variables pin what builds it (pip before 25.3 reads the first, later ones the second).
-INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	$(BIN)/python -m pip install --quiet --no-input -c constraints.txt
+install = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	$(1)/bin/python -m pip install --quiet --no-input -c constraints.txt
+INSTALL := $(call install,.venv)
 
 demo: .venv/installed-demo ## install, run open-mindedness with the embedded model, say where the report is
 	@$(BIN)/overton demo
@@ -41,6 +43,21 @@ lint: .venv/installed-test ## ruff and mypy only
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+bom: .venv/tools/made .venv/brought/made ## write build/bom.json and docs/licences.md: what an installation brings, its licences
+	@mkdir -p build
+	@.venv/tools/bin/cyclonedx-py environment .venv/brought --pyproject pyproject.toml --output-reproducible \
+		-o build/bom.json
+	@.venv/tools/bin/pip-licenses --python .venv/brought/bin/python --format json --with-license-file \
+		--no-license-path >build/licences.json
+	@.venv/tools/bin/python .ci/licences.py <build/licences.json
+	@echo 'Written: build/bom.json, docs/licences.md'
+
+audit: .venv/tools/made ## look every pinned package up for known holes, where a vulnerability service can be reached
+	@mkdir -p build && rm -f build/audit.json
+	@.venv/tools/bin/pip-audit --disable-pip --no-deps --progress-spinner off -r constraints.txt \
+		-f json -o build/audit.json >build/audit.log 2>&1 || true
+	@.venv/tools/bin/python .ci/audit.py build/audit.json
+
 clean: ## remove .venv and what the tools left
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -57,6 +74,21 @@ help: ## this list
 	@echo 'Installing Overton, its extras and its tools into .venv (a few minutes the first time)'
 	@$(INSTALL) -e '.[embedded,retrieval,clustering,inspect,bench,dev]'
 	@touch .venv/installed-demo $@
+
+# The tools have an environment of their own: what they bring is no part of Overton.
+.venv/tools/made: .venv/made .ci/requirements.txt constraints.txt
+	@echo 'Installing the tools for bills of materials and audits into .venv/tools'
+	@$(PYTHON) -m venv .venv/tools
+	@$(call install,.venv/tools) -r .ci/requirements.txt
+	@touch $@
+
+# What an installation brings and nothing else: neither Overton itself nor what installed it.
+.venv/brought/made: .venv/made pyproject.toml constraints.txt
+	@echo 'Installing what Overton and its extras bring into .venv/brought (a few minutes)'
+	@$(PYTHON) -m venv --clear .venv/brought
+	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,inspect,testing]'
+	@.venv/brought/bin/python -m pip uninstall --quiet --yes overton setuptools pip
+	@touch $@
 
 .venv/made:
 	@test -n '$(PYTHON)' || { echo >&2 \

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import packages_distributions
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -39,10 +42,12 @@ def declared(extras: Iterable[str] = ()) -> dict[str, Requirement]:
 
 
 def every_requirement() -> list[Requirement]:
-    """Every pinned extra's, the build's, and what hatchling itself asks for to build an editable install."""
+    """Every pinned extra's, the build's, the audit's, and what hatchling asks for to build an editable install."""
+    lines = (ROOT / ".ci" / "requirements.txt").read_text("utf-8").splitlines()
+    tools = [Requirement(line) for line in lines if not line.startswith("#")]
     builds = map(Requirement, [*PROJECT["build-system"]["requires"], "editables~=0.3"])
     extras = [extra for extra in PROJECT["project"]["optional-dependencies"] if extra not in UNPINNED]
-    return [*declared(extras).values(), *builds]
+    return [*declared(extras).values(), *builds, *tools]
 
 
 def pin_lines() -> list[str]:
@@ -162,3 +167,68 @@ def test_the_citation_names_the_four_papers() -> None:
     for paper in papers:
         for key in ("title", "authors", "year", "url", "notes"):
             assert re.search(rf"^    {key}:", paper, re.M), f"no {key} in: {paper[:120]}"
+
+
+RUN_TIME = ["embedded", "retrieval", "clustering", "inspect", "testing"]
+
+
+def brought(needed: Iterable[Requirement]) -> set[str]:
+    """The packages that these bring here, and those that they bring in turn."""
+    todo = [(one, "") for one in needed]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while todo:
+        one, extra = todo.pop()
+        key = (canonicalize_name(one.name), frozenset(one.extras))
+        if key in seen or (one.marker is not None and not one.marker.evaluate({"extra": extra})):
+            continue
+        seen.add(key)
+        lines = distribution(one.name).requires or ()
+        todo += [(Requirement(line), asked) for line in lines for asked in (one.extras or {""})]
+    return {name for name, _ in seen}
+
+
+def licence_rows() -> dict[str, tuple[str, str]]:
+    rows = re.findall(
+        r"^\| ([a-z0-9-]+) \| (\S+) \| (.+) \|$", (ROOT / "docs" / "licences.md").read_text("utf-8"), re.M
+    )
+    return {name: (version, licence) for name, version, licence in rows if name != "package"}
+
+
+def test_every_package_that_an_installation_brings_has_its_licence_on_the_page() -> None:
+    rows = licence_rows()
+    assert brought(declared(RUN_TIME).values()) - {"colorama", "tzdata"} <= rows.keys()
+    for name, (version, licence) in rows.items():
+        assert any(str(pins(python).get(name)) == version for python in PYTHONS), f"{name} {version}: make bom"
+        assert licence.strip(), name
+
+
+def test_the_page_of_licences_names_no_place() -> None:
+    assert not re.search(r"https?:|file:|/home|/root|/work|/tmp", (ROOT / "docs" / "licences.md").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "said"),
+    [
+        (None, 2, "NOTHING WAS CHECKED"),
+        ([{"name": "a", "version": "1", "vulns": []}], 0, "1 of 1 pinned packages were looked up, 0 holes known."),
+        ([{"name": "a", "skip_reason": "not found"}], 2, "NOT CHECKED, since the vulnerability service"),
+        (
+            [
+                {"name": "a", "skip_reason": "x"},
+                {"name": "b", "version": "1", "vulns": [{"id": "V", "fix_versions": ["2"]}]},
+            ],
+            1,
+            "b 1: V, mended in 2",
+        ),
+    ],
+)
+def test_an_audit_that_could_not_look_up_is_none_that_found_nothing(
+    found: list[dict[str, Any]] | None, code: int, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit.json"
+    if found is not None:
+        path.write_text(json.dumps({"dependencies": found}), "utf-8")
+    script = [sys.executable, str(ROOT / ".ci" / "audit.py"), str(path)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -207,3 +208,76 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_the_finder_of_circles_finds_one() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) in (["b", "c", "b"], ["c", "b", "c"])
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+DOORS = {"cli/output.py", "cli/console.py"}
+PRINTING = re.compile(
+    r"(print|input)"
+    r"|(typer|click)\.(echo|secho|style|confirm|prompt|launch|pause|clear)"
+    r"|(.*\.)?(Console|get_console|print_json|from_markup|from_ansi|print_exc|print_exception|print_stack)"
+)
+"""Calls that print, or that read markup in a text. `print` of a console is none of them: the console is the door's."""
+
+
+def printing(tree: ast.Module) -> Iterator[str]:
+    """Whatever in a file prints past the door, with its line.
+
+    A host that is not our program has streams that are not ours: there a text is written as `visible(...)`.
+    """
+    allowed: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            given = [ast.unparse(one.func) if isinstance(one, ast.Call) else "" for one in node.args]
+            if called == "sys.stderr.write" and given == ["visible"]:
+                allowed += ast.walk(node.func)
+            elif PRINTING.fullmatch(called) and not called.startswith("overton.") and called != "print_json":
+                yield f"{node.lineno}: {called}()"
+            for key in node.keywords:
+                if key.arg == "markup" and ast.unparse(key.value) != "False":
+                    yield f"{node.lineno}: markup"
+        elif isinstance(node, ast.ImportFrom) and node.module == "sys":
+            yield from (
+                f"{node.lineno}: {one.name}" for one in node.names if one.name.strip("_") in ("stdout", "stderr")
+            )
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and node not in allowed
+            and re.fullmatch(r"sys\._*std(out|err)_*", ast.unparse(node))
+        ):
+            yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def test_nothing_prints_past_the_door() -> None:
+    wrong = [
+        f"{name}:{found}"
+        for path in files()
+        if (name := path.relative_to(SOURCE).as_posix()) not in DOORS
+        for found in printing(ast.parse(path.read_text("utf-8")))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(x)",
+        "name = input(x)",
+        "sys.stdout.write(x)",
+        "sys.stderr.write(x)",
+        "sys.stderr.write(visible(x) + x)",
+        "write = sys.__stderr__.write",
+        "from sys import stdout",
+        "typer.echo(x)",
+        "click.confirm(x)",
+        "Console().print(x)",
+        "rich.console.Console(stderr=True)",
+        "Text.from_markup(x)",
+        "results().print(x, markup=True)",
+        "traceback.print_exc()",
+    ],
+)
+def test_the_finder_of_what_prints_finds_it(line: str) -> None:
+    assert list(printing(ast.parse(line)))
+    assert not list(printing(ast.parse("results().print(x)\nsay(x)\nprint_json(x)\nsys.stderr.write(visible(x))")))

@@ -50,8 +50,8 @@ def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run
         record["given"] * len(record["viewpoints"]) for record in run.records().iter_rows(named=True)
     )
     assert known.judge == "simulated/pluralist-judge"
-    (header, *_) = sheet.read_text("utf-8-sig").splitlines()
-    assert header == "row,post,viewpoint,response,person,sheet"
+    (header, *_) = csv.reader(sheet.read_text("utf-8-sig").splitlines())
+    assert header == ["row", "post", "viewpoint", "response", "person", "sheet"]
     assert "no match" not in sheet.read_text("utf-8-sig")
 
 

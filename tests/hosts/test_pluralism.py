@@ -281,7 +281,7 @@ def test_two_clusterings_are_compared_and_preferred_by_the_command_line(
     assert (told["study"], told["schema"], told["level"]) == ("references", 1, 0.95)
     assert told["adjusted_rand"]["plain"]["estimate"] == 1.0
     lines = (tmp_path / "sheet.csv").read_text("utf-8-sig").replace("\r\n", "\n")
-    (tmp_path / "filled.csv").write_text(re.sub(r",,(?=\w+\n)", ",left,", lines), "utf-8-sig")
+    (tmp_path / "filled.csv").write_text(re.sub(r',"",(?="\w+"\n)', ",left,", lines), "utf-8-sig")
     preferred = command("items", "preferences", "filled.csv", "--key", "sheet.key.json", "--json")
     assert json.loads(preferred.stdout)["left"]["plain"]["estimate"] == 1.0
     one = command("items", "references", "threads.jsonl", "--model", f"{served.url}#writer", "--out", "one")

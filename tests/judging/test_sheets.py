@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
+from itertools import dropwhile
 from math import isnan
 
+import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from overton.errors import InputError
 from overton.judging import cohen_kappa
@@ -72,6 +77,66 @@ def test_the_judges_labels_are_not_on_the_sheet():
 def test_texts_that_a_spreadsheet_would_take_for_a_formula_are_disarmed():
     (row,) = csv.DictReader(io.StringIO(write_sheet(key("critical"), [{"answer": '=HYPERLINK("http://x")'}])))
     assert row["answer"] == '\'=HYPERLINK("http://x")'
+
+
+BEGINNINGS = "".join(
+    ("=+-@", "\uff1d\uff0b\uff0d\uff20", ";,\t\n\r\"'", " \u00a0\u200b\ufeff\u3000\x00\x0b\x85\u2028", "a1")
+)
+TEXTS = st.text(st.sampled_from(BEGINNINGS)) | st.text(st.characters(codec=None))
+
+
+def computed(cell: str) -> bool:
+    """Whether a spreadsheet might take the cell for a formula."""
+    unseen = {"Cc", "Cf", "Zs", "Zl", "Zp"}
+    seen = "".join(dropwhile(lambda one: unicodedata.category(one) in unseen, cell))
+    return seen[:1] in set("=+-@\uff1d\uff0b\uff0d\uff20")
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4), st.sampled_from(",;\t"))
+@example([(";=1", "a;", '"=1"'), ('";=1', "\t", "\n-")], ";")
+@example([("a\r=1", 'b";"=1', "\u200b\t=1")], "\t")
+def test_no_cell_is_a_formula_whatever_a_program_takes_to_be_between_cells(texts, between):
+    known = key(*["critical"] * len(texts))
+    sheet = write_sheet(known, [dict(zip(("=one", "two;-", "three"), row, strict=True)) for row in texts])
+    sheet.encode()
+    rows = list(csv.reader(io.StringIO(sheet, newline=""), delimiter=between))
+    assert [cell for row in rows for cell in row if computed(cell)] == []
+    if between == ",":
+        assert {len(row) for row in rows} == {6}
+        assert not any(cell[:1] in set("\t\r\n") for row in rows for cell in row if cell)
+        assert read_sheet(sheet, known).blank == len(texts)
+
+
+def test_texts_stay_in_their_cells_where_several_signs_part_cells():
+    sheet = write_sheet(key("critical"), [{"question": "a;b", "answer": "c\td"}])
+    assert sheet.splitlines()[1].startswith('"1","a;b","c\td","",')
+
+
+def test_a_text_that_no_cell_holds_says_how_much_is_left_out():
+    sheet = write_sheet(key("critical"), [{"answer": "x" * 29_999 + ";=" + "y" * 5_000}])
+    (row,) = csv.DictReader(io.StringIO(sheet))
+    assert row["answer"].startswith("x" * 29_999)
+    assert row["answer"].endswith("; [5,002 more characters are left out]")
+
+
+def test_labels_that_look_like_formulas_are_read_as_they_were_meant():
+    known = key_of(
+        [KeyRow("a", "+1", "a"), KeyRow("b", "-1", "b"), KeyRow("c", "+1", "c")],
+        **{"study": "s", "what": "w", "judge": "j", "labels": ("+1", "-1"), "seed": 0},
+        stratified=False,
+        population={},
+    )
+    assert read_sheet(filled(known, "'+1", "-1", "' -1"), known).labels == ("+1", "-1", "-1")
+
+
+def test_a_sheet_of_an_earlier_version_is_read():
+    known = msgspec.structs.replace(key("supportive", "critical"), sheet="0123456789ab")
+    text = f'row,answer,person,sheet\r\n1,\'=a,s,{known.sheet}\r\n2,"b\r\nc",c,{known.sheet}\r\n'
+    assert read_sheet(text, known).labels == ("supportive", "critical")
+
+
+def test_the_name_of_a_sheet_is_no_number():
+    assert all(key(*["critical"] * count).sheet.startswith("s") for count in range(1, 30))
 
 
 def test_what_a_person_fills_in_is_read_in_any_case_and_by_its_beginning():

@@ -28,6 +28,8 @@ def command_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[s
         with monkeypatch.context() as patch:
             patch.chdir(folder)
             patch.setattr(sys, "argv", ["overton", *words])
+            for stream in ("stdout", "stderr"):
+                patch.setattr(sys, stream, getattr(sys, stream))  # the command puts its own in their place
             for name, value in (environment or {}).items():
                 patch.setenv(name, value)
             with pytest.raises(SystemExit) as left:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.untrusted import cell, visible, visible_line
+from overton.untrusted import cell, uncelled, visible, visible_json, visible_line
 
 
 @given(st.text(st.characters(codec=None)))
@@ -24,12 +26,60 @@ def test_plain_text_and_its_lines_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "start", ["=", "+", "-", "@", "\t=", "\n=", "\r", "＝", "＋", "－", "＠", "\u00a0=", "\u200b=", "\ufeff+"]
+    ("text", "shown"),
+    [
+        ("=1", "'=1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@a", "'@a"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\uff0b1", "'\uff0b1"),
+        ("\uff0d1", "'\uff0d1"),
+        ("\uff20a", "'\uff20a"),
+        ("\ufe661", "'\ufe661"),
+        ("\u00a0=1", "'\u00a0=1"),
+        ("\u200b\u2060=1", "'\u200b\u2060=1"),
+        ("\ufeff+1", "'\ufeff+1"),
+        ('"=1"', '\'"=1"'),
+        ("\nword", "'\nword"),
+        ("\tword", "'\tword"),
+        ("\r=1", "'\n'=1"),
+        ("a;=1", "a;'=1"),
+        ("a; -1; +2", "a; '-1; '+2"),
+        ('a;"=1', "a;\"'=1"),
+        ("a\t=1", "a\t'=1"),
+        ("a\n- b\r\n- c", "a\n'- b\n'- c"),
+        ("a;\u200b\n \uff1d1", "a;\u200b\n '\uff1d1"),
+        ("a\x00\x9b\ud800", "a[U+0000][U+009B]\ufffd"),
+    ],
 )
-def test_what_a_spreadsheet_would_compute_becomes_text(start):
-    assert cell(f"{start}1") == f"'{start}1"
+def test_what_a_spreadsheet_would_compute_becomes_text(text, shown):
+    assert cell(text) == shown
 
 
-@given(st.text(min_size=1))
+@pytest.mark.parametrize("text", ["", "a=1", "a, -1", "x;y", "one\ntwo", "it's - well", "5 = 5", "'=1", '"quoted"'])
 def test_other_text_stays_as_it_is(text):
-    assert cell(f"a{text}") == f"a{text}"
+    assert cell(text) == text
+
+
+@pytest.mark.parametrize("text", ["+", "-1", "\u00a0=", "\uff0bx"])
+def test_an_apostrophe_that_was_put_before_a_cell_is_taken_off_again(text):
+    assert uncelled(cell(text)) == text
+
+
+@pytest.mark.parametrize("text", ["'tis", "left", "'", "", "''=1"])
+def test_an_apostrophe_of_a_persons_own_stays(text):
+    assert uncelled(text) == text
+
+
+def test_a_long_run_of_separators_takes_no_time_that_grows_with_its_square():
+    text = "a" + ";\n" * 500_000 + "b"
+    assert cell(text) == text
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))), st.booleans())
+def test_json_made_visible_is_of_the_same_value(value, only_ascii):
+    shown = visible_json(json.dumps(value, ensure_ascii=False), only_ascii=only_ascii)
+    assert json.loads(shown) == value
+    assert visible(shown) == shown
+    assert shown.isascii() or not only_ascii

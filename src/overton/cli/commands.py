@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -53,7 +52,7 @@ def report(
     from overton.api import reports
     from overton.cli.output import results
 
-    results().print(str(reports.report(runs, out=out, figures=figures)), markup=False, soft_wrap=True)
+    results().print(str(reports.report(runs, out=out, figures=figures)), soft_wrap=True)
 
 
 class Form(StrEnum):
@@ -79,7 +78,7 @@ def export(
     from overton.cli.output import results, say
 
     for log in export_run(run, out=out):
-        results().print(str(log.path), markup=False, soft_wrap=True)
+        results().print(str(log.path), soft_wrap=True)
         if lacking := log.planned - log.samples:
             say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are not whole.")
 
@@ -100,8 +99,9 @@ def import_logs(
 def describe(study: Annotated[str, typer.Argument(metavar="STUDY", help="A study's name.")]) -> None:
     """Print a study's options, records and tables as Markdown."""
     from overton.api import documented
+    from overton.cli.output import write
 
-    sys.stdout.write(documented.describe(study))
+    write(documented.describe(study))
 
 
 def demo(

@@ -30,7 +30,7 @@ def index(
     for suffix, count in sorted(made.skipped.items()):
         say(f"skipped: {count:,} files of another kind ({suffix})")
     say(f"{made.pages:,} pages; use them with --search index/{made.path}")
-    results().print(str(made.path), markup=False, soft_wrap=True)
+    results().print(str(made.path), soft_wrap=True)
 
 
 @app.command(cls=Knowing)
@@ -52,4 +52,4 @@ def search(
         print_json(hits)
         return
     for number, hit in enumerate(hits, 1):
-        results().print(f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}", markup=False, soft_wrap=True)
+        results().print(f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}", soft_wrap=True)

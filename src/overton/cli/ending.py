@@ -38,7 +38,7 @@ def conclude(run: Run) -> Exit:
         _summarise(run)
         from overton.api.reports import report
 
-        results().print(f"Report: {report([run.path])}", markup=False, soft_wrap=True)
+        results().print(f"Report: {report([run.path])}", soft_wrap=True)
     else:
         say("No item is whole yet, so there is nothing to report.")
     if run.manifest.left_out:
@@ -58,7 +58,7 @@ def show_done(done: Done, *, json: bool) -> Exit:
     else:
         show(done.exhibits, results())
     if done.path:
-        results().print(done.path, markup=False, soft_wrap=True)
+        results().print(done.path, soft_wrap=True)
     return Exit.DONE if done.run is None else _state(done.run)
 
 
@@ -69,7 +69,7 @@ def _tell_made(run: Run) -> None:
         say(line)
     say(f"Run: {run.path}")
     if run.dataset is not None:
-        results().print(str(run.dataset), markup=False, soft_wrap=True)
+        results().print(str(run.dataset), soft_wrap=True)
 
 
 def _state(run: Run) -> Exit:
@@ -118,7 +118,6 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
 
 
 def _table(planned: Plan) -> Table:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials a model")
@@ -126,7 +125,7 @@ def _table(planned: Plan) -> Table:
         table.add_column(heading, justify="left" if heading in ("model", "role") else "right")
     for row in planned.models:
         calls = _range(row.calls, row.calls_at_most)
-        table.add_row(escape(row.model), row.role, calls, *(["-"] * 4 if row.retrieves else _paid(row)))
+        table.add_row(row.model, row.role, calls, *(["-"] * 4 if row.retrieves else _paid(row)))
     return table
 
 

@@ -51,7 +51,7 @@ def sample(
     sheet, key = draw_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
     say(f"Fill in the column 'person'. The judge's labels are in {key}, which is not for that person.")
     say(f"Then: overton judge agreement {sheet} --run {run}")
-    results().print(str(sheet), markup=False, soft_wrap=True)
+    results().print(str(sheet), soft_wrap=True)
 
 
 @app.command(cls=Knowing)

@@ -13,6 +13,7 @@ import overton
 from overton.cli import commands, corpus, judge, models
 from overton.cli.known import Knowing
 from overton.cli.options import joined
+from overton.cli.output import guard, say, write
 from overton.cli.params import told
 from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
@@ -89,7 +90,7 @@ app.command(cls=Knowing)(commands.demo)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"overton {overton.__version__}")
+        write(f"overton {overton.__version__}\n")
         raise typer.Exit
 
 
@@ -105,6 +106,7 @@ def _root(
 def main() -> None:
     """Run the command line and leave with its exit code."""
     warnings.formatwarning = _sentence
+    guard()
     try:
         app(joined(sys.argv[1:]))
     except InputError as error:
@@ -114,7 +116,7 @@ def main() -> None:
     except OvertonError as error:
         _fail(error, 1)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        say("interrupted")
         sys.exit(4)
 
 
@@ -129,5 +131,5 @@ def _sentence(message: Warning | str, category: type[Warning], *place: Any, **mo
 
 
 def _fail(error: OvertonError, code: int) -> None:
-    sys.stderr.write(f"overton: {error}\n")
+    say(f"overton: {error}")
     sys.exit(code)

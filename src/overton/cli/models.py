@@ -19,7 +19,6 @@ app = typer.Typer(
 @app.command("list", cls=Knowing)
 def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List providers and models that are known, with prices and what each needs."""
-    from rich.markup import escape
     from rich.table import Table
 
     from overton import models
@@ -34,7 +33,7 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
         table.add_column(heading, justify="right" if heading in ("in", "out") else "left")
     for row in known:
         price = (f"{row.price.input:g}", f"{row.price.output:g}") if row.price else ("", "")
-        table.add_row(*map(escape, (row.spec, row.family, *price, row.needs)))
+        table.add_row(row.spec, row.family, *price, row.needs)
     results().print(table)
 
 
@@ -49,7 +48,7 @@ def check(
 
     reply = check_model(spec, opt.model_arguments(model_arg).get(spec, {}))
     tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
-    results().print(f"{spec} answered {reply.text[:200]!r} ({tokens})", markup=False, soft_wrap=True)
+    results().print(f"{spec} answered {reply.text[:200]!r} ({tokens})", soft_wrap=True)
 
 
 @app.command(cls=Knowing)
@@ -60,4 +59,4 @@ def pull(
     from overton.cli.output import results, say
     from overton.models import pull as pull_model
 
-    results().print(str(pull_model(name, progress=say)), markup=False, soft_wrap=True)
+    results().print(str(pull_model(name, progress=say)), soft_wrap=True)

@@ -30,14 +30,15 @@ def _live(what: str) -> Iterator[Watch]:
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
     )
-    bar = Bar(*columns, console=notes())
+    # Rich would take over the streams of the process, and read colours and links in what others write to them.
+    bar = Bar(*columns, console=notes(), redirect_stdout=False, redirect_stderr=False)
     task = bar.add_task(what, total=None, detail="")
 
     def watch(seen: Progress) -> None:
@@ -57,7 +58,7 @@ def _plain(what: str) -> Watch:
         nonlocal last
         if monotonic() - last >= _PLAIN_EVERY:
             last = monotonic()
-            notes().print(f"{what}: {seen.done} of {seen.total} trials; {_detail(seen)}", markup=False, highlight=False)
+            notes().print(f"{what}: {seen.done} of {seen.total} trials; {_detail(seen)}")
 
     return watch
 

@@ -249,7 +249,7 @@ class Checking(_StudyGroup):
 
             findings = check_items(study, path, **reading)
             for finding in findings:
-                results().print(str(finding), markup=False, soft_wrap=True)
+                results().print(str(finding), soft_wrap=True)
             errors = sum(finding.severity == "error" for finding in findings)
             say(f"{errors} errors, {len(findings) - errors} warnings")
             raise typer.Exit(2 if errors else 0)

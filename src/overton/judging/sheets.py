@@ -15,6 +15,7 @@ import msgspec
 
 from overton.calls import Draw
 from overton.errors import InputError, Problem
+from overton.untrusted import cell, uncelled
 
 __all__ = ["Answers", "Key", "KeyRow", "changed", "draw", "key_of", "read_sheet", "write_sheet"]
 
@@ -24,8 +25,9 @@ _PERSON = "person"
 _ROW, _SHEET = "row", "sheet"
 _OWN = (_ROW, _SHEET, _PERSON)
 _DELIMITERS = (",", ";", "\t")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LARGEST_CELL = 10_000_000
+_LONGEST_TEXT = 30_000
+"""Characters of a text that a cell holds; past 32,767 a spreadsheet cuts it off, or goes on in the next row."""
 
 
 class KeyRow(msgspec.Struct, frozen=True):
@@ -115,9 +117,9 @@ def key_of(
     stratified: bool,
     population: Mapping[str, int],
 ) -> Key:
-    """The key of a sheet; its name follows from everything in it."""
+    """The key of a sheet; its name follows from everything in it, and no spreadsheet takes it for a number."""
     key = Key("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
-    return msgspec.structs.replace(key, sheet=sha256(msgspec.json.encode(key, order="sorted")).hexdigest()[:12])
+    return msgspec.structs.replace(key, sheet=f"s{sha256(msgspec.json.encode(key, order='sorted')).hexdigest()[:12]}")
 
 
 def changed(key: Key) -> bool:
@@ -130,8 +132,9 @@ def changed(key: Key) -> bool:
 def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
     """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, by which its key is known again.
 
-    `texts` are what a person sees of each of the key's rows. A cell that a spreadsheet would take for a formula begins
-    with an apostrophe.
+    `texts` are what a person sees of each of the key's rows. Every cell stands in quotation marks, and `untrusted.cell`
+    keeps each from being a formula, whatever a program takes to be between cells. A text too long for a spreadsheet's
+    cell ends with how much is left out.
 
     Raises:
         ValueError: not as many texts as rows, or a text under a name of ours.
@@ -140,15 +143,17 @@ def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
     if len(texts) != len(key.rows) or set(columns) & set(_OWN):
         raise ValueError("one set of texts a row is needed, under names of their own")
     made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\r\n")
-    writer.writerow([_ROW, *columns, _PERSON, _SHEET])
+    writer = csv.writer(made, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
+    writer.writerow([_ROW, *map(_fitted, columns), _PERSON, _SHEET])
     for number, shown in enumerate(texts, 1):
-        writer.writerow([number, *(_harmless(shown[column]) for column in columns), "", key.sheet])
+        writer.writerow([number, *(_fitted(shown[column]) for column in columns), "", key.sheet])
     return made.getvalue()
 
 
-def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def _fitted(text: str) -> str:
+    shown = cell(text)
+    more = len(shown) - _LONGEST_TEXT
+    return shown if more <= 0 else f"{shown[:_LONGEST_TEXT]} [{more:,} more characters are left out]"
 
 
 def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
@@ -170,7 +175,7 @@ def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
             continue
         row = int(cells[_ROW])
         lines[row] = line
-        said = cells[_PERSON].strip()
+        said = uncelled(cells[_PERSON].strip()).strip()
         found[row] = _label(said, key.labels) if said else None
         if said and found[row] is None:
             wanted = ", ".join(key.labels)

@@ -13,6 +13,7 @@ from overton.studies.registry import asking_names, study_named  # noqa: E402
 from overton.tasks.models import overton  # noqa: E402
 from overton.tasks.scoring import figures  # noqa: E402
 from overton.tasks.studies import task_of  # noqa: E402
+from overton.untrusted import visible  # noqa: E402
 
 __all__ = ["figures", "overton"]
 
@@ -25,9 +26,10 @@ def _tasks() -> Iterator[Callable[..., Any]]:
             if study.kind == "asks":
                 yield task_of(study)
         except InputError as error:
-            sys.stderr.write(f"overton: {error}\n")
+            sys.stderr.write(visible(f"overton: {error}\n"))
         except Exception as error:  # noqa: BLE001 - a study of another package may declare anything
-            sys.stderr.write(f"overton: study {name}: no task can be made of it: {type(error).__name__}: {error}\n")
+            said = f"overton: study {name}: no task can be made of it: {type(error).__name__}: {error}\n"
+            sys.stderr.write(visible(said))
 
 
 for _task in _tasks():

@@ -10,7 +10,7 @@ from overton.untrusted.headers import meant, retry_after, seconds_of
 from overton.untrusted.hiding import HIDDEN, Hiding
 from overton.untrusted.inflating import Limit, Member, inflated, members, zstandard_inflated
 from overton.untrusted.panicking import panics_told
-from overton.untrusted.showing import cell, visible, visible_line
+from overton.untrusted.showing import cell, uncelled, visible, visible_json, visible_line
 from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
 from overton.untrusted.zipped import Zip
 
@@ -37,8 +37,10 @@ __all__ = [
     "seconds_of",
     "sync_folder",
     "text_of",
+    "uncelled",
     "unfinished",
     "visible",
+    "visible_json",
     "visible_line",
     "write_whole",
     "zstandard_inflated",

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
 
 
-def json_of(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[bytes | memoryview | str], T]) -> T:
+def json_of(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[Any], T]) -> T:
     """The value in a JSON text; `decode` is the `decode` of an `msgspec.json.Decoder`.
 
     Raises:

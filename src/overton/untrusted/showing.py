@@ -1,10 +1,10 @@
-"""Texts of others made fit to be shown: on a page, on a terminal, in a spreadsheet's cell."""
+"""Texts of others made fit to be shown: on a page, on a terminal, as JSON, in a spreadsheet's cell."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["cell", "visible", "visible_line"]
+__all__ = ["cell", "uncelled", "visible", "visible_json", "visible_line"]
 
 # Control characters (C0, DEL, C1) except tab and newline, the characters that turn the direction of writing, and
 # characters that no XML may hold. Escaping keeps markup from acting; these would act without markup.
@@ -12,6 +12,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_BEYOND_ASCII = re.compile("[\x7f-\U0010ffff]")
 _LINE_ENDS = re.compile("[\t\n]")
 
 
@@ -28,11 +29,42 @@ def visible_line(text: str) -> str:
     return _LINE_ENDS.sub(" ", visible(text))
 
 
-_ACTIVE = re.compile(r"[\s\u200b-\u200f\u2060\ufeff\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
+def visible_json(text: str, *, only_ascii: bool = False) -> str:
+    """A JSON text with the same characters escaped as JSON escapes them, or all but ASCII: it is of the same value."""
+    return (_BEYOND_ASCII if only_ascii else _UNSEEN).sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(match[0].encode("utf-16")).cast("H")[1:])
+
+
+# What begins a formula in a spreadsheet, full-width and small forms too, and what it may pass over before it looks:
+# white space, characters that are not seen, quotation marks.
+_SIGNS = r"=+\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20"
+_PASSED = (
+    r"\s\"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff"
+)
+_ACTIVE = re.compile(rf"[{_PASSED}]*+[{_SIGNS}]|[\t\n]")
+_BEFORE_SIGN = re.compile(rf"(?<![{_PASSED};])[{_PASSED};]++(?=[{_SIGNS}])")
+_PARTING = re.compile(r"[;\t\n]")
 
 
 def cell(text: str) -> str:
-    """`text` as a spreadsheet's cell that stays text: what a spreadsheet would take for a formula begins with an
-    apostrophe, also where the sign is full-width or stands after white space that is trimmed away (OWASP, 'CSV
-    Injection')."""
-    return f"'{text}" if _ACTIVE.match(text) else text
+    """`text` as a cell of a comma-separated table that stays text in a spreadsheet.
+
+    What a spreadsheet would take for a formula begins with an apostrophe, also where its sign stands behind white space
+    or is full-width (OWASP, 'CSV Injection'). So does what would be a formula if the text were parted: a program that
+    takes ';' or tabs to be between cells parts it there and at line breaks, whatever the quotation marks say.
+    """
+    shown = _BEFORE_SIGN.sub(_disarmed, visible(text))
+    return f"'{shown}" if _ACTIVE.match(shown) else shown
+
+
+def _disarmed(run: re.Match[str]) -> str:
+    return f"{run[0]}'" if _PARTING.search(run[0]) else run[0]
+
+
+def uncelled(text: str) -> str:
+    """What a person wrote into a cell, without the apostrophe that keeps it from being a formula."""
+    return text[1:] if text.startswith("'") and _ACTIVE.match(text, 1) else text

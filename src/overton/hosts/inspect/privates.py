@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from overton.errors import InputError, MissingExtra, Problem
+from overton.untrusted import visible
 
 __all__ = [
     "HEADER",
@@ -88,7 +89,7 @@ def prerequisite(message: object) -> Exception:
     # Were it gone, every mistake of a user's would be shown with a traceback: any exception would do, less kindly.
     from rich.markup import escape
 
-    return prerequisite_kind()(escape(str(message)))
+    return prerequisite_kind()(escape(visible(str(message))))
 
 
 def prerequisite_kind() -> type[Exception]:
