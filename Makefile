@@ -3,16 +3,24 @@
 #     make demo     a first report, with a model that runs on this machine
 #     make test     what has to hold at every change, in minutes
 #     make test-all the same and what takes longer: environments, many kills, small benchmarks with their budgets
+#     make fuzz     attack every reader of bytes: MINUTES=5 SEED=1 TARGET=journal
+#     make hostile  all studies against an endpoint that commits every fault
+#     make kills    KILLS=200 processes killed at random and resumed, their limits and records checked
 #
 # All that is installed goes into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all lint clean help
+.PHONY: demo test test-all lint fuzz hostile kills clean help
 .DELETE_ON_ERROR:
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$name" && break; done)
 WORKERS ?= 2
+MINUTES ?= 5
+SEED ?= 1
+JOBS ?= 1
+KILLS ?= 200
+TARGET ?=
 
 BIN := .venv/bin
 # -c pins what is installed; the two variables pin what builds it (pip before 25.3 reads the first, later ones the second).
@@ -40,6 +48,15 @@ lint: .venv/installed-test ## ruff and mypy only
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+fuzz: .venv/installed-test ## attack every reader of bytes; MINUTES, SEED, JOBS, TARGET (make fuzz TARGET=journal)
+	@$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) $(addprefix --target ,$(TARGET))
+
+hostile: .venv/installed-test ## all studies against an endpoint that commits every fault, alone and mixed
+	@$(BIN)/python benchmarks/hostile.py
+
+kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
+	@$(BIN)/python benchmarks/kills.py --kills $(KILLS) --seed $(SEED)
 
 clean: ## remove .venv and what the tools left
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

@@ -72,11 +72,9 @@ def tried(target: Target, data: bytes) -> Crash | None:
             return _crash(error)
     except target.documented:
         pass
-    except TookTooLong as error:
-        return _crash(error)
-    except MemoryError as error:
-        return _crash(error)
-    except Exception as error:  # noqa: BLE001 - to find these is what this is for
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - to find these is what this is for; a panic in Rust is no Exception
         return _crash(error)
     grown = _rss("VmHWM") - before
     if grown > MEMORY:
