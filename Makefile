@@ -53,10 +53,10 @@ fuzz: .venv/installed-test ## attack every reader of bytes; MINUTES, SEED, JOBS,
 	@$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) $(addprefix --target ,$(TARGET))
 
 hostile: .venv/installed-test ## all studies against an endpoint that commits every fault, alone and mixed
-	@$(BIN)/python benchmarks/hostile.py
+	@$(BIN)/python -m benchmarks.hostile
 
 kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
-	@$(BIN)/python benchmarks/kills.py --kills $(KILLS) --seed $(SEED)
+	@$(BIN)/python -m benchmarks.kills --kills $(KILLS) --seed $(SEED)
 
 clean: ## remove .venv and what the tools left
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

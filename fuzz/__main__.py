@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
+from fuzz.kept import bytes_of
 from fuzz.targets import named, names
 from fuzz.trying import Crash, tried
 from fuzz.working import work
@@ -143,7 +144,7 @@ def attack(chosen: Sequence[str], *, minutes: float, seed: int, jobs: int) -> in
 
 def repeat(name: str, path: Path) -> int:
     """Try one file again; gives 1 where it crashes."""
-    crash = tried(named(name), path.read_bytes())
+    crash = tried(named(name), bytes_of(path))
     print("no crash" if crash is None else f"{crash.kind} in {crash.place}\n\n{crash.told}")
     return int(crash is not None)
 

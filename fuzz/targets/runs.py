@@ -64,9 +64,18 @@ def _journal_resumed(data: bytes) -> None:
     """A damaged journal is refused, or the records are those that they were."""
     run = copied(_STUDY)
     (run / "journal.db").write_bytes(data)
+    known, held = whole(_STUDY).manifest.spent.outcomes, _held(run / "journal.db")
     resumed = overton.resume(run)
+    assert held >= known, f"{known - held} calls are gone and were paid again, and not a word"
     if resumed.finished:
         assert resumed.records().equals(whole(_STUDY).records()), "other records, and not a word"
+
+
+def _held(path: Path) -> int:
+    """How many rows a journal has, as SQLite counts."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+    return 0
 
 
 def _rows(chance: Random, data: bytes) -> bytes:

@@ -14,7 +14,7 @@ import polars as pl
 from fuzz.mutating import json_values
 from fuzz.room import file_of
 from fuzz.targets.small import whole
-from fuzz.trying import Target
+from fuzz.trying import Mutation, Target
 from overton.api.analyses import measured
 
 __all__ = ["TARGETS"]
@@ -53,13 +53,19 @@ def _written(frame: pl.DataFrame, suffix: str) -> bytes:
 _ODD: tuple[Any, ...] = ("", "x" * 300, "\x00", "=1", -1, 0, 2**62, 1.5, float("nan"), float("inf"), None, ["a"], [1], {"a": 1}, True)
 
 
-def _column(chance: Random, data: bytes) -> bytes:
-    """A column of a Parquet file with other values, of another type, or gone."""
-    with suppress(pl.exceptions.PolarsError, OSError):
-        frame = pl.read_parquet(io.BytesIO(data))
-        if frame.width:
-            return _written(_changed(chance, frame, chance.choice(frame.columns)), ".parquet")
-    return data
+def _column(study: str) -> Mutation:
+    """A column of a Parquet file with other values, of another type, or gone; of a whole one, since Polars may end the
+    process at one that is damaged."""
+
+    def change(chance: Random, data: bytes) -> bytes:
+        frame = _frame(study)
+        with suppress(pl.exceptions.PolarsError, TypeError, ValueError):
+            for _ in range(chance.randrange(1, 4)):
+                frame = _changed(chance, frame, chance.choice(frame.columns))
+            return _written(frame, ".parquet")
+        return data
+
+    return change
 
 
 def _changed(chance: Random, frame: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -91,7 +97,7 @@ TARGETS = {
             f"{study}-parquet",
             _measured(study, ".parquet"),
             partial(lambda s: [_written(_frame(s), ".parquet")], study),
-            mutations=(_column, _column, _column),
+            mutations=(_column(study),),
         ),
     )
 }
