@@ -28,17 +28,29 @@ from fuzz.hostile.server import INPUT, KEY, OUTPUT, Hostile, hostile
 
 STUDIES: dict[str, dict[str, Any]] = {
     "open-mindedness": {"trials": 1, "templates": [1], "conditions": ["baseline", "balanced"], "only": 6},
-    "stance-stability": {"turns": 3, "temperatures": [0.0, None], "only": 2, "others": {"search": ["starter"]}, "roles": {"judge": "judge"}},
+    "stance-stability": {
+        "turns": 3,
+        "temperatures": [0.0, None],
+        "only": 2,
+        "others": {"search": ["starter"]},
+        "roles": {"judge": "judge"},
+    },
     "pluralism": {"responses": 3, "ranked": 5, "only": 2, "roles": {"judge": "judge"}},
-    "deliberation": {"formats": ["synchronous", "round-robin"], "rounds": 3, "only": 2, "agents": 2, "roles": {"values_judge": "values"}},
+    "deliberation": {
+        "formats": ["synchronous", "round-robin"],
+        "rounds": 3,
+        "only": 2,
+        "agents": 2,
+        "roles": {"values_judge": "values"},
+    },
 }
 """What each study is asked for: `only` so many items, `roles` by the name of the model that answers there."""
 
 _DOORS_WITH_FAULTS = (
-    "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy_407", "proxy_502", "proxy_closes",
-    "proxy_closes_the_tunnel", "proxy_stalls", "proxy_garbled", "refused",
+    "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy_407", "proxy_502",
+    "proxy_closes", "proxy_closes_the_tunnel", "proxy_stalls", "proxy_garbled", "refused",
 )  # fmt: skip
-_ANOTHER_ANSWER = {"keys_twice", "status_200_empty"}
+_ANOTHER_ANSWER = {"keys_twice", "status_200_empty", "usage_in_exponents", "a_second_reply_later"}
 """Faults after which some formats hold a reply that can be read and says something else."""
 _LONGEST = 90.0
 _TIMEOUT = "0.5"
@@ -62,6 +74,7 @@ class Case:
 
     @property
     def name(self) -> str:
+        """What it is, in a line."""
         what = self.faults[0] if len(self.faults) == 1 else f"{len(self.faults)} mixed" if self.faults else "none"
         return f"{self.study} {self.host} {self.wire} {self.door} {what}"
 
@@ -99,11 +112,11 @@ def _models(case: Case, url: str) -> dict[str, Any]:
     arguments = {"base_url": url, **shared} if case.wire == "anthropic" else own
     names = [f"m{number}" for number in range(1, how.get("agents", 1) + 1)]
     roles = {role: f"{name}={url}#{name}" for role, name in how.get("roles", {}).items()}
-    priced = {name: (10.0, 100.0) for name in (*names, *how.get("roles", {}).values())}
+    priced = dict.fromkeys((*names, *how.get("roles", {}).values()), (10.0, 100.0))
     return {
         "models": [f"{name}={spec}" for name in names],
         "others": how.get("others", {}),
-        "model_args": {name: arguments for name in names} | {name: own for name in how.get("roles", {}).values()},
+        "model_args": dict.fromkeys(names, arguments) | dict.fromkeys(how.get("roles", {}).values(), own),
         "prices": priced,
         **roles,
     }
@@ -133,7 +146,9 @@ def _resume(out: Path) -> Any:
     import overton
     from overton.engine import Patience
 
-    return overton.resume(out, retry_failed=True, max_calls=1_000_000, max_cost=1e6, patience=Patience(_ATTEMPTS, 0.002, 0.02))
+    return overton.resume(
+        out, retry_failed=True, max_calls=1_000_000, max_cost=1e6, patience=Patience(_ATTEMPTS, 0.002, 0.02)
+    )
 
 
 def _inspected(case: Case, url: str, out: Path) -> Any:
@@ -285,7 +300,12 @@ def _way(server: Hostile, door: str) -> tuple[str, dict[str, str]]:
     environment = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "SSL_CERT_FILE": str(server.authority)}
     if door.startswith("proxy"):
         proxy = f"http://127.0.0.1:{server.ports[door]}"
-        return server.url("tls"), environment | {"HTTPS_PROXY": proxy, "https_proxy": proxy, "no_proxy": "", "NO_PROXY": ""}
+        return server.url("tls"), environment | {
+            "HTTPS_PROXY": proxy,
+            "https_proxy": proxy,
+            "no_proxy": "",
+            "NO_PROXY": "",
+        }
     return server.url(door), environment
 
 
@@ -297,7 +317,9 @@ def _wrong(ended: Ended) -> list[str]:
     if ended.told.get("error") in ("crash", "died"):
         found.append(f"crash: {ended.told.get('stopped', '').strip().splitlines()[-1:]}")
     if "Traceback" in ended.stderr:
-        found.append(f"{ended.stderr.count('Traceback')} tracebacks on stderr: {ended.stderr.strip().splitlines()[-1][:100]}")
+        found.append(
+            f"{ended.stderr.count('Traceback')} tracebacks on stderr: {ended.stderr.strip().splitlines()[-1][:100]}"
+        )
     if ended.told.get("journaled", 0) != ended.told.get("failed", 0):
         found.append(f"{ended.told['journaled']} failures journaled, {ended.told['failed']} in the manifest")
     return found
@@ -338,7 +360,9 @@ def _good(server: Hostile, folder: Path, cases: Sequence[Case]) -> dict[str, End
             url, environment = _way(server, plain.door)
             server.behave()
             begin = _inspected if case.host == "inspect" else _run
-            found[name] = _in_a_child(out, environment, lambda begin=begin, plain=plain, url=url, out=out: begin(plain, url, out))  # type: ignore[misc]
+            found[name] = _in_a_child(
+                out, environment, lambda begin=begin, plain=plain, url=url, out=out: begin(plain, url, out)
+            )  # type: ignore[misc]
             if found[name].told.get("status") != "finished":
                 sys.exit(f"a good endpoint is not enough for {name}: {found[name].told} {found[name].stderr}")
     return found
@@ -360,7 +384,10 @@ def _cases(faults: Sequence[str], seed: int, share: float, *, quick: bool) -> li
         for study in STUDIES
         for limit in ({"max_calls": 40}, {"max_cost": 1.0})
     ]
-    inspected = [Case(study, "plain", "openai", tuple(_retried(faults)), share, attempts=3, seed=seed, host="inspect") for study in STUDIES]
+    inspected = [
+        Case(study, "plain", "openai", tuple(_retried(faults)), share, attempts=3, seed=seed, host="inspect")
+        for study in STUDIES
+    ]
     if quick:
         return [*alone[: len(faults)], *doors, mixed[0], limited[0]]
     return [*alone, *doors, *mixed, *limited, *inspected]
@@ -377,7 +404,20 @@ def _ending(faults: Sequence[str]) -> list[str]:
 
 def _retried(faults: Sequence[str]) -> list[str]:
     """Faults that Inspect's client for OpenAI takes for passing."""
-    return [name for name in faults if name in ("closes_after_reading", "resets_after_reading", "status_429", "status_500", "status_503", "resets_in_the_body", "retry_after_0")]
+    return [
+        name
+        for name in faults
+        if name
+        in (
+            "closes_after_reading",
+            "resets_after_reading",
+            "status_429",
+            "status_500",
+            "status_503",
+            "resets_in_the_body",
+            "retry_after_0",
+        )
+    ]
 
 
 def _show(verdicts: Sequence[Verdict]) -> None:
@@ -386,11 +426,15 @@ def _show(verdicts: Sequence[Verdict]) -> None:
         kind = "alone" if len(one.case.faults) == 1 else "mixed" if one.case.faults else "door"
         limit = ", limited" if one.case.max_calls or one.case.max_cost else ""
         groups.setdefault((one.case.study, one.case.host, one.case.wire, f"{kind}{limit}"), []).append(one)
-    print(f"\n{'study':<18}{'host':<9}{'wire':<11}{'faults':<16}{'runs':>5}{'requests':>10}{'failed':>8}{'stopped':>9}{'wrong':>7}")
+    print(
+        f"\n{'study':<18}{'host':<9}{'wire':<11}{'faults':<16}{'runs':>5}{'requests':>10}{'failed':>8}{'stopped':>9}{'wrong':>7}"
+    )
     for (study, host, wire, kind), some in groups.items():
         numbers = (len(some), sum(one.requests for one in some), sum(one.failed for one in some))
         stopped, wrong = sum(one.status != "finished" for one in some), sum(bool(one.wrong) for one in some)
-        print(f"{study:<18}{host:<9}{wire:<11}{kind:<16}{numbers[0]:>5}{numbers[1]:>10,}{numbers[2]:>8,}{stopped:>9}{wrong:>7}")
+        print(
+            f"{study:<18}{host:<9}{wire:<11}{kind:<16}{numbers[0]:>5}{numbers[1]:>10,}{numbers[2]:>8,}{stopped:>9}{wrong:>7}"
+        )
 
 
 def main() -> int:
@@ -398,10 +442,16 @@ def main() -> int:
     parser.add_argument("--faults", nargs="*", choices=sorted(FAULTS), help="these only (default: all)", metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="one study for each fault alone, one mix")
     parser.add_argument("--only", help="cases whose name holds this", default="")
-    parser.add_argument("--share", type=float, default=0.3, help="of requests that meet a fault in a mix (default: 0.3)")
+    parser.add_argument(
+        "--share", type=float, default=0.3, help="of requests that meet a fault in a mix (default: 0.3)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    cases = [case for case in _cases(given.faults or list(FAULTS), given.seed, given.share, quick=given.quick) if given.only in case.name]
+    cases = [
+        case
+        for case in _cases(given.faults or list(FAULTS), given.seed, given.share, quick=given.quick)
+        if given.only in case.name
+    ]
     verdicts: list[Verdict] = []
     with hostile() as server, tempfile.TemporaryDirectory() as folder:
         good = _good(server, Path(folder), cases)
@@ -411,7 +461,7 @@ def main() -> int:
                 print(f"WRONG  {case.name}: {one}", flush=True)
     _show(verdicts)
     wrong = sum(bool(one.wrong) for one in verdicts)
-    print(f"\n{len(FAULTS)} faults and {len(_DOORS_WITH_FAULTS)} doors; {len(verdicts)} runs, {wrong} with something wrong")
+    print(f"\n{len(FAULTS)} faults, {len(_DOORS_WITH_FAULTS)} bad doors; {len(verdicts)} runs, {wrong} wrong")
     return int(wrong > 0)
 
 

@@ -3,8 +3,8 @@
     python -m benchmarks.kills [--kills 200] [--seed 1] [--only extend]
 
 Processes are started as a user starts them, killed with SIGKILL at random moments, and gone on with until they end. Of
-each is held: its records are those of one that was not killed; what was asked twice was in flight when it was killed, or
-in the last commits; and where it had a limit, low enough to be reached, the endpoint counts no more than that.
+each is held: its records are those of one that was not killed; what was asked twice was in flight when it was killed,
+or in the last commits; and where it had a limit, low enough to be reached, the endpoint counts no more than that.
 """
 
 from __future__ import annotations
@@ -71,44 +71,52 @@ class Row:
 
 def _scenarios(url: str) -> list[Scenario]:
     def model(name: str, flag: str = "--model") -> tuple[str, ...]:
-        arguments = (f"seed=5", f"connections={_CONNECTIONS}", "key_env=OPENAI_API_KEY", "max_tokens=40")  # noqa: F541
+        arguments = ("seed=5", f"connections={_CONNECTIONS}", "key_env=OPENAI_API_KEY", "max_tokens=40")
         pairs = [word for one in arguments for word in ("--model-arg", name, one)]
         return (flag, f"{name}={url}#{name}", *pairs, "--price", name, "10", "100")
 
-    issues = "issues.jsonl"
-    millstone = ("--trials", "2", "--template", "1", "--condition", "baseline", "--condition", "balanced")
-    small = ("run", "open-mindedness", "--issues", issues, *millstone, *model("m"), "--out", "out")
+    m, judge, writer = model("m"), model("judge", "--judge"), model("writer")
+    table = (*model("m", "--agent"), *model("n", "--agent"), *model("values", "--values-judge"))
+    small = (*_MILLSTONE.split(), *m)
+    inspected = tuple(f"{_INSPECTED} --max-connections {_CONNECTIONS}".split())
+    chameleon = (
+        ["run", "stance-stability", "--turns", "4", "--search", "starter", "--out", "out"],
+        _only("topics"),
+        m,
+        judge,
+    )
+    pluralist = (["run", "pluralism", "--responses", "3", "--ranked", "5", "--out", "out"], _only("threads"), m, judge)
+    deliberator = (["run", "deliberation", "--rounds", "3", "--out", "out"], _only("dilemmas"), table)
     return [
         Scenario("open-mindedness", small, ("m",)),
-        Scenario(
-            "stance-stability",
-            ("run", "stance-stability", *_only("topics"), "--turns", "4", *model("m"), *model("judge", "--judge"), "--search", "starter", "--out", "out"),
-            ("m", "judge"),
-        ),
-        Scenario(
-            "pluralism",
-            ("run", "pluralism", *_only("threads"), "--responses", "3", "--ranked", "5", *model("m"), *model("judge", "--judge"), "--out", "out"),
-            ("m", "judge"),
-        ),
-        Scenario(
-            "deliberation",
-            ("run", "deliberation", *_only("dilemmas"), "--rounds", "3", *model("m", "--agent"), *model("n", "--agent"), *model("values", "--values-judge"), "--out", "out"),
-            ("m", "n", "values"),
-        ),
+        Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
+        Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
+        Scenario("deliberation", _joined(*deliberator), ("m", "n", "values")),
         Scenario("extend", ("extend", "out", "--trials", "4"), ("m",), prepared=small),
         Scenario("import", ("import", "logs", "--out", "out"), prepared=small, asks=False),
-        Scenario("items rephrase", ("items", "rephrase", issues, "--again", *model("writer"), "--out", "out"), ("writer",)),
-        Scenario("items audit", ("items", "audit", issues, *model("judge", "--judge"), "--out", "out"), ("judge",)),
-        Scenario("items topics", ("items", "topics", "--domain", "Climate", "--domain", "Health", "--per-domain", "6", *model("writer"), "--out", "out"), ("writer",)),
-        Scenario("items references", ("items", "references", "threads.jsonl", "--method", "single-shot", *model("writer"), "--out", "out"), ("writer",)),
-        Scenario("judge stance-stability", ("judge", "stance-stability", "turns.jsonl", *model("judge", "--judge"), "--out", "out"), ("judge",)),
-        Scenario(
-            "inspect eval",
-            ("eval", "overton/open_mindedness", "--model", "openai-api/local/m", "-T", "trials=2", "-T", "templates=1", "-T", "conditions=baseline,balanced", "-T", f"items={issues}", "--seed", "5", "--max-connections", "4", "--display", "none", "--log-dir", "logs"),
-            inspect=True,
-            asks=False,
-        ),
-    ]  # fmt: skip
+        Scenario("items rephrase", (*_REPHRASE.split(), *writer), ("writer",)),
+        Scenario("items audit", (*_AUDIT.split(), *judge), ("judge",)),
+        Scenario("items topics", (*_TOPICS.split(), *writer), ("writer",)),
+        Scenario("items references", (*_REFERENCES.split(), *writer), ("writer",)),
+        Scenario("judge stance-stability", (*_JUDGING.split(), *judge), ("judge",)),
+        Scenario("inspect eval", inspected, inspect=True, asks=False),
+    ]
+
+
+_MILLSTONE = "run open-mindedness --issues issues.jsonl --trials 2 --template 1 --condition balanced --out out"
+_TOPICS = "items topics --domain Climate --domain Health --per-domain 6 --out out"
+_REFERENCES = "items references threads.jsonl --method single-shot --out out"
+_REPHRASE = "items rephrase issues.jsonl --again --out out"
+_AUDIT = "items audit issues.jsonl --out out"
+_JUDGING = "judge stance-stability turns.jsonl --out out"
+_INSPECTED = (
+    "eval overton/open_mindedness --model openai-api/local/m -T trials=2 -T templates=1 -T conditions=baseline,balanced"
+    " -T items=issues.jsonl --seed 5 --display none --log-dir logs"
+)
+
+
+def _joined(*parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for part in parts for word in part)
 
 
 def _only(what: str) -> tuple[str, ...]:
@@ -130,7 +138,13 @@ def _inputs(folder: Path) -> None:
     threads = starter_threads().read_bytes().splitlines()[:2]  # type: ignore[attr-defined]
     (folder / "threads.jsonl").write_bytes(b"\n".join(threads) + b"\n")
     turns = [
-        {"conversation": f"c{talk}", "turn": turn, "question": "Why?", "answer": f"It is so, {talk}.{turn}.", "topic": "trams"}
+        {
+            "conversation": f"c{talk}",
+            "turn": turn,
+            "question": "Why?",
+            "answer": f"It is so, {talk}.{turn}.",
+            "topic": "trams",
+        }
         for talk in range(6)
         for turn in range(1, 5)
     ]
@@ -177,7 +191,7 @@ class Campaign:
         kills, limits = self.chance.randint(1, 4), self._limits(scenario)
         before, words = row.kills, (*scenario.begin, *limits)
         known: list[str] = []
-        for session in range(_SESSIONS):
+        for _ in range(_SESSIONS):
             row.sessions += 1
             process = self._start(scenario, place, words)
             told = self._until_killed(process, scenario, row) if row.kills - before < kills else _ended(process)
@@ -196,7 +210,7 @@ class Campaign:
                 row.wrong.append(f"{' '.join(words[:2])} ended with {process.returncode}: {told.strip()[-300:]}")
                 break
         else:
-            row.wrong.append(f"does not end in {session + 1} sessions")
+            row.wrong.append(f"does not end in {_SESSIONS} sessions")
         row.runs += 1
         self._check(scenario, place, row, row.kills - before)
         shutil.rmtree(place, ignore_errors=True)
@@ -217,22 +231,33 @@ class Campaign:
             self.server.behave()
             kept.mkdir()
             _inputs(kept)
-            subprocess.run([_OVERTON, *scenario.prepared], cwd=kept, env=self.environment, capture_output=True, check=True)
+            self._carried_out(kept, scenario.prepared)
             if scenario.name == "import":
-                subprocess.run([_OVERTON, "export", "out", "--out", "logs"], cwd=kept, env=self.environment, capture_output=True, check=True)
+                self._carried_out(kept, ("export", "out", "--to", "inspect", "--out", "logs"))
                 shutil.rmtree(kept / "out")
         shutil.copytree(kept, place, dirs_exist_ok=True)
+
+    def _carried_out(self, place: Path, words: Sequence[str]) -> None:
+        subprocess.run([_OVERTON, *words], cwd=place, env=self.environment, capture_output=True, check=True)
 
     def _start(self, scenario: Scenario, place: Path, words: Sequence[str]) -> subprocess.Popen[str]:
         program = _INSPECT if scenario.inspect else _OVERTON
         return subprocess.Popen(
-            [program, *words], cwd=place, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )  # fmt: skip
+            [program, *words],
+            cwd=place,
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def _until_killed(self, process: subprocess.Popen[str], scenario: Scenario, row: Row) -> str:
         """Kill it at a moment of its usual time; mostly late, since most of the time it only starts."""
         usual = self.seconds[scenario.name]
-        moment = self.chance.uniform(0.0, usual) if self.chance.random() < 0.25 else self.chance.uniform(0.45, 1.05) * usual
+        moment = (
+            self.chance.uniform(0.0, usual) if self.chance.random() < 0.25 else self.chance.uniform(0.45, 1.05) * usual
+        )
         try:
             return process.communicate(timeout=moment)[1]
         except subprocess.TimeoutExpired:
@@ -240,7 +265,9 @@ class Campaign:
             row.kills += 1
             return process.communicate()[1]
 
-    def _next(self, scenario: Scenario, place: Path, words: tuple[str, ...], row: Row, limits: tuple[str, ...]) -> tuple[str, ...]:
+    def _next(
+        self, scenario: Scenario, place: Path, words: tuple[str, ...], row: Row, limits: tuple[str, ...]
+    ) -> tuple[str, ...]:
         """How a user goes on."""
         if scenario.inspect:
             logs = sorted((place / "logs").glob("*.eval"))
@@ -324,10 +351,24 @@ def _ended(process: subprocess.Popen[str]) -> str:
 
 
 def _show(rows: dict[str, Row]) -> None:
-    print(f"\n{'command':<24}{'runs':>6}{'kills':>7}{'sessions':>10}{'requests':>10}{'repeated':>10}{'limits':>8}{'left':>6}{'wrong':>7}")
+    print(
+        f"\n{'command':<24}{'runs':>6}{'kills':>7}{'sessions':>10}{'requests':>10}{'repeated':>10}{'limits':>8}{'left':>6}{'wrong':>7}"
+    )
     for name, row in rows.items():
-        numbers = (row.runs, row.kills, row.sessions, row.requests, row.repeated, row.limits, row.left_behind, len(row.wrong))
-        print(f"{name:<24}" + "".join(f"{number:>{width},}" for number, width in zip(numbers, (6, 7, 10, 10, 10, 8, 6, 7), strict=True)))
+        numbers = (
+            row.runs,
+            row.kills,
+            row.sessions,
+            row.requests,
+            row.repeated,
+            row.limits,
+            row.left_behind,
+            len(row.wrong),
+        )
+        print(
+            f"{name:<24}"
+            + "".join(f"{number:>{width},}" for number, width in zip(numbers, (6, 7, 10, 10, 10, 8, 6, 7), strict=True))
+        )
 
 
 def main() -> int:
@@ -341,7 +382,10 @@ def main() -> int:
         scenarios = [one for one in _scenarios(server.url()) if given.only in one.name]
         for scenario in scenarios:
             campaign.unkilled(scenario)
-            print(f"{scenario.name}: {campaign.calls[scenario.name]} calls in {campaign.seconds[scenario.name]:.1f} s", flush=True)
+            print(
+                f"{scenario.name}: {campaign.calls[scenario.name]} calls in {campaign.seconds[scenario.name]:.1f} s",
+                flush=True,
+            )
         rows = {scenario.name: Row() for scenario in scenarios}
         while sum(row.kills for row in rows.values()) < given.kills:
             scenario = min(scenarios, key=lambda one: rows[one.name].kills)
@@ -352,7 +396,9 @@ def main() -> int:
                 print(f"WRONG  {scenario.name}: {one}", flush=True)
     _show(rows)
     wrong = sum(len(row.wrong) for row in rows.values())
-    print(f"\n{sum(row.kills for row in rows.values())} kills, {wrong} things wrong; 'left': folders that were no run yet")
+    print(
+        f"\n{sum(row.kills for row in rows.values())} kills, {wrong} things wrong; 'left': folders that were no run yet"
+    )
     return int(wrong > 0)
 
 

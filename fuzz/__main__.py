@@ -113,7 +113,7 @@ class Attack:
                 return
             FOUND.mkdir(exist_ok=True)
             path.write_bytes(data)
-            command = f"python -m fuzz --repeat {name} {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}"
+            command = f"python -m fuzz --repeat {name} {path.relative_to(FOUND.parents[1])}"
             path.with_suffix(".txt").write_text(f"{crash.kind} in {crash.place}\n{command}\n\n{crash.told}\n")
             last = crash.told.strip().splitlines()[-1] if crash.told.strip() else ""
             print(f"CRASH  {name}: {crash.kind} in {crash.place} ({len(data):,} bytes): {last[:120]}", flush=True)
@@ -135,10 +135,14 @@ def attack(chosen: Sequence[str], *, minutes: float, seed: int, jobs: int) -> in
         while (left := until - monotonic()) > 1:
             seconds = min(_SLICE, max(left * jobs / len(chosen), 1.0))
             number += 1
-            list(pool.map(lambda name, number=number, seconds=seconds: done.turn(name, number, seconds), chosen))  # type: ignore[misc]
+            for turn in [pool.submit(done.turn, name, number, seconds) for name in chosen]:
+                turn.result()
     crashes = sum(len(score.crashes) for score in done.scores.values())
     cases = sum(score.cases for score in done.scores.values())
-    print(f"\n{cases:,} cases on {len(chosen)} targets, {crashes} different crashes" + (f": see {FOUND}" if crashes else ""))
+    print(
+        f"\n{cases:,} cases on {len(chosen)} targets, {crashes} different crashes"
+        + (f": see {FOUND}" if crashes else "")
+    )
     return crashes
 
 

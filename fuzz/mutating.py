@@ -1,4 +1,4 @@
-"""Cases out of valid documents: bytes flipped, cut, spliced and repeated; values of JSON exchanged; nasty words put in."""
+"""Cases out of valid documents: bytes flipped, cut, spliced, repeated; values of JSON exchanged; nasty words put in."""
 
 from __future__ import annotations
 
@@ -22,25 +22,37 @@ LARGEST = 1 << 20
 
 TOKENS: tuple[bytes, ...] = (
     b"", b"\x00", b"\xff", b"\xfe\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xef\xbb\xbf", b"\x1b[2J",
-    b"\x1b]0;x\x07", b"\x9b", b"\xe2\x80\xae", b"\xe2\x80\x8b", b"\xe2\x80\xa8", b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\t",
-    b"\x0b", b"\x0c", b"\x85", b'"', b"'", b"\\", b"\\u0000", b"\\ud800", b"\\udc00\\ud800", b"{", b"}", b"[", b"]", b":",
-    b",", b";", b"=", b"=1+1", b"@", b"#", b"%", b"%00", b"%s", b"%n", b"..", b"../../etc/passwd", b"/", b"//[]@", b"http://[]@",
-    b"http://[::1", b"http://[::ffff:127.1]/", b"http://\xc4\xb0/", b"http://a:99999999999/", b"null", b"true", b"false", b"NaN",
-    b"Infinity", b"-Infinity", b"-0", b"-1", b"0", b"1e400", b"-1e400", b"1e-400", b"1" * 400, b"9" * 5000, b"0." + b"1" * 400,
-    b"2147483648", b"4294967296", b"9007199254740993", b"9223372036854775807", b"9223372036854775808", b"18446744073709551616",
-    b"-9223372036854775809", b"0x10", b"1_000", b"\xd9\xa3", b"\xc2\xb2", b"inf", b"nan", b"{}", b"[]", b'""', b"[[[[[[[[",
-    b"[" * 1100, b"[" * 20_000, b'{"a":' * 1100, b'{"a":' * 20_000, b"(" * 1100, b"<" * 3000, b"<div>" * 3000, b"```json\n",
+    b"\x1b]0;x\x07", b"\x9b", b"\xe2\x80\xae", b"\xe2\x80\x8b", b"\xe2\x80\xa8", b"\r", b"\n", b"\r\n", b"\r\n\r\n",
+    b"\t",
+    b"\x0b", b"\x0c", b"\x85", b'"', b"'", b"\\", b"\\u0000", b"\\ud800", b"\\udc00\\ud800", b"{", b"}", b"[", b"]",
+    b":",
+    b",", b";", b"=", b"=1+1", b"@", b"#", b"%", b"%00", b"%s", b"%n", b"..", b"../../etc/passwd", b"/", b"//[]@",
+    b"http://[]@",
+    b"http://[::1", b"http://[::ffff:127.1]/", b"http://\xc4\xb0/", b"http://a:99999999999/", b"null", b"true",
+    b"false", b"NaN",
+    b"Infinity", b"-Infinity", b"-0", b"-1", b"0", b"1e400", b"-1e400", b"1e-400", b"1" * 400, b"9" * 5000,
+    b"0." + b"1" * 400,
+    b"2147483648", b"4294967296", b"9007199254740993", b"9223372036854775807", b"9223372036854775808",
+    b"18446744073709551616",
+    b"-9223372036854775809", b"0x10", b"1_000", b"\xd9\xa3", b"\xc2\xb2", b"inf", b"nan", b"{}", b"[]", b'""',
+    b"[[[[[[[[",
+    b"[" * 1100, b"[" * 20_000, b'{"a":' * 1100, b'{"a":' * 20_000, b"(" * 1100, b"<" * 3000, b"<div>" * 3000,
+    b"```json\n",
     b"</script><script>", b"<!--", b"]]>", b"<?xml", b"&#0;", b"&#xD800;", b"&#99999999999;", b"99999999999999999999",
-    b"Wed, 21 Oct 99999999999999999999 07:28:00 GMT", b"Wed, 21 Oct 2015 07:28:00 +99999999", b"Wed, 21 Oct 2015 07:28:00 -2400",
-    b"Wed, 99 Oct 2015 07:28:00 GMT", b"SELECT", b"\xf0\x9f\x98\x80", b"A" * 5000, b"\xc3\xa9" * 3000, b"<<A>>", b"<<B>>",
+    b"Wed, 21 Oct 99999999999999999999 07:28:00 GMT", b"Wed, 21 Oct 2015 07:28:00 +99999999",
+    b"Wed, 21 Oct 2015 07:28:00 -2400",
+    b"Wed, 99 Oct 2015 07:28:00 GMT", b"SELECT", b"\xf0\x9f\x98\x80", b"A" * 5000, b"\xc3\xa9" * 3000, b"<<A>>",
+    b"<<B>>",
 )  # fmt: skip
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.){0,200}"')
 _WORD = re.compile(rb"[A-Za-z_-]{2,30}")
 _VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, float("nan"),
-    float("inf"), "", " ", "x", "\x00", "\ud800", "\u202e", "é" * 300, "1", "NaN", "=1+1", "../..", "http://[]@", [], {}, [[]], [None],
+    None, True, False, 0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308,
+    float("nan"),
+    float("inf"), "", " ", "x", "\x00", "\ud800", "\u202e", "é" * 300, "1", "NaN", "=1+1", "../..", "http://[]@", [],
+    {}, [[]], [None],
     [""], {"": ""}, [{}], ["a", 1], {"a": {"b": []}},
 )  # fmt: skip
 

@@ -47,7 +47,7 @@ def file_of(data: bytes, suffix: str) -> Path:
     return path
 
 
-class _Hurried(selectors.DefaultSelector):  # type: ignore[valid-type, misc]
+class _Hurried(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[Any]:
         return list(super().select(None if timeout is None else timeout / _HURRY))
 

@@ -1,7 +1,7 @@
 """The endpoint: OpenAI's and Anthropic's formats, plain, over TLS and through a proxy, in a process of its own.
 
 `python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, a line of JSON each:
-{"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (with no faults nothing does),
+{"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (without faults nothing),
 {"report": true} prints what was asked since the last such command. It ends when its input closes.
 """
 
@@ -24,7 +24,8 @@ from typing import Any
 
 import trustme
 
-from fuzz.hostile.faults import FAULTS, Talk, reply
+from fuzz.hostile.faults import FAULTS
+from fuzz.hostile.talking import Talk, reply
 from fuzz.hostile.voices import answer, chance_of
 
 __all__ = ["DOORS", "KEY", "Hostile", "hostile"]
@@ -34,7 +35,8 @@ INPUT, OUTPUT = 100, 10
 """Tokens of every reply's usage, so that costs can be counted here."""
 
 DOORS = (
-    "plain", "tls", "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy", "proxy_407",
+    "plain", "tls", "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy",
+    "proxy_407",
     "proxy_502", "proxy_closes", "proxy_closes_the_tunnel", "proxy_stalls", "proxy_garbled", "refused",
 )  # fmt: skip
 """Ways in: those after 'plain' and 'tls' commit a fault of their own; 'proxy' is a good one."""
@@ -52,7 +54,6 @@ class Endpoint:
     asked: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     committed: Counter[str] = field(default_factory=Counter)
-    known: set[str] = field(default_factory=set)
 
     def command(self, given: dict[str, Any]) -> dict[str, Any] | None:
         """Carry it out; gives what is to be printed."""
@@ -67,9 +68,14 @@ class Endpoint:
                 "bodies": sorted(self.asked),
             }
         self.faults, self.share = given.get("faults", []), given.get("share", 1.0)
-        self.attempts, self.seed, self.latency = given.get("attempts", 1), given.get("seed", 0), given.get("latency", 0.0)
+        self.attempts, self.seed, self.latency = (
+            given.get("attempts", 1),
+            given.get("seed", 0),
+            given.get("latency", 0.0),
+        )
         if given.get("forget", True):
-            self.asked.clear(), self.answered.clear(), self.committed.clear()
+            for counted in (self.asked, self.answered, self.committed):
+                counted.clear()
         return {}
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -82,7 +88,9 @@ class Endpoint:
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
+        length = next(
+            (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
+        )
         body = await reader.readexactly(length)
         identity = hashlib.sha256(body).hexdigest()[:16]
         self.asked[identity] += 1
@@ -121,8 +129,8 @@ def _answer(head: bytes, body: bytes) -> bytes:
         return json.dumps({**shown, "stop_reason": "end_turn", "model": model, "usage": usage}).encode()
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     usage = {"prompt_tokens": INPUT, "completion_tokens": OUTPUT, "total_tokens": INPUT + OUTPUT}
-    shown = {"id": "x", "object": "chat.completion", "created": 1, "model": model}
-    return json.dumps({**shown, "choices": [choice], "usage": usage}).encode()
+    head_of = {"id": "x", "object": "chat.completion", "created": 1, "model": model}
+    return json.dumps({**head_of, "choices": [choice], "usage": usage}).encode()
 
 
 # Doors
@@ -149,7 +157,9 @@ def _proxy(status: bytes, *, closes: bool = False) -> Handler:
             head = await reader.readuntil(b"\r\n\r\n")
             method, target, _ = head.split(b" ", 2)
             if status != b"200":
-                writer.write(status if b"\r\n" in status else b"HTTP/1.1 " + status + b" So\r\nContent-Length: 0\r\n\r\n")
+                writer.write(
+                    status if b"\r\n" in status else b"HTTP/1.1 " + status + b" So\r\nContent-Length: 0\r\n\r\n"
+                )
                 await writer.drain()
             elif method == b"CONNECT":
                 await _tunnel(target.decode(), reader, writer, closes)
@@ -222,7 +232,7 @@ async def _serve() -> None:
         contexts, authority = _contexts(Path(folder))
         handlers: dict[str, Handler] = {
             "plain": endpoint.handle,
-            **{name: endpoint.handle for name in ("tls", "tls_wrong_name", "tls_expired", "tls_unknown")},
+            **dict.fromkeys(("tls", "tls_wrong_name", "tls_expired", "tls_unknown"), endpoint.handle),
             "tls_cut": _cut_short,
             "tls_stalls": _stalling,
             "tls_none": endpoint.handle,
@@ -234,9 +244,11 @@ async def _serve() -> None:
             "proxy_stalls": _stalling,
             "proxy_garbled": _proxy(b"\xff\xfe\r\n\r\n"),
         }
-        ports = {}
+        ports: dict[str, int] = {}
         for name, handler in handlers.items():
-            server = await asyncio.start_server(handler, "127.0.0.1", 0, ssl=contexts.get(name), limit=1 << 24, backlog=512)
+            server = await asyncio.start_server(
+                handler, "127.0.0.1", 0, ssl=contexts.get(name), limit=1 << 24, backlog=512
+            )
             ports[name] = server.sockets[0].getsockname()[1]
         ports["refused"] = 1
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # clients that go away
@@ -258,7 +270,11 @@ class Hostile:
 
     def url(self, door: str = "plain") -> str:
         """Its base URL; over TLS by name, as certificates have it."""
-        return f"https://localhost:{self.ports[door]}/v1" if door.startswith("tls") else f"http://127.0.0.1:{self.ports[door]}/v1"
+        return (
+            f"https://localhost:{self.ports[door]}/v1"
+            if door.startswith("tls")
+            else f"http://127.0.0.1:{self.ports[door]}/v1"
+        )
 
     def tell(self, **command: Any) -> dict[str, Any]:
         """One command; gives what it printed."""

@@ -41,7 +41,9 @@ def _plain(message: dict[str, Any]) -> str:
 def _said(system: str, prompt: str, chance: float) -> str:
     """An answer of a model that is measured."""
     if "position <<A>>" in prompt:
-        return ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")[int(chance * 4)]
+        return ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")[
+            int(chance * 4)
+        ]
     if prompt.startswith("Write one short query"):
         return " ".join(prompt.split("Question: ")[1].split()[:9])
     if "verdict" in system:

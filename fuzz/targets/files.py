@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -62,7 +62,9 @@ def _starter(study: str, name: str, lines: int = 3) -> list[bytes]:
 
 def _issue_files() -> list[bytes]:
     folder = files("overton.studies.open_mindedness") / "starter" / "issues"
-    return [file.read_bytes() for file in sorted(folder.iterdir(), key=lambda one: one.name) if file.name.endswith(".json")][:3]
+    return [
+        file.read_bytes() for file in sorted(folder.iterdir(), key=lambda one: one.name) if file.name.endswith(".json")
+    ][:3]
 
 
 def _positions_file() -> list[bytes]:
@@ -84,7 +86,14 @@ def _topics() -> list[bytes]:
 
 
 _TURNS: list[dict[str, Any]] = [
-    {"conversation": "c1", "turn": turn, "question": "Why?", "answer": f"It is so {turn} é.", "topic": "trams", "model": "m"}
+    {
+        "conversation": "c1",
+        "turn": turn,
+        "question": "Why?",
+        "answer": f"It is so {turn} é.",
+        "topic": "trams",
+        "model": "m",
+    }
     for turn in (1, 2, 3)
 ]
 
@@ -102,8 +111,10 @@ def _turns_csv() -> list[bytes]:
     return [made.getvalue().encode()]
 
 
-_POST = {"id": "p1", "title": "AITA?", "selftext": "A story.", "author": "teller", "created_utc": 1735689600, "score": 5, "subreddit": "AmItheAsshole", "link_flair_text": None}  # fmt: skip
-_COMMENT = {"id": "c1", "link_id": "t3_p1", "parent_id": "t3_p1", "body": "NTA", "author": "reader", "score": 2, "created_utc": "1735689700", "subreddit": "x"}  # fmt: skip
+_POST = {"id": "p1", "title": "AITA?", "selftext": "A story.", "author": "teller", "created_utc": 1735689600,
+"score": 5, "subreddit": "AmItheAsshole", "link_flair_text": None}  # fmt: skip
+_COMMENT = {"id": "c1", "link_id": "t3_p1", "parent_id": "t3_p1", "body": "NTA", "author": "reader", "score": 2,
+"created_utc": "1735689700", "subreddit": "x"}  # fmt: skip
 
 
 def _dumps(thing: dict[str, Any], kind: str) -> list[bytes]:
@@ -127,7 +138,9 @@ def _dumped(read: Callable[..., Any]) -> Callable[[bytes], None]:
 def _gzip_bomb(chance: Random, data: bytes) -> bytes:
     """A little that becomes much."""
     letter, size = chance.choice((b" ", b"\n", b"[", b"a")), chance.choice((1 << 20, 1 << 26, 1 << 29))
-    return gzip.compress(letter * size, 9) if chance.random() < 0.5 else zstandard.ZstdCompressor().compress(letter * size)
+    return (
+        gzip.compress(letter * size, 9) if chance.random() < 0.5 else zstandard.ZstdCompressor().compress(letter * size)
+    )
 
 
 def _seldom(mutation: Mutation, share: float) -> Mutation:
@@ -143,7 +156,10 @@ def _folder_of_pages(data: bytes) -> None:
     index(folder, out, lenient=True)
 
 
-_PAGE_LINES = b'{"url": "https://e.org/1", "text": "Trams are quiet.", "title": "T", "date": "2024-01-02"}\n{"url": "u2", "text": "x"}\n'
+_PAGE_LINES = (
+    b'{"url": "https://e.org/1", "text": "Trams are quiet.", "title": "T", "date": "2024-01-02"}\n'
+    b'{"url": "u2", "text": "x"}\n'
+)
 
 
 @cache
@@ -176,8 +192,10 @@ def _string(text: str) -> bytes:
 def _gguf() -> list[bytes]:
     """A header with a value of every kind, and one tensor."""
     values = [
-        (8, _string("llama")), (4, struct.pack("<I", 7)), (6, struct.pack("<f", 0.5)), (7, b"\x01"), (10, struct.pack("<Q", 9)),
-        (9, struct.pack("<IQ", 8, 2) + _string("a") + _string("b")), (9, struct.pack("<IQ", 5, 3) + struct.pack("<3i", 1, 2, 3)),
+        (8, _string("llama")), (4, struct.pack("<I", 7)), (6, struct.pack("<f", 0.5)), (7, b"\x01"),
+        (10, struct.pack("<Q", 9)),
+        (9, struct.pack("<IQ", 8, 2) + _string("a") + _string("b")),
+        (9, struct.pack("<IQ", 5, 3) + struct.pack("<3i", 1, 2, 3)),
     ]  # fmt: skip
     entries = b"".join(_string(f"k.{n}") + struct.pack("<I", kind) + value for n, (kind, value) in enumerate(values))
     tensor = _string("w") + struct.pack("<I2QIQ", 2, 4, 2, 0, 0)
@@ -190,21 +208,50 @@ def _huge_number(chance: Random, data: bytes) -> bytes:
     return data[:at] + struct.pack("<Q", chance.choice((0, 1, 2**31, 2**32, 2**40, 2**63, 2**64 - 1))) + data[at + 8 :]
 
 
-_JSON: Sequence[Mutation] = (json_values,)
+def _starter_issues() -> list[bytes]:
+    """Issues as runs and datasets hold them, a line each."""
+    import msgspec
+
+    issues = read_items("open-mindedness")[:2]
+    return [b"\n".join(map(msgspec.json.encode, issues))]
+
+
 _PACKED = (inside(json_values), inside(json_values), _seldom(_gzip_bomb, 0.004))
 
 TARGETS = {
     target.name: target
     for target in (
-        Target("issues", _checked(lambda: ISSUES, ".jsonl"), lambda: _starter_issues(), mutations=(json_values,)),
+        Target("issues", _checked(lambda: ISSUES, ".jsonl"), _starter_issues, mutations=(json_values,)),
         Target("issue-file", _checked(lambda: UNPHRASED, ".json"), _issue_files, mutations=(json_values,)),
         Target("positions", _positions, _positions_file),
         Target("topics", _checked(lambda: _items_of("stance-stability"), ".jsonl"), _topics, mutations=(json_values,)),
-        Target("threads", _checked(lambda: THREADS, ".jsonl"), lambda: _starter("pluralism", "threads.jsonl", 2), mutations=(json_values,)),
-        Target("references", _checked(lambda: REFERENCES, ".jsonl"), lambda: _starter("pluralism", "viewpoints.jsonl", 2), mutations=(json_values,)),
-        Target("dilemmas", _checked(lambda: _items_of("deliberation"), ".jsonl"), lambda: _starter("deliberation", "dilemmas.jsonl"), mutations=(json_values,)),
-        Target("domains", _checked(lambda: _items_of("topics"), ".txt"), lambda: [b"Climate\nHealth & food\nTechnology\n"]),
-        Target("transcripts", _checked(lambda: _items_of("judge-stance-stability"), ".jsonl"), _turns_json, mutations=(json_values,)),
+        Target(
+            "threads",
+            _checked(lambda: THREADS, ".jsonl"),
+            lambda: _starter("pluralism", "threads.jsonl", 2),
+            mutations=(json_values,),
+        ),
+        Target(
+            "references",
+            _checked(lambda: REFERENCES, ".jsonl"),
+            lambda: _starter("pluralism", "viewpoints.jsonl", 2),
+            mutations=(json_values,),
+        ),
+        Target(
+            "dilemmas",
+            _checked(lambda: _items_of("deliberation"), ".jsonl"),
+            lambda: _starter("deliberation", "dilemmas.jsonl"),
+            mutations=(json_values,),
+        ),
+        Target(
+            "domains", _checked(lambda: _items_of("topics"), ".txt"), lambda: [b"Climate\nHealth & food\nTechnology\n"]
+        ),
+        Target(
+            "transcripts",
+            _checked(lambda: _items_of("judge-stance-stability"), ".jsonl"),
+            _turns_json,
+            mutations=(json_values,),
+        ),
         Target("transcripts-csv", _checked(lambda: _items_of("judge-stance-stability"), ".csv"), _turns_csv),
         Target("posts", _dumped(read_posts), lambda: _dumps(_POST, "t3"), mutations=_PACKED),
         Target("comments", _dumped(read_comments), lambda: _dumps(_COMMENT, "t1"), mutations=_PACKED),
@@ -213,11 +260,3 @@ TARGETS = {
         Target("index-about", _about, _about_seeds, mutations=(json_values,)),
     )
 }
-
-
-def _starter_issues() -> list[bytes]:
-    """Issues as runs and datasets hold them, a line each."""
-    import msgspec
-
-    issues = read_items("open-mindedness")[:2]
-    return [b"\n".join(map(msgspec.json.encode, issues))]

@@ -22,6 +22,7 @@ from overton.calls import Answerer, Form, Reply, Request, Settings, user
 from overton.models import http, open_model
 from overton.models.inspect import reply_of
 from overton.models.status import retry_after
+from overton.models.wire import Wire
 
 __all__ = ["TARGETS"]
 
@@ -71,7 +72,7 @@ class _Line(asyncio.Transport):
 
 
 async def _connected(url: Any, proxy: Any) -> Any:
-    wire = http.Wire()
+    wire = Wire()
     wire.connection_made(_Line(wire))
     return wire
 
@@ -193,11 +194,16 @@ def _replies(body: bytes) -> list[bytes]:
 
 
 _WIRE_TOKENS = (
-    b"HTTP/1.1 ", b"HTTP/2.0 200", b"HTTP/0.9", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"Content-Length: ", b"Content-Length: -1\r\n",
-    b"Content-Length: 99999999999999999999\r\n", b"Content-Length: 5\r\nContent-Length: 6\r\n", b"Transfer-Encoding: chunked\r\n",
-    b"Transfer-Encoding: gzip, chunked\r\n", b"Content-Encoding: gzip\r\n", b"Content-Encoding: br\r\n", b"Connection: upgrade\r\n",
-    b"Upgrade: websocket\r\n", b"0\r\n\r\n", b"ffffffffffffffff\r\n", b"-1\r\n", b": x\r\n", b"X: \xff\x00\r\n", b" folded\r\n",
-    b"Set-Cookie: a=b\r\n", b"Location: //[]@\r\n", b"Trailer: X\r\n", b"999 ", b"000 ", b"1000 ", b"2 ", b"101 Switching Protocols",
+    b"HTTP/1.1 ", b"HTTP/2.0 200", b"HTTP/0.9", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"Content-Length: ",
+    b"Content-Length: -1\r\n",
+    b"Content-Length: 99999999999999999999\r\n", b"Content-Length: 5\r\nContent-Length: 6\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Transfer-Encoding: gzip, chunked\r\n", b"Content-Encoding: gzip\r\n", b"Content-Encoding: br\r\n",
+    b"Connection: upgrade\r\n",
+    b"Upgrade: websocket\r\n", b"0\r\n\r\n", b"ffffffffffffffff\r\n", b"-1\r\n", b": x\r\n", b"X: \xff\x00\r\n",
+    b" folded\r\n",
+    b"Set-Cookie: a=b\r\n", b"Location: //[]@\r\n", b"Trailer: X\r\n", b"999 ", b"000 ", b"1000 ", b"2 ",
+    b"101 Switching Protocols",
     b"Retry-After: ", b"304 Not Modified",
 )  # fmt: skip
 
@@ -241,7 +247,13 @@ def _raw_of(name: str) -> Callable[[bytes], None]:
 
 
 _CLAUDE = "anthropic/claude-haiku-4-5"
-_FORMAT_TOKENS = (b'"usage":{"prompt_tokens":-1}', b'"choices":[],', b'"choices":null,', b'"error":"x",', b'"content":null,')
+_FORMAT_TOKENS = (
+    b'"usage":{"prompt_tokens":-1}',
+    b'"choices":[],',
+    b'"choices":null,',
+    b'"error":"x",',
+    b'"content":null,',
+)
 TARGETS = {
     target.name: target
     for target in (

@@ -26,8 +26,8 @@ from overton.api.analyses import measured
 from overton.api.sheets import opened_sheet
 from overton.calls import Hit, Page, Request, Settings, user
 from overton.engine import entries
-from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.errors import AnswerError
+from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import ARCHIVE, Archive, Ranked, hex_digest
 from overton.retrieval.wire import Exchange
@@ -89,7 +89,8 @@ def _rows(chance: Random, data: bytes) -> bytes:
     return path.read_bytes()
 
 
-_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**62, 1.5, "", "x", b"", b"\xff" * 32, "{}", '{"text": "position <<B>>"}', '{"text": 1}', "[" * 3000)  # fmt: skip
+_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**62, 1.5, "", "x", b"", b"\xff" * 32, "{}", '{"text": "position <<B>>"}',
+'{"text": 1}', "[" * 3000)  # fmt: skip
 
 
 def _change(chance: Random, connection: sqlite3.Connection, columns: list[str], row: int) -> None:
@@ -113,18 +114,21 @@ def _agreements() -> list[bytes]:
     return [msgspec.json.encode([overton.judge.agreement(sheet)])]
 
 
-_KEY_ROWS = [KeyRow(f"c{number}/1", ("for", "against", "unclear")[number % 3], f"c{number // 2}") for number in range(6)]
+_KEY_ROWS = [
+    KeyRow(f"c{number}/1", ("for", "against", "unclear")[number % 3], f"c{number // 2}") for number in range(6)
+]
 
 
 def _key() -> Any:
     counts = {"for": 9, "against": 7, "unclear": 3}
     return key_of(
-        _KEY_ROWS, study="stance-stability", what="stance", judge="j", labels=tuple(counts), seed=1, stratified=False, population=counts
+        _KEY_ROWS, study="stance-stability", what="stance", judge="j", labels=tuple(counts), seed=1, stratified=False,
+        population=counts
     )  # fmt: skip
 
 
 def _sheet_text(*, filled: bool) -> str:
-    text = write_sheet(_key(), [{"text": f"=It is\nso {number}; é, \"q\""} for number in range(6)])
+    text = write_sheet(_key(), [{"text": f'=It is\nso {number}; é, "q"'} for number in range(6)])
     return text.replace(f",,{_key().sheet}", f",against,{_key().sheet}") if filled else text
 
 
@@ -156,7 +160,9 @@ def _archive() -> bytes:
     folder = room() / "archive"
     folder.mkdir()
     made = Archive(folder)
-    html = b"<html><body><article><p>" + b"The town has trams, and people use them. " * 8 + b"</p></article></body></html>"
+    html = (
+        b"<html><body><article><p>" + b"The town has trams, and people use them. " * 8 + b"</p></article></body></html>"
+    )
     request = (("Host", "e.org"), ("User-Agent", "x"))
     there = (("Content-Type", "text/html"), ("Location", "/2"))
     made.hits(Ranked(_QUERY, "google+top5", (Hit("https://e.org/1", "t", "s"),)))
@@ -204,7 +210,10 @@ def _warc_kept(data: bytes) -> None:
     kept.page(Page("https://e.org/9", "t", "", "More."))
     kept.close()
     after = (run / ARCHIVE).read_bytes()
-    common = next((at for at, (one, other) in enumerate(zip(data, after, strict=False)) if one != other), min(len(data), len(after)))
+    common = next(
+        (at for at, (one, other) in enumerate(zip(data, after, strict=False)) if one != other),
+        min(len(data), len(after)),
+    )
     assert not _whole_members(data[common:]), "whole records were cut away"
 
 
@@ -300,28 +309,6 @@ def _json_or_bytes(chance: Random, held: bytes) -> bytes:
     return json_values(chance, held) if chance.random() < 0.7 else mutated(chance, plain, [held])
 
 
-_SQL = (b"SQLite format 3\x00", b"\x0d\x00", b"\x05\x00", b"CREATE TABLE calls", b'{"text":"x"}', b'"usage":{"input_tokens":9223372036854775808}')
-_CONDITIONS = (b'"options":{"trials":100000000}', b'"base_url"', b'"key_env"', b'"format":3', b'"study":"pluralism"', b'"spent":{"requests":-1}')
-
-TARGETS = {
-    target.name: target
-    for target in (
-        Target("manifest", _resumed("manifest.json"), _file("manifest.json"), mutations=(json_values,), tokens=_CONDITIONS, seconds=4),
-        Target("items", _resumed("items.jsonl"), _file("items.jsonl"), mutations=(json_values,), seconds=4),
-        Target("journal", _journal, _file("journal.db"), mutations=(_rows,), tokens=_SQL),
-        Target("journal-resumed", _journal_resumed, _file("journal.db"), mutations=(_rows,), tokens=_SQL, seconds=4),
-        Target("records", lambda data: _measured_records(data), _file("records.parquet"), seconds=4),
-        Target("agreement", lambda data: _with_agreement(data), _agreements, mutations=(json_values,), seconds=4),
-        Target("sheet", _sheet, _sheets),
-        Target("sheet-key", _sheet_key, lambda: [msgspec.json.encode(_key())], mutations=(json_values,)),
-        Target("warc", _warc, lambda: [_archive()], mutations=(_record, _record, _bombed)),
-        Target("warc-kept", _warc_kept, lambda: [_archive()], mutations=(_record,)),
-        Target("eval-log", _imported(".eval"), lambda: [_logs()[0].read_bytes()], mutations=(_zipped, _zipped), seconds=8),
-        Target("json-log", _imported(".json"), _json_logs, mutations=(json_values,), seconds=8),
-    )
-}
-
-
 def _measured_records(data: bytes) -> None:
     run = copied(_STUDY)
     (run / "records.parquet").write_bytes(data)
@@ -333,3 +320,48 @@ def _with_agreement(data: bytes) -> None:
     run = copied("stance-stability")
     (run / "agreement.json").write_bytes(data)
     measured("stance-stability", run, resamples=100).document()
+
+
+_SQL = (
+    b"SQLite format 3\x00",
+    b"\x0d\x00",
+    b"\x05\x00",
+    b"CREATE TABLE calls",
+    b'{"text":"x"}',
+    b'"usage":{"input_tokens":9223372036854775808}',
+)
+_CONDITIONS = (
+    b'"options":{"trials":100000000}',
+    b'"base_url"',
+    b'"key_env"',
+    b'"format":3',
+    b'"study":"pluralism"',
+    b'"spent":{"requests":-1}',
+)
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "manifest",
+            _resumed("manifest.json"),
+            _file("manifest.json"),
+            mutations=(json_values,),
+            tokens=_CONDITIONS,
+            seconds=4,
+        ),
+        Target("items", _resumed("items.jsonl"), _file("items.jsonl"), mutations=(json_values,), seconds=4),
+        Target("journal", _journal, _file("journal.db"), mutations=(_rows,), tokens=_SQL),
+        Target("journal-resumed", _journal_resumed, _file("journal.db"), mutations=(_rows,), tokens=_SQL, seconds=4),
+        Target("records", _measured_records, _file("records.parquet"), seconds=4),
+        Target("agreement", _with_agreement, _agreements, mutations=(json_values,), seconds=4),
+        Target("sheet", _sheet, _sheets),
+        Target("sheet-key", _sheet_key, lambda: [msgspec.json.encode(_key())], mutations=(json_values,)),
+        Target("warc", _warc, lambda: [_archive()], mutations=(_record, _record, _bombed)),
+        Target("warc-kept", _warc_kept, lambda: [_archive()], mutations=(_record,)),
+        Target(
+            "eval-log", _imported(".eval"), lambda: [_logs()[0].read_bytes()], mutations=(_zipped, _zipped), seconds=8
+        ),
+        Target("json-log", _imported(".json"), _json_logs, mutations=(json_values,), seconds=8),
+    )
+}

@@ -50,7 +50,23 @@ def _written(frame: pl.DataFrame, suffix: str) -> bytes:
     return sink.getvalue()
 
 
-_ODD: tuple[Any, ...] = ("", "x" * 300, "\x00", "=1", -1, 0, 2**62, 1.5, float("nan"), float("inf"), None, ["a"], [1], {"a": 1}, True)
+_ODD: tuple[Any, ...] = (
+    "",
+    "x" * 300,
+    "\x00",
+    "=1",
+    -1,
+    0,
+    2**62,
+    1.5,
+    float("nan"),
+    float("inf"),
+    None,
+    ["a"],
+    [1],
+    {"a": 1},
+    True,
+)
 
 
 def _column(study: str) -> Mutation:

@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,14 @@ class InProcess:
     """Takes pages apart here instead of in processes of their own, so that what goes wrong is seen."""
 
     async def read(self, job: Job) -> Extract:
+        """What the page says."""
         try:
             return extract(job)
         except RecursionError:  # as the process answers
             return Extract()
 
     async def close(self) -> None:
-        pass
+        """Nothing to end."""
 
 
 async def _serving(answers: Callable[[bytes], bytes]) -> asyncio.Server:
@@ -103,11 +104,10 @@ def _ready() -> None:
     os.environ.update(dict.fromkeys(_KEYS, "key-fuzz-0123456789abcdef"))
 
 
-def _search(kind: str, framed: bool) -> Callable[[bytes], None]:
+def _search(kind: str) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
         _ready()
-        said = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + data if framed else data
-        ended(_searched(kind, said))
+        ended(_searched(kind, data))
 
     return read
 
@@ -139,7 +139,7 @@ _HTML = (
     "<body><nav><a href='/'>Home</a></nav><article><h1>Trams</h1><p>The town has had trams since 1901, and most people "
     "who live near a line say that they use them at least once a week.</p><table><tr><td>1</td><td>2</td></tr></table>"
     "<ul><li>one</li><li>two é</li></ul><blockquote>They are quiet.</blockquote><p>Others would rather have buses, "
-    "which go where no rails are, and cost less to begin with.</p></article><!-- c --><script>x=1</script></body></html>"
+    "which go where no rails are, and cost less to begin with.</p></article><!-- c --><script>x</script></body></html>"
 ).encode()
 
 
@@ -159,7 +159,10 @@ def _pages() -> list[bytes]:
     ]
 
 
-_ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /a/*$\nCrawl-delay: 2\nSitemap: https://e.org/s.xml\n\nUser-agent: OvertonBot\nDisallow:\nRequest-rate: 1/5\nVisit-time: 0600-0845\n"
+_ROBOTS = (
+    b"User-agent: *\nDisallow: /private\nAllow: /a/*$\nCrawl-delay: 2\nSitemap: https://e.org/s.xml\n\n"
+    b"User-agent: OvertonBot\nDisallow:\nRequest-rate: 1/5\nVisit-time: 0600-0845\n"
+)
 
 
 def _found(kind: str) -> list[bytes]:
@@ -195,9 +198,12 @@ def _body_values(chance: Any, data: bytes) -> bytes:
 
 
 _ADDRESSES = (
-    "http://example.org/", "https://user:pass@example.org:443/a?b=c#d", "http://[::1]:80/", "http://[::ffff:127.0.0.1]/",
-    "//example.org/x", "http://xn--bcher-kva.example/", "http://bücher.example/", "http://127.1/", "http://0x7f.1/", "../x?y",
-    "ftp://example.org/", "javascript:alert(1)", "http://2130706433/", "http://e.org:65536/", "http://[]@", "http://[::ffff:127.1]/",
+    "http://example.org/", "https://user:pass@example.org:443/a?b=c#d", "http://[::1]:80/",
+    "http://[::ffff:127.0.0.1]/",
+    "//example.org/x", "http://xn--bcher-kva.example/", "http://bücher.example/", "http://127.1/", "http://0x7f.1/",
+    "../x?y",
+    "ftp://example.org/", "javascript:alert(1)", "http://2130706433/", "http://e.org:65536/", "http://[]@",
+    "http://[::ffff:127.1]/",
 )  # fmt: skip
 
 
@@ -244,9 +250,12 @@ def _page_json() -> list[bytes]:
 
 
 _TOKENS = (
-    b"Location: ", b"Location: //[]@\r\n", b"Location: http://[::ffff:127.1]/\r\n", b"Location: \xff\xfe\r\n", b"text/html; charset=",
-    b"utf-16", b"utf-7", b"punycode", b"rot13", b"zip", b"idna", b"Content-Encoding: gzip\r\n", b"Content-Encoding: deflate, gzip\r\n",
-    b"Crawl-delay: ", b"User-agent: ", b"Disallow: ", b"Allow: /" + b"*" * 200 + b"$", b"<html>", b"<time datetime=", b"<meta charset=",
+    b"Location: ", b"Location: //[]@\r\n", b"Location: http://[::ffff:127.1]/\r\n", b"Location: \xff\xfe\r\n",
+    b"text/html; charset=",
+    b"utf-16", b"utf-7", b"punycode", b"rot13", b"zip", b"idna", b"Content-Encoding: gzip\r\n",
+    b"Content-Encoding: deflate, gzip\r\n",
+    b"Crawl-delay: ", b"User-agent: ", b"Disallow: ", b"Allow: /" + b"*" * 200 + b"$", b"<html>", b"<time datetime=",
+    b"<meta charset=",
     "404 Página não encontrada".encode(), b"HTTP/1.1 ", b"Retry-After: ", b"X-RateLimit-Reset: ",
 )  # fmt: skip
 
@@ -254,15 +263,25 @@ TARGETS = {
     target.name: target
     for target in (
         *(
-            Target(kind, _search(kind, framed=False), lambda kind=kind: _found(kind), mutations=(_body_values,), tokens=_TOKENS)  # type: ignore[misc]
+            Target(kind, _search(kind), partial(_found, kind), mutations=(_body_values,), tokens=_TOKENS)
             for kind in ("google", "brave", "searxng")
         ),
         Target("web-page", _page, _pages, tokens=_TOKENS),
         Target("robots", _robots, lambda: [exchange_of(_ROBOTS, kind="text/plain"), *_pages()[4:8]], tokens=_TOKENS),
         Target("address", _address, lambda: [one.encode() for one in _ADDRESSES], documented=(Unread,)),
         Target("redirect", _redirect, lambda: [one.encode() for one in _ADDRESSES], documented=(Unread,)),
-        Target("html", _extracted, lambda: [_HTML, _HTML.decode().encode("utf-16")], mutations=(inside(),), tokens=_TOKENS),
-        Target("hits-reply", _hits_reply, _hits, documented=(OvertonError, UnicodeDecodeError), mutations=(json_values,)),
-        Target("page-reply", _page_reply, _page_json, documented=(OvertonError, UnicodeDecodeError), mutations=(json_values,)),
+        Target(
+            "html", _extracted, lambda: [_HTML, _HTML.decode().encode("utf-16")], mutations=(inside(),), tokens=_TOKENS
+        ),
+        Target(
+            "hits-reply", _hits_reply, _hits, documented=(OvertonError, UnicodeDecodeError), mutations=(json_values,)
+        ),
+        Target(
+            "page-reply",
+            _page_reply,
+            _page_json,
+            documented=(OvertonError, UnicodeDecodeError),
+            mutations=(json_values,),
+        ),
     )
 }

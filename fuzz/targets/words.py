@@ -44,7 +44,8 @@ def _spec(data: bytes) -> None:
 _NOBODY: Any = object()
 _SPECS = (
     b"openai/gpt-4o", b"careful=anthropic/claude-haiku-4-5", b"http://127.0.0.1:8000/v1#m", b"gguf:/tmp/m.gguf",
-    b"simulated/open-minded", b"inspect/google/gemini", b"http://h/v1?api_key=K#m", b"https://u:p@h/v1#m", b"embedded/smollm2-135m",
+    b"simulated/open-minded", b"inspect/google/gemini", b"http://h/v1?api_key=K#m", b"https://u:p@h/v1#m",
+    b"embedded/smollm2-135m",
 )  # fmt: skip
 
 
@@ -68,7 +69,8 @@ def _source_argument(data: bytes) -> None:
 
 
 _SOURCES = (
-    b"web\nallow=127.0.0.1\ndelay=0\nagent=Bot/1.0 (+https://e.org)", b"searxng/http://127.0.0.1:1\ntop=3", b"starter\ntop=3",
+    b"web\nallow=127.0.0.1\ndelay=0\nagent=Bot/1.0 (+https://e.org)", b"searxng/http://127.0.0.1:1\ntop=3",
+    b"starter\ntop=3",
     b"google\nbase_url=http://127.0.0.1:1\ntimeout=3", b"archive/nowhere", b"index/nowhere", b"brave\nconnections=2",
 )  # fmt: skip
 
@@ -98,15 +100,21 @@ def _verdict(data: bytes) -> None:
 
 
 _JSONS = (
-    b'{"stance": "for", "certainty": "clearly", "claims": ["a"], "number": 3}', b'Sure:\n```json\n{"stance": "for",}\n```',
+    b'{"stance": "for", "certainty": "clearly", "claims": ["a"], "number": 3}',
+    b'Sure:\n```json\n{"stance": "for",}\n```',
     b"{'stance': 'for', 'number': None}", b"[1, 2, 3]", b'x {"a": [1, {"b": true}]} y', b'{"stance": "a\nb"}',
 )  # fmt: skip
 _WORDS = (
-    b"position <<A>>", b"I choose position <<B>>.", b"YTA: since it was late.", b"**NTA** because", b"Verdict: ESH - both", b"not fair",
-    b"3, 1, 2", b"1. First.\n\n2. Second [1].\n\n3. Third.", b"supporting", b'{"stance": "against"}', b'{"entailed": [1, 2]}',
-    b'{"stance": "critical", "certainty": "likely", "rationale": "r", "key_claims": ["k"], "contradictions_acknowledged": false}',
-    b'{"1": "supporting", "2": "against"}', b'{"belief": "I think so."}', b'{"ranking": [2, 1, 3]}', b'{"answers": ["Empathy", "Honesty"]}',
-    b"2", b"yes", b'{"queries": ["trams"]}', b"[[0.1, 0.9], [0.5, 0.5]]", b'["a", "b"]', b'{"verdict": "neutral", "score": 1}',
+    b"position <<A>>", b"I choose position <<B>>.", b"YTA: since it was late.", b"**NTA** because",
+    b"Verdict: ESH - both", b"not fair",
+    b"3, 1, 2", b"1. First.\n\n2. Second [1].\n\n3. Third.", b"supporting", b'{"stance": "against"}',
+    b'{"entailed": [1, 2]}',
+    b'{"stance": "critical", "certainty": "likely", "rationale": "r", "key_claims": ["k"], '
+    b'"contradictions_acknowledged": false}',
+    b'{"1": "supporting", "2": "against"}', b'{"belief": "I think so."}', b'{"ranking": [2, 1, 3]}',
+    b'{"answers": ["Empathy", "Honesty"]}',
+    b"2", b"yes", b'{"queries": ["trams"]}', b"[[0.1, 0.9], [0.5, 0.5]]", b'["a", "b"]',
+    b'{"verdict": "neutral", "score": 1}',
     b'{"pro": "For.", "con": "Against.", "paraphrases": ["a", "b", "c", "d", "e", "f"]}',
     b'{"topic": "T", "proposition": "P.", "initial_belief": "balanced", "debate_strength": "weak"}',
     b'{"opinions": ["a", "b"], "clusters": [{"summary": "s", "members": [1, 2]}]}',

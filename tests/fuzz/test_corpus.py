@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
 from fuzz.kept import bytes_of, cases
 from fuzz.mutating import TOKENS, inside, json_values, mutated
 from fuzz.targets import named, names
 from fuzz.trying import MEMORY, Target, tried
 from fuzz.working import minimised
+
 from overton.errors import InputError, Unreadable
 
 ROOT = Path(__file__).parents[2]
