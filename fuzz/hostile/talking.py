@@ -1,7 +1,7 @@
 """One request under way, and how faults are told.
 
-Each fault is given the connection and the good reply, and does something else. A fault leaves the connection to be closed
-by returning; those that return True leave it open for the next request.
+Each fault is given the connection and the good reply, and does something else. A fault leaves the connection to be
+closed by returning; those that return True leave it open for the next request.
 """
 
 from __future__ import annotations
