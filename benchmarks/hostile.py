@@ -153,15 +153,14 @@ def _resume(out: Path) -> Any:
 
 def _inspected(case: Case, url: str, out: Path) -> Any:
     """The study's task inside Inspect AI, its log as a run."""
-    import inspect_ai.model._model as inspect_model
+    import inspect_ai.model._retry as inspect_retry
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import GenerateConfig, get_model
-    from tenacity import wait_none
 
     import overton
     from overton.api.items import read_items
 
-    inspect_model.wait_exponential_jitter = lambda *_, **__: wait_none()
+    inspect_retry.wait_exponential_jitter = lambda *_, **__: lambda state: 0.0
     how = STUDIES[case.study]
     os.environ["INSPECT_LOG_DIR"] = str(out.parent / f"{out.name}-logs")
     os.environ["LOCAL_API_KEY"] = KEY

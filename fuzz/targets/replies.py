@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any, cast
 
 import msgspec
-from pydantic import ValidationError
 
 from fuzz.mutating import json_values
 from fuzz.room import ended
@@ -214,7 +213,7 @@ def _output(data: bytes) -> None:
 
     try:
         output = ModelOutput.model_validate_json(data)
-    except ValidationError:
+    except ValueError:
         return  # Inspect's own refusal
     kept(reply_of(output))
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -208,11 +209,24 @@ _ADDRESSES = (
 
 
 def _address(data: bytes) -> None:
-    """An address as a hit or a model names it."""
+    """An address as a hit or a model names it, vetted and asked for; no host but this machine is reached."""
     try:
-        vetted(data.decode("utf-8", "surrogatepass"), Limits())
+        address = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return  # no text
+    _ready()
+    with suppress(Unread):
+        vetted(address, Limits())
+    ended(_asked_for(address))
+
+
+async def _asked_for(address: str) -> None:
+    answerer = open_pages("web", [("delay", "0"), ("timeout", "60")]).answerer
+    answerer.keep_in(_folder())
+    try:
+        page_of(await answerer.answer(Request((user(address),), Settings())))
+    finally:
+        await answerer.close()
 
 
 def _redirect(data: bytes) -> None:
@@ -268,7 +282,7 @@ TARGETS = {
         ),
         Target("web-page", _page, _pages, tokens=_TOKENS),
         Target("robots", _robots, lambda: [exchange_of(_ROBOTS, kind="text/plain"), *_pages()[4:8]], tokens=_TOKENS),
-        Target("address", _address, lambda: [one.encode() for one in _ADDRESSES], documented=(Unread,)),
+        Target("address", _address, lambda: [one.encode() for one in _ADDRESSES]),
         Target("redirect", _redirect, lambda: [one.encode() for one in _ADDRESSES], documented=(Unread,)),
         Target(
             "html", _extracted, lambda: [_HTML, _HTML.decode().encode("utf-16")], mutations=(inside(),), tokens=_TOKENS
