@@ -245,7 +245,7 @@ class Campaign:
         return subprocess.Popen(
             [program, *words],
             cwd=place,
-            env=self.environment,
+            env=self.environment | {"INSPECT_CACHE_DIR": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -253,17 +253,17 @@ class Campaign:
         )
 
     def _until_killed(self, process: subprocess.Popen[str], scenario: Scenario, row: Row) -> str:
-        """Kill it at a moment of its usual time; mostly late, since most of the time it only starts."""
-        usual = self.seconds[scenario.name]
-        moment = (
-            self.chance.uniform(0.0, usual) if self.chance.random() < 0.25 else self.chance.uniform(0.45, 1.05) * usual
-        )
-        try:
-            return process.communicate(timeout=moment)[1]
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            row.kills += 1
-            return process.communicate()[1]
+        """Kill it at one of its requests, or at a moment of its usual time."""
+        moment = self.chance.uniform(0.0, 1.05) * self.seconds[scenario.name]
+        calls = self.calls[scenario.name]
+        if calls and self.chance.random() < 0.6:
+            at = self.chance.randint(1, max(calls * 2 // 3, 1))
+            self.server.tell(kill=process.pid, at=at, replied=self.chance.random() < 0.5)
+            moment = _LONGEST
+        told = _ended(process, moment)
+        self.server.tell(kill=0, at=0, replied=False)
+        row.kills += process.returncode == -signal.SIGKILL
+        return told
 
     def _next(
         self, scenario: Scenario, place: Path, words: tuple[str, ...], row: Row, limits: tuple[str, ...]
@@ -342,12 +342,13 @@ class Campaign:
             subprocess.run(words, cwd=place, env=self.environment, capture_output=True, check=False)
 
 
-def _ended(process: subprocess.Popen[str]) -> str:
+def _ended(process: subprocess.Popen[str], seconds: float = _LONGEST) -> str:
+    """What it said until it ended, or was killed after so many seconds."""
     try:
-        return process.communicate(timeout=_LONGEST)[1]
+        return process.communicate(timeout=seconds)[1]
     except subprocess.TimeoutExpired:
         process.kill()
-        return "hung: " + process.communicate()[1]
+        return process.communicate()[1]
 
 
 def _show(rows: dict[str, Row]) -> None:

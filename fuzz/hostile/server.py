@@ -2,7 +2,8 @@
 
 `python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, a line of JSON each:
 {"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (without faults nothing),
-{"report": true} prints what was asked since the last such command. It ends when its input closes.
+{"report": true} prints what was asked since the last such command, and {"kill": PID, "at": N, "replied": true} kills a
+process at its N-th request from now, before or after the reply. It ends when its input closes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -55,8 +58,15 @@ class Endpoint:
     answered: Counter[str] = field(default_factory=Counter)
     committed: Counter[str] = field(default_factory=Counter)
 
+    victim: int = 0
+    left: int = 0
+    replied: bool = False
+
     def command(self, given: dict[str, Any]) -> dict[str, Any] | None:
         """Carry it out; gives what is to be printed."""
+        if "kill" in given:
+            self.victim, self.left, self.replied = given["kill"], given["at"], given["replied"]
+            return {}
         if "report" in given:
             return {
                 "requests": self.asked.total(),
@@ -96,15 +106,26 @@ class Endpoint:
         self.asked[identity] += 1
         if self.latency:
             await asyncio.sleep(self.latency * (0.2 + 1.6 * chance_of(body)))
+        self.left -= 1
+        doomed = self.victim and self.left == 0
+        if doomed and not self.replied:
+            self._kill()
         good = _answer(head, body)
         fault = self._fault(identity)
         if fault is None:
             self.answered[identity] += 1
             writer.write(reply(good))
             await writer.drain()
+            if doomed:
+                self._kill()
             return True
         self.committed[fault] += 1
         return bool(await FAULTS[fault](Talk(writer, reader, good, head, KEY)))
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.victim, signal.SIGKILL)
+        self.victim = 0
 
     def _fault(self, identity: str) -> str | None:
         """Which fault this attempt meets: that follows from the call, the attempt and the seed."""
