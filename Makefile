@@ -4,16 +4,24 @@
 #     make test     what has to hold at every change, in minutes
 #     make test-all the same and what takes longer: environments, many kills, small benchmarks with their budgets
 #     make audit    whether a dependency has a known hole (make bom: what is installed, and its licences)
+#     make fuzz     attack every reader of bytes: MINUTES=5 SEED=1 TARGET=journal
+#     make hostile  all studies against an endpoint that commits every fault
+#     make kills    KILLS=200 processes killed at random and resumed, their limits and records checked
 #
 # All that is installed goes into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all lint bom audit clean help
+.PHONY: demo test test-all lint fuzz hostile kills bom audit clean help
 .DELETE_ON_ERROR:
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$name" && break; done)
 WORKERS ?= 2
+MINUTES ?= 5
+SEED ?= 1
+JOBS ?= 1
+KILLS ?= 200
+TARGET ?=
 
 BIN := .venv/bin
 # -c pins what is installed; the two variables pin what builds it (pip before 25.3 reads the first, later ones the second).
@@ -57,6 +65,14 @@ audit: .venv/tools/made ## look every pinned package up for known holes, where a
 	@.venv/tools/bin/pip-audit --disable-pip --no-deps --progress-spinner off -r constraints.txt \
 		-f json -o build/audit.json >build/audit.log 2>&1 || true
 	@.venv/tools/bin/python .ci/audit.py build/audit.json
+fuzz: .venv/installed-test ## attack every reader of bytes; MINUTES, SEED, JOBS, TARGET (make fuzz TARGET=journal)
+	@$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) $(addprefix --target ,$(TARGET))
+
+hostile: .venv/installed-test ## all studies against an endpoint that commits every fault, alone and mixed
+	@$(BIN)/python -m benchmarks.hostile
+
+kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
+	@$(BIN)/python -m benchmarks.kills --kills $(KILLS) --seed $(SEED)
 
 clean: ## remove .venv and what the tools left
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

@@ -26,6 +26,7 @@ ALLOWED = {
     "src": ["embedded", "retrieval", "clustering", "sentence-transformers", "inspect", "testing"],
     "tests": ["embedded", "retrieval", "clustering", "inspect", "bench", "dev"],
     "benchmarks": ["bench"],
+    "fuzz": ["embedded", "retrieval", "clustering", "inspect", "dev"],
 }
 """The extras whose packages a folder may import beside the plain dependencies."""
 
@@ -67,7 +68,7 @@ def pins(python: str) -> dict[str, Version]:
 
 def imported(folder: str) -> dict[str, str]:
     """Where each package outside the standard library and the project is imported, by its name in an import."""
-    own = {"overton", *(path.stem for path in (ROOT / "benchmarks").glob("*.py") if folder == "benchmarks")}
+    own = {"overton", "fuzz", *(path.stem for path in (ROOT / "benchmarks").glob("*.py") if folder == "benchmarks")}
     found: dict[str, str] = {}
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

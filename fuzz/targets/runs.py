@@ -1,0 +1,367 @@
+"""What a colleague sends: run folders, file by file, sheets and their keys, archives of pages, Inspect logs."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from contextlib import closing, suppress
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+from zlib import decompressobj
+from zlib import error as ZlibError
+
+import msgspec
+from yarl import URL
+
+import overton
+from fuzz.mutating import inside, json_values, mutated
+from fuzz.room import ended, file_of, fresh, room
+from fuzz.targets.small import copied, whole
+from fuzz.trying import Target
+from overton.api.analyses import measured
+from overton.api.sheets import opened_sheet
+from overton.calls import Hit, Page, Request, Settings, user
+from overton.engine import entries
+from overton.errors import AnswerError
+from overton.judging.sheets import KeyRow, key_of, write_sheet
+from overton.retrieval import open_pages, open_search
+from overton.retrieval.archive import ARCHIVE, Archive, Ranked, hex_digest
+from overton.retrieval.wire import Exchange
+
+__all__ = ["TARGETS"]
+
+_STUDY = "open-mindedness"
+
+
+def _file(name: str) -> Callable[[], list[bytes]]:
+    return lambda: [(whole(_STUDY).path / name).read_bytes()]
+
+
+def _resumed(name: str) -> Callable[[bytes], None]:
+    """The run with this file as given: looked at, resumed, measured."""
+
+    def read(data: bytes) -> None:
+        run = copied(_STUDY)
+        (run / name).write_bytes(data)
+        overton.open_run(run).items()
+        overton.resume(run)
+        measured(_STUDY, run, resamples=100)
+
+    return read
+
+
+def _journal(data: bytes) -> None:
+    for entry in entries(file_of(data, ".db")):
+        msgspec.json.encode(entry.outcome)
+        assert isinstance(entry.identity.slot, bytes), "a slot that is no digest"
+
+
+def _journal_resumed(data: bytes) -> None:
+    """A damaged journal is refused, or the records are those that they were."""
+    run = copied(_STUDY)
+    (run / "journal.db").write_bytes(data)
+    known, held = whole(_STUDY).manifest.spent.outcomes, _held(run / "journal.db")
+    resumed = overton.resume(run)
+    assert held >= known, f"{known - held} calls are gone and were paid again, and not a word"
+    if resumed.finished:
+        assert resumed.records().equals(whole(_STUDY).records()), "other records, and not a word"
+
+
+def _held(path: Path) -> int:
+    """How many rows a journal has, as SQLite counts."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
+    return 0
+
+
+def _rows(chance: Random, data: bytes) -> bytes:
+    """The journal with a cell of its table exchanged, a row dropped or doubled: a file that SQLite finds whole."""
+    path = file_of(data, ".mutated.db")
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
+        held = [row[0] for row in connection.execute("SELECT row FROM calls")]
+        if columns and held:
+            _change(chance, connection, columns, chance.choice(held))
+    return path.read_bytes()
+
+
+_CELLS: tuple[Any, ...] = (None, 0, 1, -1, 2**62, 1.5, "", "x", b"", b"\xff" * 32, "{}", '{"text": "position <<B>>"}',
+'{"text": 1}', "[" * 3000)  # fmt: skip
+
+
+def _change(chance: Random, connection: sqlite3.Connection, columns: list[str], row: int) -> None:
+    match chance.randrange(5):
+        case 0:
+            connection.execute("DELETE FROM calls WHERE row = ?", (row,))
+        case 1:
+            connection.execute(f"PRAGMA user_version={chance.choice((0, 2, 99))}")
+        case 2:
+            named = ", ".join(one for one in columns if one != "row")
+            connection.execute(f"INSERT INTO calls ({named}) SELECT {named} FROM calls WHERE row = ?", (row,))
+        case _:
+            column = chance.choice(columns)
+            connection.execute(f"UPDATE calls SET {column} = ? WHERE row = ?", (chance.choice(_CELLS), row))
+
+
+def _agreements() -> list[bytes]:
+    key = _key()
+    sheet = file_of(_sheet_text(filled=True).encode("utf-8-sig"), ".csv")
+    sheet.with_suffix(".key.json").write_bytes(msgspec.json.encode(key))
+    return [msgspec.json.encode([overton.judge.agreement(sheet)])]
+
+
+_KEY_ROWS = [
+    KeyRow(f"c{number}/1", ("for", "against", "unclear")[number % 3], f"c{number // 2}") for number in range(6)
+]
+
+
+def _key() -> Any:
+    counts = {"for": 9, "against": 7, "unclear": 3}
+    return key_of(
+        _KEY_ROWS, study="stance-stability", what="stance", judge="j", labels=tuple(counts), seed=1, stratified=False,
+        population=counts
+    )  # fmt: skip
+
+
+def _sheet_text(*, filled: bool) -> str:
+    text = write_sheet(_key(), [{"text": f'=It is\nso {number}; é, "q"'} for number in range(6)])
+    return text.replace(f",,{_key().sheet}", f",against,{_key().sheet}") if filled else text
+
+
+def _sheets() -> list[bytes]:
+    text = _sheet_text(filled=True)
+    return [text.encode("utf-8-sig"), _sheet_text(filled=False).encode(), text.replace(",", ";").encode()]
+
+
+def _sheet(data: bytes) -> None:
+    path = file_of(data, ".csv")
+    path.with_suffix(".key.json").write_bytes(msgspec.json.encode(_key()))
+    overton.judge.agreement(path)
+
+
+def _sheet_key(data: bytes) -> None:
+    path = file_of(_sheets()[0], ".csv")
+    path.with_suffix(".key.json").write_bytes(data)
+    opened_sheet(path)
+    overton.judge.agreement(path)
+
+
+# Archives
+
+_QUERY = "trams and buses"
+
+
+@cache
+def _archive() -> bytes:
+    folder = room() / "archive"
+    folder.mkdir()
+    made = Archive(folder)
+    html = (
+        b"<html><body><article><p>" + b"The town has trams, and people use them. " * 8 + b"</p></article></body></html>"
+    )
+    request = (("Host", "e.org"), ("User-Agent", "x"))
+    there = (("Content-Type", "text/html"), ("Location", "/2"))
+    made.hits(Ranked(_QUERY, "google+top5", (Hit("https://e.org/1", "t", "s"),)))
+    made.exchange(Exchange(URL("https://e.org/1"), request, "HTTP/1.1", 302, "Found", there, b""))
+    made.exchange(Exchange(URL("https://e.org/2"), request, "HTTP/1.1", 200, "OK", there[:1], html))
+    made.page(Page("https://e.org/3", "t", "2024-01-02", "Trams.", hex_digest(html)))
+    made.text("file:///a.txt", b"A page of a collection.")
+    made.close()
+    return (folder / ARCHIVE).read_bytes()
+
+
+def _warc(data: bytes) -> None:
+    """Another run's archive, asked for all that the whole one held."""
+    run = fresh()
+    run.mkdir()
+    (run / ARCHIVE).write_bytes(data)
+    ended(_all_of(run))
+
+
+async def _all_of(run: Path) -> None:
+    search, pages = open_search(f"archive/{run}").answerer, open_pages(f"archive/{run}").answerer
+    setattr(pages._source, "_readers", _in_process())  # type: ignore[union-attr] # noqa: B010
+    try:
+        with suppress(AnswerError):
+            await search.answer(Request((user(_QUERY),), Settings()))
+        for url in ("https://e.org/1", "https://e.org/2", "https://e.org/3", "https://e.org/4"):
+            await pages.answer(Request((user(url),), Settings()))
+    finally:
+        await search.close()
+        await pages.close()
+
+
+def _in_process() -> Any:
+    from fuzz.targets.web import InProcess
+
+    return InProcess()
+
+
+def _warc_kept(data: bytes) -> None:
+    """A run's own archive, opened to add to it: refused, or nothing that was whole is gone."""
+    run = fresh()
+    run.mkdir()
+    (run / ARCHIVE).write_bytes(data)
+    kept = Archive(run)
+    kept.page(Page("https://e.org/9", "t", "", "More."))
+    kept.close()
+    after = (run / ARCHIVE).read_bytes()
+    common = next(
+        (at for at, (one, other) in enumerate(zip(data, after, strict=False)) if one != other),
+        min(len(data), len(after)),
+    )
+    assert not _whole_members(data[common:]), "whole records were cut away"
+
+
+def _whole_members(data: bytes) -> int:
+    """How many records stand whole in what was cut, the first, torn one left out."""
+    count, at = 0, data.find(b"\x1f\x8b\x08", 1)
+    while at > 0:
+        with suppress(ZlibError):
+            member = decompressobj(31)
+            member.decompress(data[at:], 1 << 20)
+            count += member.eof
+        at = data.find(b"\x1f\x8b\x08", at + 1)
+    return count
+
+
+def _record(chance: Random, data: bytes) -> bytes:
+    """The text of one of an archive's records changed, or its value of JSON."""
+    members = _members(data)
+    if members:
+        at = chance.randrange(len(members))
+        members[at] = inside(_payload)(chance, members[at])
+    return b"".join(members)
+
+
+def _payload(chance: Random, record: bytes) -> bytes:
+    head, between, body = record.partition(b"\r\n\r\n")
+    return head + between + json_values(chance, body.removesuffix(b"\r\n\r\n")) + b"\r\n\r\n"
+
+
+def _members(data: bytes) -> list[bytes]:
+    found = []
+    with suppress(ZlibError):
+        while data:
+            member = decompressobj(31)
+            member.decompress(data, 1 << 20)
+            rest = member.unused_data
+            found.append(data[: len(data) - len(rest)])
+            data = rest
+    return found
+
+
+def _bombed(chance: Random, data: bytes) -> bytes:
+    """A record that becomes much: WARC's head, and half a gigabyte of one letter."""
+    if chance.random() > 0.01:
+        return data
+    from gzip import compress
+
+    head = b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: https://e.org/2\r\nContent-Length: 536870912\r\n\r\n"
+    return data + compress(head + b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 29), 9)
+
+
+# Inspect logs
+
+
+@cache
+def _logs() -> list[Path]:
+    return [log.path for log in overton.export_run(whole(_STUDY).path, out=room() / "logs")]
+
+
+def _json_logs() -> list[bytes]:
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    path = room() / "log.json"
+    write_eval_log(read_eval_log(str(_logs()[0])), str(path))
+    return [path.read_bytes()]
+
+
+def _imported(suffix: str) -> Callable[[bytes], None]:
+    def read(data: bytes) -> None:
+        out = fresh()
+        overton.import_logs([file_of(data, suffix)], out=out)
+        overton.resume(out)
+
+    return read
+
+
+def _zipped(chance: Random, data: bytes) -> bytes:
+    """One member of a zip changed, and all packed again."""
+    sink = io.BytesIO()
+    with suppress(zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError, RuntimeError, ZlibError):
+        with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as new:
+            names = old.namelist()
+            changed = chance.choice(names) if names else ""
+            for name in names:
+                held = old.read(name)
+                new.writestr(name, _json_or_bytes(chance, held) if name == changed else held)
+        return sink.getvalue()
+    return data
+
+
+def _json_or_bytes(chance: Random, held: bytes) -> bytes:
+    plain = Target("member", len, list)
+    return json_values(chance, held) if chance.random() < 0.7 else mutated(chance, plain, [held])
+
+
+def _measured_records(data: bytes) -> None:
+    run = copied(_STUDY)
+    (run / "records.parquet").write_bytes(data)
+    overton.open_run(run).rows()
+    measured(_STUDY, run, resamples=100)
+
+
+def _with_agreement(data: bytes) -> None:
+    run = copied("stance-stability")
+    (run / "agreement.json").write_bytes(data)
+    measured("stance-stability", run, resamples=100).document()
+
+
+_SQL = (
+    b"SQLite format 3\x00",
+    b"\x0d\x00",
+    b"\x05\x00",
+    b"CREATE TABLE calls",
+    b'{"text":"x"}',
+    b'"usage":{"input_tokens":9223372036854775808}',
+)
+_CONDITIONS = (
+    b'"options":{"trials":100000000}',
+    b'"base_url"',
+    b'"key_env"',
+    b'"format":3',
+    b'"study":"pluralism"',
+    b'"spent":{"requests":-1}',
+)
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "manifest",
+            _resumed("manifest.json"),
+            _file("manifest.json"),
+            mutations=(json_values,),
+            tokens=_CONDITIONS,
+            seconds=4,
+        ),
+        Target("items", _resumed("items.jsonl"), _file("items.jsonl"), mutations=(json_values,), seconds=4),
+        Target("journal", _journal, _file("journal.db"), mutations=(_rows,), tokens=_SQL),
+        Target("journal-resumed", _journal_resumed, _file("journal.db"), mutations=(_rows,), tokens=_SQL, seconds=4),
+        Target("records", _measured_records, _file("records.parquet"), seconds=4),
+        Target("agreement", _with_agreement, _agreements, mutations=(json_values,), seconds=4),
+        Target("sheet", _sheet, _sheets),
+        Target("sheet-key", _sheet_key, lambda: [msgspec.json.encode(_key())], mutations=(json_values,)),
+        Target("warc", _warc, lambda: [_archive()], mutations=(_record, _record, _bombed)),
+        Target("warc-kept", _warc_kept, lambda: [_archive()], mutations=(_record,)),
+        Target(
+            "eval-log", _imported(".eval"), lambda: [_logs()[0].read_bytes()], mutations=(_zipped, _zipped), seconds=8
+        ),
+        Target("json-log", _imported(".json"), _json_logs, mutations=(json_values,), seconds=8),
+    )
+}

@@ -1,0 +1,52 @@
+"""A small run of each study on simulated models, made once a process: what valid folders, tables and logs look like."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fuzz.room import fresh, room
+from overton.api.runs import Run, run
+
+__all__ = ["ASKED", "copied", "whole"]
+
+ASKED: dict[str, dict[str, Any]] = {
+    "open-mindedness": {
+        "models": ["simulated/open-minded"],
+        "conditions": ["baseline", "balanced"],
+        "templates": [1],
+        "trials": 2,
+    },
+    "stance-stability": {
+        "models": ["simulated/chameleon"],
+        "others": {"judge": ["simulated/stance-judge"]},
+        "turns": 3,
+    },
+    "pluralism": {
+        "models": ["simulated/pluralist"],
+        "others": {"judge": ["simulated/pluralist-judge"]},
+    },
+    "deliberation": {
+        "models": ["simulated/deliberator", "simulated/deliberator"],
+        "rounds": 2,
+    },
+}
+"""What `overton.run` is asked for, by study; the first of its items only."""
+
+
+@cache
+def whole(study: str) -> Run:
+    """The run; not to be changed."""
+    from overton.api.items import read_items
+
+    first = read_items(study)[:1]
+    return run(study, items=first, out=room() / f"whole-{study}", seed=1, **ASKED[study])
+
+
+def copied(study: str) -> Path:
+    """A copy of its folder, to be damaged."""
+    made = fresh()
+    shutil.copytree(whole(study).path, made)
+    return made
