@@ -21,6 +21,7 @@ __all__ = [
     "pairs_of",
     "values_of",
     "whole",
+    "without_credentials",
 ]
 
 Pairs = Sequence[tuple[str, str]]
@@ -129,6 +130,15 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+_CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
+_QUERY = re.compile(r"(?<=\?)[^#]+")
+
+
+def without_credentials(text: str) -> str:
+    """A word for a message: where it holds an address, what stands before an '@' or after a '?' in it is left out."""
+    return _QUERY.sub("...", _CREDENTIALS.sub("...@", text)) if "//" in text else text
 
 
 def checked_base_url(url: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from overton.calls import Ask, Form, Question, Reply, user
-from overton.errors import CallFailed, MissingExtra
+from overton.errors import CallFailed, MissingExtra, Unreadable
 from overton.judging import Reading, list_schema, parse_json
 from overton.studies.pluralism.clustering.parts import (
     Clustered,
@@ -25,6 +25,7 @@ from overton.studies.pluralism.clustering.parts import (
 )
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
+from overton.untrusted import json_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,8 +73,8 @@ def _form(count: int) -> Form:
 
 def _rows(reply: Reply, count: int) -> list[list[float]]:
     try:
-        rows = _ROWS.decode(reply.text)
-    except msgspec.DecodeError as error:
+        rows = json_of(reply.text, _ROWS.decode)
+    except Unreadable as error:
         raise CallFailed("malformed", f"the embedder's reply does not hold vectors: {error}") from error
     if len(rows) != count or not all(isfinite(value) for row in rows for value in row):
         raise CallFailed(
