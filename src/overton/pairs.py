@@ -23,6 +23,7 @@ __all__ = [
     "pairs_of",
     "values_of",
     "whole",
+    "without_credentials",
 ]
 
 Pairs = Sequence[tuple[str, str]]
@@ -143,6 +144,15 @@ def address_of(url: str) -> str:
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     port = "" if parts.port in (None, usual) else f":{parts.port}"
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path.rstrip('/')}"
+
+
+_CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
+_QUERY = re.compile(r"(?<=\?)[^#]+")
+
+
+def without_credentials(text: str) -> str:
+    """A word for a message: where it holds an address, what stands before an '@' or after a '?' in it is left out."""
+    return _QUERY.sub("...", _CREDENTIALS.sub("...@", text)) if "//" in text else text
 
 
 def checked_base_url(url: str) -> str:

@@ -220,3 +220,9 @@ def test_schemas_of_a_size_that_is_known_late_are_built() -> None:
         "additionalProperties": False,
     }
     assert list_schema(number, 0, 2) == {"type": "array", "items": number, "minItems": 0, "maxItems": 2}
+
+
+@pytest.mark.parametrize("text", [f"[{2**63}]", f"[-{2**63 + 1}]", "[" + "9" * 400 + "]", "[" + "9" * 5000 + "]"])
+def test_a_number_that_no_table_holds_is_no_answer(text: str) -> None:
+    assert parse_json(text, list[int]).how == "invalid"
+    assert parse_json(f"[{2**63 - 1}]", list[int]).value == [2**63 - 1]

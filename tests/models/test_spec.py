@@ -10,6 +10,7 @@ from overton.calls import Reply, Request, Settings, user
 from overton.errors import InputError
 from overton.models import open_model, parse_spec
 from overton.models.spec import name_and_spec, published
+from overton.retrieval import open_search
 
 
 @pytest.mark.parametrize(
@@ -186,3 +187,22 @@ def test_a_named_model_keeps_what_is_known_of_its_spec() -> None:
     named, plain = (open_model("openai/gpt-4o", name=name, need_key=False) for name in ("careful", ""))
     assert (named.family, named.series, named.price) == (plain.family, plain.series, plain.price)
     assert plain.answerer.identity == plain.answerer.name == "openai/gpt-4o"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "http://h/v1?api_key=sk-secret#m",
+        "http://user:sk-secret@h/v1#m",
+        "http://h:1?key=sk-secret",
+        "two words=http://h/v1?api_key=sk-secret#m",
+        "htp://h/v1?api_key=sk-secret#m",
+    ],
+)
+def test_no_key_in_an_address_is_said_again(spec: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(name_and_spec(spec)[1])
+    assert "sk-secret" not in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        open_search(f"searx/{spec}")
+    assert "sk-secret" not in str(caught.value)

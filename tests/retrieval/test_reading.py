@@ -84,3 +84,13 @@ def test_what_a_library_prints_disturbs_nothing() -> None:
     )  # fmt: skip
     assert done.stdout == len(done.stdout[4:]).to_bytes(4, "little") + done.stdout[4:]
     assert b"noise" in done.stderr
+
+
+async def test_code_in_the_current_directory_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("msgspec", "trafilatura", "overton"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    made = Readers()
+    assert await made.read(SMALL) == Extract("Some text.")
+    await made.close()
+    assert not (tmp_path / "was-run").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import math
 import re
 import warnings
@@ -12,7 +11,9 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
+from overton.errors import Unreadable
 from overton.judging.reading import Reading
+from overton.untrusted import converted, python_of
 
 __all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "asked", "list_schema", "object_schema", "parse_json", "schema_of"]
 
@@ -124,21 +125,21 @@ def _repair(candidate: str, kind: Any) -> Reading[Any]:
 def _read(decode: Callable[[str], Any], text: str, kind: Any) -> Reading[Any]:
     try:
         value = _plain(decode(text), MAX_DEPTH)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+    except (Unreadable, ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return Reading.invalid("it is not valid JSON")
     try:
-        return Reading(cast(Any, msgspec.convert(value, kind)), "as is")
-    except msgspec.ValidationError as error:
-        return Reading.invalid(f"its JSON is not of the form asked for: {error}")
+        return Reading(cast(Any, converted(value, kind)), "as is")
+    except Unreadable as error:
+        return Reading.invalid(f"its JSON is not of the form asked for: {error.reason}")
 
 
 def _strict(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_unique)
+    return python_of(text, object_pairs_hook=_unique)
 
 
 def _loose(text: str) -> Any:
     without = _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
-    return json.loads(without, strict=False, object_pairs_hook=_unique)
+    return python_of(without, strict=False, object_pairs_hook=_unique)
 
 
 def _python(text: str) -> Any:
@@ -163,7 +164,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """`value` if it is made of what JSON can hold and can be written as UTF-8; tuples become lists.
+    """`value` if it is made of what JSON can hold, and its texts and numbers of what a table can; tuples become lists.
 
     Raises:
         ValueError, TypeError: it holds anything else, or is nested too deeply.
@@ -173,6 +174,8 @@ def _plain(value: Any, depth: int) -> Any:
         return value
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("not a finite number")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("a number that no table holds")
     if value is None or isinstance(value, bool | int | float):
         return value
     if depth == 0:

@@ -9,13 +9,12 @@ from difflib import get_close_matches
 
 from overton.errors import InputError, Problem
 from overton.models.providers import GGUF, RUN_HERE, provider_names
-from overton.pairs import checked_base_url
+from overton.pairs import checked_base_url, without_credentials
 
 __all__ = ["Spec", "name_and_spec", "parse_spec", "published"]
 
 _FORMS = "http://host:port/v1#NAME and gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
 # An embedder of sentence-transformers is a name on a hub, or a folder.
 _LOCAL = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
@@ -60,7 +59,7 @@ def name_and_spec(text: str) -> tuple[str, str]:
         return published(text), text
     if not _ALIAS.fullmatch(name):
         reason = "a name has letters, digits, '-', '_' and '.' only: write NAME=PROVIDER/NAME"
-        raise InputError([Problem("--model", _without_credentials(text), reason)])
+        raise InputError([Problem("--model", without_credentials(text), reason)])
     return name, spec
 
 
@@ -79,7 +78,7 @@ def parse_spec(text: str) -> Spec:
     try:
         return _parse(text)
     except ValueError as error:
-        raise InputError([Problem("--model", _without_credentials(text), str(error))]) from None
+        raise InputError([Problem("--model", without_credentials(text), str(error))]) from None
 
 
 def _parse(text: str) -> Spec:
@@ -121,8 +120,3 @@ def _unknown_provider(provider: str, has_slash: bool) -> str:
     if not has_slash and not near:
         return f"a model is written provider/name, such as openai/gpt-4o; {known}"
     return f"unknown provider '{provider}'{hint} ({known})"
-
-
-def _without_credentials(text: str) -> str:
-    """The text with whatever stands between `//` and the last `@` left out, for messages."""
-    return _CREDENTIALS.sub("...@", text) if "//" in text else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from overton.retrieval.archive import Archive, Ranked
 __all__ = ["PageAnswerer", "PageSource", "SearchAnswerer", "Searcher"]
 
 _LONGEST_QUERY = 2_000
+_HALF = re.compile("[\ud800-\udfff]")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -149,4 +151,7 @@ class PageAnswerer(_Answering):
 def _asked(request: Request, what: str) -> str:
     if len(request.messages) != 1 or request.messages[0].role != "user":
         raise RejectedError("malformed", f"one user message is expected: the {what}")
-    return request.messages[0].content
+    content = request.messages[0].content
+    if not content.isascii() and _HALF.search(content):
+        raise RejectedError("malformed", f"the {what} holds half a surrogate pair, which is no character")
+    return content

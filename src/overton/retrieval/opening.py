@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from overton.calls import Price, Reach, Settings
 from overton.errors import InputError, MissingExtra, Problem
-from overton.pairs import Reader, address_of, checked_base_url, number, values_of, whole
+from overton.pairs import Reader, address_of, checked_base_url, number, values_of, whole, without_credentials
 from overton.retrieval.limits import Limits
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def published(spec: str) -> str:
 
 def _shown(text: str) -> str:
     """The spec for a message: without what may be credentials in an address."""
-    shown = re.sub(r"(?<=//).*@", "...@", text, flags=re.DOTALL)
+    shown = without_credentials(text)
     return "".join(character if character.isprintable() else "?" for character in shown)[:200]
 
 

@@ -9,14 +9,16 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
-from overton.errors import UnavailableError
+from overton.errors import UnavailableError, Unreadable
 from overton.retrieval.extraction import Extract, Job, extract
 from overton.retrieval.limits import Unread
+from overton.untrusted import json_of
 
 __all__ = ["Readers", "main"]
 
@@ -24,10 +26,11 @@ _READERS = min(2, os.cpu_count() or 1)
 _SECONDS = 30.0
 _START_SECONDS = 120.0
 _MEMORY = 2 * 2**30  # bytes, of each process
+_LONGEST_ANSWER = 2**28
 _KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Extract).decode
+_decode: Callable[[Any], Extract] = msgspec.msgpack.Decoder(Extract).decode
 _decode_job = msgspec.msgpack.Decoder(Job).decode
 
 
@@ -53,7 +56,7 @@ class Readers:
                 found = await asyncio.wait_for(_exchange(process, _encode(job)), self._seconds)
             except TimeoutError:
                 raise Unread("takes too long to read") from None
-            except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError):
+            except (asyncio.IncompleteReadError, OSError, Unreadable):
                 raise Unread("unreadable") from None
             else:
                 self._idle.append(process)
@@ -75,6 +78,7 @@ class Readers:
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",  # no code from the folder in which a run happens to be started
                 "-m",
                 "overton.retrieval.reading",
                 stdin=asyncio.subprocess.PIPE,
@@ -87,7 +91,7 @@ class Readers:
         self._all.add(process)
         try:
             await asyncio.wait_for(_exchange(process, _encode(Job(b"", kind="text"))), _START_SECONDS)
-        except (TimeoutError, asyncio.IncompleteReadError, OSError, msgspec.DecodeError):
+        except (TimeoutError, asyncio.IncompleteReadError, OSError, Unreadable):
             await self._end(process)
             raise UnavailableError("reader", "the process that reads pages does not start") from None
         return process
@@ -106,7 +110,9 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Extr
     process.stdin.write(len(content).to_bytes(4, "little") + content)
     await process.stdin.drain()
     size = int.from_bytes(await process.stdout.readexactly(4), "little")
-    return _decode(await process.stdout.readexactly(size))
+    if size > _LONGEST_ANSWER:
+        raise Unreadable("is larger than any page", too_large=True)
+    return json_of(await process.stdout.readexactly(size), _decode)
 
 
 def main() -> None:

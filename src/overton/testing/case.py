@@ -92,8 +92,8 @@ class Case:
         """
         words = [self.study.name, str(self.whole.path), str(out), str(ledger.path), str(kill_at)]
         done = subprocess.run(
-            [sys.executable, "-m", "overton.testing.child", *words],
-            env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+            [sys.executable, "-P", "-m", "overton.testing.child", *words],
+            env=os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
