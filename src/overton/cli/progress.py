@@ -38,9 +38,17 @@ def _live(what: str) -> Iterator[Watch]:
         TextColumn("{task.fields[detail]}", markup=False),
     )
     # Rich would take over the streams of the process, and read colours and links in what others write to them.
-    with Bar(*columns, console=notes(), redirect_stdout=False, redirect_stderr=False) as bar:
-        task = bar.add_task(what, total=None, detail="")
-        yield lambda seen: bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
+    bar = Bar(*columns, console=notes(), redirect_stdout=False, redirect_stderr=False)
+    task = bar.add_task(what, total=None, detail="")
+
+    def watch(seen: Progress) -> None:
+        bar.start()  # not before: what a person is asked at the beginning would be drawn over
+        bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
+
+    try:
+        yield watch
+    finally:
+        bar.stop()
 
 
 def _plain(what: str) -> Watch:
