@@ -218,6 +218,8 @@ PRINTING = re.compile(
 )
 """Calls that print, or that read markup in a text. `print` of a console is none of them: the console is the door's."""
 
+LOOKED_AT = {"sys.stdout.isatty", "sys.stderr.isatty"}
+
 
 def printing(tree: ast.Module) -> Iterator[str]:
     """Whatever in a file prints past the door, with its line.
@@ -229,7 +231,7 @@ def printing(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             given = [ast.unparse(one.func) if isinstance(one, ast.Call) else "" for one in node.args]
-            if called == "sys.stderr.write" and given == ["visible"]:
+            if (called == "sys.stderr.write" and given == ["visible"]) or called in LOOKED_AT:
                 allowed += ast.walk(node.func)
             elif PRINTING.fullmatch(called) and not called.startswith("overton.") and called != "print_json":
                 yield f"{node.lineno}: {called}()"

@@ -231,8 +231,8 @@ def test_a_run_folder_that_somebody_edited_does_not_act(command_line: CommandLin
 DOOR = "from overton.cli.output import guard, notes, results, say\nguard()\n"
 
 
-def process(code: str, *, on_terminal: bool, **environment: str) -> str:
-    """What Python prints that runs `code`, where both outputs are a pipe or a terminal."""
+def process(code: str, *, on_terminal: bool, typed: str = "", **environment: str) -> str:
+    """What Python prints that runs `code`, where both outputs are a pipe or a terminal, on which is `typed`."""
     given = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "500", **environment}
     command = [sys.executable, "-c", code]
     if not on_terminal:
@@ -241,6 +241,7 @@ def process(code: str, *, on_terminal: bool, **environment: str) -> str:
     ours, theirs = pty.openpty()
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=given):
         os.close(theirs)
+        os.write(ours, typed.encode())
         pieces = []
         while piece := _piece(ours):
             pieces.append(piece)
@@ -308,6 +309,26 @@ def test_a_run_on_a_terminal_shows_its_progress_and_what_it_was_told(endpoint: s
     printed = process(code + "from overton.cli import main\nmain()\n", on_terminal=True)
     check_terminal(printed)
     assert "\x1b[?25l" in printed  # the live line of progress, which may act
+
+
+def test_what_is_asked_before_a_run_begins_is_not_drawn_over() -> None:
+    code = f"""{DOOR}
+from types import SimpleNamespace as Any
+from overton.cli.output import answer
+from overton.cli.progress import watching
+with watching("resume") as watch:
+    given = answer({HOSTILE!r} + "Go on?")
+    print("GIVEN", repr(given), flush=True)
+    tally = Any(asked=1, recalled=0, retried=0, failed=0, last_trouble={HOSTILE!r})
+    watch(Any(total=2, done=1, tally=tally, in_flight=0, admitted=1, cost=None))
+"""
+    printed = process(code, on_terminal=True, typed="yes\n")
+    check_terminal(printed)
+    before, _, after = printed.partition("GIVEN 'yes'")
+    assert "Go on?" in before
+    assert "\x1b" not in before
+    assert "\x1b[?25l" in after
+    assert "last trouble: [red]MARK" in after
 
 
 def test_help_is_plain_on_a_terminal() -> None:

@@ -18,7 +18,7 @@ from overton.untrusted import visible, visible_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Guarded", "guard", "notes", "print_json", "results", "say", "write"]
+__all__ = ["Guarded", "answer", "guard", "notes", "print_json", "results", "say", "write"]
 
 _PIPED_WIDTH = 120
 """Columns of a table that goes to a file or another program, which has no width of its own."""
@@ -103,6 +103,13 @@ def _console(stream: TextIO, width: int | None) -> Console:
 def say(text: str) -> None:
     """Print a sentence for the person, as it is."""
     notes().print(text, soft_wrap=True)
+
+
+def answer(question: str) -> str:
+    """What the person types who is asked on standard error; '' where there is no more input."""
+    sys.stderr.write(visible(question))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()
 
 
 def write(text: str) -> None:
