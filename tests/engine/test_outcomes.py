@@ -15,6 +15,7 @@ import pytest
 from overton.calls import Trial
 from overton.engine import Outcomes
 from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import RunError
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -182,3 +183,13 @@ def test_parts_that_a_killed_session_left_are_not_read(outcomes: Callable[..., O
     kept = outcomes()
     fill(kept, planned[:2], [0, 1])
     assert kept.close().collect().height == 2
+
+
+def test_a_part_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "records.parts").write_bytes(b"")
+    outcomes = Outcomes(tmp_path / "records.parts" / "0", Row, {})
+    with pytest.raises(RunError, match="is not a folder"):
+        outcomes.close()
+    (tmp_path / "1" / "000000.parquet").mkdir(parents=True)
+    with pytest.raises(RunError, match=r"000000\.parquet cannot be written: "):
+        Outcomes(tmp_path / "1", Row, {}).close()

@@ -17,6 +17,7 @@ import msgspec
 import polars as pl
 
 from overton.calls import Trial
+from overton.untrusted import cannot_be_written, make_folder
 
 __all__ = ["Outcomes", "columns_of", "record_type_columns"]
 
@@ -82,11 +83,15 @@ class Outcomes:
     def _flush(self) -> None:
         if not self._rows and self._parts:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         part = self._folder / f"{len(self._parts):06}.parquet"
-        columns_of(self._rows, self._columns).with_columns(
+        table = columns_of(self._rows, self._columns).with_columns(
             pl.Series(_ITEM, self._items, pl.String), **{key: pl.lit(value) for key, value in self._label.items()}
-        ).select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
+        )
+        try:
+            table.select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise cannot_be_written(part, error) from error
         self._parts.append(part)
         self._rows, self._items = [], []
 
