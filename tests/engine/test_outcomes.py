@@ -15,6 +15,7 @@ import pytest
 from overton.calls import Trial
 from overton.engine import Outcomes
 from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import RunError
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -216,3 +217,13 @@ def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[...,
     assert kept.close().collect().height == len(RICH)
     assert list(kept.unmade) == [planned[0].name]
     assert kept.unmade[planned[0].name].startswith("column inners: ")
+
+
+def test_a_part_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "records.parts").write_bytes(b"")
+    outcomes = Outcomes(tmp_path / "records.parts" / "0", Row, {})
+    with pytest.raises(RunError, match="is not a folder"):
+        outcomes.close()
+    (tmp_path / "1" / "000000.parquet").mkdir(parents=True)
+    with pytest.raises(RunError, match=r"000000\.parquet cannot be written: "):
+        Outcomes(tmp_path / "1", Row, {}).close()

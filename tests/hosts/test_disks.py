@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 import overton
 from overton.errors import RunError
@@ -91,10 +94,16 @@ def test_a_sheet_goes_where_a_folder_can_be(tmp_path: Path) -> None:
 
 
 def test_records_that_do_not_fit_are_told_and_made_again(runs: Any, endpoint: Any) -> None:
+    async def at_length(asked: Any) -> web.Response:
+        words = "".join(sha256(f"{asked.seed}/{number}".encode()).hexdigest() for number in range(16))
+        message = {"role": "assistant", "content": f"position <<A>> {words}"}
+        return web.json_response({"model": "m", "choices": [{"finish_reason": "stop", "message": message}]})
+
+    endpoint.behave = at_length
     runs.start("whole")
-    runs.start("run")
+    copytree(runs.folder / "whole", runs.folder / "run")
     (runs.folder / "run" / "records.parquet").unlink()
-    told = said(5_000, "resume", str(runs.folder / "run"))
+    told = said(40_000, "resume", str(runs.folder / "run"))
     assert told.startswith("RunError: ")
     assert "records" in told
     assert told.count("\n") == 1

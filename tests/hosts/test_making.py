@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from killing import in_a_process, killed_at, with_room_for
 
 from overton.errors import RunError, RunExists
 from overton.hosts.local import Manifest, RunFolder
@@ -29,10 +28,12 @@ def made(run: Path) -> None:
     RunFolder.create(run, MANIFEST, ITEMS)
 
 
-def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is_left(tmp_path: Path) -> None:
+def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is_left(
+    processes: Any, tmp_path: Path
+) -> None:
     run, steps, left = tmp_path / "runs" / "run", 0, 0
     for steps in count():
-        if not killed_at(steps, lambda: made(run)):
+        if not processes.killed_at(steps, lambda: made(run)):
             break
         if run.exists():
             assert RunFolder(run).manifest() == MANIFEST
@@ -47,13 +48,13 @@ def test_killed_at_any_step_it_is_whole_or_not_there_and_the_next_clears_what_is
     assert sorted(path.name for path in run.iterdir()) == ["items.jsonl", "manifest.json"]
 
 
-def test_what_a_living_process_makes_is_left_alone_and_the_second_is_refused(tmp_path: Path) -> None:
+def test_what_a_living_process_makes_is_left_alone_and_the_second_is_refused(processes: Any, tmp_path: Path) -> None:
     run = tmp_path / "run"
 
     def slowly() -> None:
         with new_folder(run) as fresh:
             (fresh / "ours").write_bytes(b"")
-            assert in_a_process(lambda: made(run)) == 0
+            assert processes.run(lambda: made(run)) == 0
             assert (fresh / "ours").exists()
 
     with pytest.raises(RunExists, match="exists already"):
@@ -76,13 +77,13 @@ def test_only_folders_of_ours_are_cleared_and_no_link_is_followed(tmp_path: Path
     assert (tmp_path / ".run.aaaaaaaaaaaa.lock").is_symlink()
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_full_disk_is_told_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
     def work() -> int:
         with pytest.raises(RunError, match=r"items\.jsonl cannot be written"):
             RunFolder.create(tmp_path / "run", MANIFEST, [Item("x" * 5_000)] * 10)
         return 3
 
-    assert with_room_for(20_000, work) == 3
+    assert processes.with_room_for(20_000, work) == 3
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,7 @@
-"""Processes of their own for tests: killed at a step, or with room for small files only."""
+"""Processes of their own for tests: killed at a step, or with room for small files only: the fixture `processes`.
+
+They are forks: what they do starts no threads, and none of ours that it would wait for.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
 
 STEPS = ("open", "os.", "fcntl.")
 """How Python names (see its table of audit events) what touches files."""
@@ -54,3 +60,9 @@ def with_room_for(size: int, work: Callable[[], object]) -> int:
         return work()
 
     return in_a_process(limited)
+
+
+@pytest.fixture
+def processes() -> SimpleNamespace:
+    """What does work in a process of its own."""
+    return SimpleNamespace(run=in_a_process, killed_at=killed_at, with_room_for=with_room_for)

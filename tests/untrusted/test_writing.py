@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from killing import in_a_process, killed_at, with_room_for
 
 from overton.errors import RunError
 from overton.untrusted import unfinished, write_whole
@@ -68,7 +68,7 @@ def test_what_cannot_be_written_is_told_with_its_path(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_full_disk_is_told_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
     write_whole(tmp_path / "file", [b"old"])
 
     def work() -> int:
@@ -76,30 +76,30 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
             write_whole(tmp_path / "file", [b"x" * 1_000] * 100)
         return 3
 
-    assert with_room_for(50_000, work) == 3
+    assert processes.with_room_for(50_000, work) == 3
     assert contents(tmp_path) == {"file": b"old"}
 
 
-def test_killed_at_any_step_it_is_whole_and_what_is_left_goes_with_the_next(tmp_path: Path) -> None:
+def test_killed_at_any_step_it_is_whole_and_what_is_left_goes_with_the_next(processes: Any, tmp_path: Path) -> None:
     file, steps = tmp_path / "file", 0
     for steps in count():
         write_whole(file, [b"old"])
         assert contents(tmp_path) == {"file": b"old"}
-        if not killed_at(steps, lambda: write_whole(file, [b"new"])):
+        if not processes.killed_at(steps, lambda: write_whole(file, [b"new"])):
             break
         assert file.read_bytes() in (b"old", b"new")
     assert steps > 5
     assert contents(tmp_path) == {"file": b"new"}
 
 
-def test_what_a_living_process_writes_is_left_alone_and_so_are_names_of_others(tmp_path: Path) -> None:
+def test_what_a_living_process_writes_is_left_alone_and_so_are_names_of_others(processes: Any, tmp_path: Path) -> None:
     theirs = [".file.new", ".file.0123456789ab.old", ".file.0123456789AB.new", ".other.0123456789ab.new"]
     for name in theirs:
         (tmp_path / name).write_bytes(b"")
     (tmp_path / ".file.0123456789ab.new").symlink_to(tmp_path / ".file.new")
     with unfinished(tmp_path / "file") as (fresh, file):
         file.write(b"slow")
-        assert in_a_process(lambda: write_whole(tmp_path / "file", [b"quick"])) == 0
+        assert processes.run(lambda: write_whole(tmp_path / "file", [b"quick"])) == 0
         assert fresh.exists()
     assert contents(tmp_path).pop("file") == b"slow"
     assert {path.name for path in tmp_path.iterdir()} == {"file", ".file.0123456789ab.new", *theirs}

@@ -18,7 +18,7 @@ import msgspec
 import polars as pl
 
 from overton.calls import Trial
-from overton.untrusted import visible_line
+from overton.untrusted import cannot_be_written, make_folder, visible_line
 
 __all__ = ["Outcomes", "columns_of", "record_type_columns", "unfit"]
 
@@ -98,12 +98,16 @@ class Outcomes:
     def _flush(self) -> None:
         if not self._rows and self._parts:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         part = self._folder / f"{len(self._parts):06}.parquet"
-        self._table().with_columns(
+        table = self._table().with_columns(
             pl.Series(_ITEM, [trial.item for trial in self._trials], pl.String),
             **{key: pl.lit(value) for key, value in self._label.items()},
-        ).select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
+        )
+        try:
+            table.select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise cannot_be_written(part, error) from error
         self._parts.append(part)
         self._rows, self._trials = [], []
 

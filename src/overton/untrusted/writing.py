@@ -79,8 +79,8 @@ def make_folder(folder: Path) -> None:
 
 
 def cannot_be_written(path: Path, error: Exception) -> RunError:
-    """What is told of a file or folder that the system does not let us write."""
-    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    """What is told, in one line, of a file or folder that cannot be written."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]
     return RunError(f"{path} cannot be written: {reason}")
 
 

@@ -177,8 +177,8 @@ def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], whe
 
 def _unreadable(path: Path, where: str, reason: str) -> RunError:
     """What cannot be read where, in which key if it is known."""
-    reason, _, key = reason.removesuffix("`").partition(" - at `$")
-    key = ", ".join(filter(None, [where, key.removeprefix(".")]))
+    reason, _, key = reason.partition(" - at `$")
+    key = f"{where}{key.removesuffix('`').removeprefix('.')}".rstrip("., ")
     return RunError(str(Problem(str(path), key, f"cannot be read: {reason}")))
 
 
@@ -295,7 +295,7 @@ class RunFolder:
             found = converted(given, study.options)
             options_of(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
         except Unreadable as error:
-            raise _unreadable(path, "options", error.reason) from None
+            raise _unreadable(path, "options.", error.reason) from None
         except InputError as error:
             named = "; ".join(str(problem) for problem in error.problems)
             raise RunError(str(Problem(str(path), "options", named))) from None
@@ -309,7 +309,7 @@ class RunFolder:
         """
         path, decode = self.path / ITEMS, msgspec.json.Decoder(item).decode
         return [
-            _decoded(path, line, decode, f"line {number}")
+            _decoded(path, line, decode, f"line {number}, ")
             for number, line in enumerate(_text(path).splitlines(), 1)
             if line.strip()
         ]

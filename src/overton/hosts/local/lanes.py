@@ -13,12 +13,12 @@ import msgspec
 
 from overton.calls import Reply, Request
 from overton.engine import Bound, Lane, Outcomes, Pacer
-from overton.errors import InputError, Problem, RejectedError, RunError
+from overton.errors import InputError, Problem, RejectedError
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
-from overton.untrusted import unfinished, write_whole
+from overton.untrusted import cannot_be_written, unfinished, write_whole
 
 __all__ = ["MOST_TRIALS", "check_size", "lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 
@@ -110,7 +110,7 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
         with unfinished(folder.records_file) as (fresh, _):
             tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
     except pl.exceptions.PolarsError as error:
-        raise RunError(f"{folder.records_file} cannot be written: {error}") from error
+        raise cannot_be_written(folder.records_file, error) from error
     for lane in lanes:
         lane.outcomes.discard()
     with suppress(OSError):
