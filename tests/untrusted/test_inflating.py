@@ -7,11 +7,12 @@ import tracemalloc
 import zlib
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import Unreadable
-from overton.untrusted import Limit, inflated, members
+from overton.untrusted import Limit, inflated, members, zstandard_inflated
 
 GZIP = 31
 
@@ -81,3 +82,22 @@ def test_all_comes_out_also_where_nothing_is_left_to_go_in(size, window):
     with pytest.raises(Unreadable) as caught:
         b"".join(inflated([body[:-1]], window, Limit(100_000)))
     assert caught.value.ends_early
+
+
+@given(st.lists(st.binary(max_size=2000), max_size=4), st.integers(1, 700))
+def test_frames_of_zstandard_come_out_one_after_another_however_they_are_cut(contents, size):
+    body = b"".join(map(zstandard.ZstdCompressor().compress, contents))
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    assert b"".join(zstandard_inflated(pieces, Limit(10_000))) == b"".join(contents)
+
+
+@given(st.binary(min_size=1, max_size=300), st.data())
+def test_a_changed_byte_or_a_cut_of_zstandard_gives_what_was_there_or_unreadable(content, data):
+    body = bytearray(zstandard.ZstdCompressor().compress(content))
+    place = data.draw(st.integers(0, len(body) - 1))
+    body[place] ^= data.draw(st.integers(1, 255))
+    for damaged in (bytes(body), bytes(body[:place])):
+        try:
+            b"".join(zstandard_inflated([damaged], Limit(10_000)))
+        except Unreadable:
+            continue

@@ -20,6 +20,8 @@ from overton.untrusted.inflating import Limit, inflated, zstandard_inflated
 __all__ = ["Zip"]
 
 _LONGEST_DIRECTORY = 1 << 24
+_LONGEST_END = 1 << 17
+"""What follows the directory: its own end, and a comment of 64 KiB at most."""
 _HEAD = struct.Struct("<4s22xHH")
 _PIECE = 1 << 16
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
@@ -128,4 +130,4 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         if size > _LONGEST_DIRECTORY:
             raise Unreadable(f"has a directory of more than {_LONGEST_DIRECTORY:,} bytes")
-        return self._file.read(_LONGEST_DIRECTORY if size < 0 else size)
+        return self._file.read(_LONGEST_END if size < 0 else size)
