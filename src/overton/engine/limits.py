@@ -81,9 +81,9 @@ class Ledger(Protocol):
 
 _SHARE = 20
 """Of what a limit leaves, one part in so many at most is allowed ahead of need."""
-_WINDOWS = 4
-"""As much is allowed ahead as was sent between the last two commits, so many times: a bound lasts until the one after
-it is on the disk, which takes two such windows, and a rate that was held back must be able to rise."""
+_LEAST_WINDOWS = 2.0
+_MOST_WINDOWS = 6.0
+_EASING = 0.95
 
 
 class Budget:
@@ -91,8 +91,8 @@ class Budget:
 
     A session can be killed at any moment. So nothing is sent before a `ledger`, where there is one, holds a bound that
     covers it, and the next session takes that bound for what was spent. It is raised in blocks, ahead of need, so that
-    sends seldom wait for the disk: by as much as is in flight, or by four times what was sent between the last two
-    commits; at most by a twentieth of what a limit leaves.
+    sends seldom wait for the disk: by what is sent in the time of some commits (see `_Pace`), and by a twentieth of
+    what a limit leaves at most.
     """
 
     def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0, ledger: Ledger | None = None) -> None:
@@ -106,7 +106,7 @@ class Budget:
         self._taken = 0.0
         self._most = Spending()
         self._safe = Spending(0, -1.0)
-        self._window = _Window(calls)
+        self._pace = _Pace(calls)
 
     @property
     def spent(self) -> Spending:
@@ -154,6 +154,7 @@ class Budget:
         ledger.propose(self._most, soon=not _sum(level, _part(ahead, 2)).within(ledger.allowed))
         try:
             if not level.within(ledger.allowed):
+                self._pace.waits()
                 await ledger.allow(level)
             covered = True
         finally:
@@ -163,9 +164,7 @@ class Budget:
 
     def _ahead(self, level: Spending, commits: int) -> Spending:
         """How much more than `level` to have allowed."""
-        lately = self._window.sent(Spending(self.calls, self._taken), commits)
-        calls = max(1, self._in_flight, _WINDOWS * lately.requests)
-        money = max(self._set_aside, _WINDOWS * lately.cost)
+        calls, money = self._pace.ahead(Spending(self.calls, self._taken), commits)
         if self.limits.calls is not None:
             left = self.limits.calls - level.requests
             calls = min(calls, max(left // _SHARE, min(left, 1)))
@@ -189,20 +188,33 @@ class Budget:
         )
 
 
-class _Window:
-    """What was set aside between the last two commits, as far as they were looked at."""
+class _Pace:
+    """How much to have allowed ahead of need: what is sent between two commits, some times over.
+
+    A bound has to last until the one after it is on the disk, which takes two commits. Where a request had to wait all
+    the same (the pace rose, or the disk is slow) it is twice as much from then on, and with each commit a little less.
+    """
 
     def __init__(self, calls: int) -> None:
-        self._commits = -1
+        self._windows = _LEAST_WINDOWS
+        self._waited = False
+        self._commits = 0
         self._at_commit = Spending(calls)
-        self._sent = Spending()
+        self._lately = Spending()
 
-    def sent(self, taken: Spending, commits: int) -> Spending:
+    def ahead(self, taken: Spending, commits: int) -> Spending:
         """It, where so much was set aside in all by now, and so often committed."""
-        if commits != self._commits:
-            self._sent = Spending(taken.requests - self._at_commit.requests, taken.cost - self._at_commit.cost)
+        if passed := commits - self._commits:
+            since = Spending(taken.requests - self._at_commit.requests, taken.cost - self._at_commit.cost)
+            self._lately = _part(since, passed)
             self._commits, self._at_commit = commits, taken
-        return self._sent
+            self._windows, self._waited = max(_LEAST_WINDOWS, self._windows * _EASING**passed), False
+        return Spending(max(1, int(self._windows * self._lately.requests)), self._windows * self._lately.cost)
+
+    def waits(self) -> None:
+        """A request has to wait for the disk."""
+        if not self._waited:
+            self._windows, self._waited = min(_MOST_WINDOWS, 2 * self._windows), True
 
 
 def _sum(one: Spending, other: Spending) -> Spending:
