@@ -20,8 +20,8 @@ from fuzz.trying import Target
 from overton.calls import Answerer, Form, Reply, Request, Settings, user
 from overton.models import http, open_model
 from overton.models.inspect import reply_of
-from overton.models.status import retry_after
 from overton.models.wire import Wire
+from overton.untrusted import retry_after
 
 __all__ = ["TARGETS"]
 

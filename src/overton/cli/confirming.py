@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from overton.cli.output import say
+from overton.cli.output import answer, say
 from overton.hosts.local import Confirm
 from overton.untrusted import visible_line
 
@@ -23,6 +23,4 @@ def _asked(run: Path, would: Sequence[str]) -> bool:
     for sentence in would:
         say(f"  {sentence}")
     say("Whoever made this folder, or changed it, chose that. If it was not you, do you trust them with it?")
-    sys.stderr.write("Go on? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return answer("Go on? [y/N] ").lower() in ("y", "yes")
