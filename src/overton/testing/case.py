@@ -14,8 +14,6 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-import msgspec
-
 from overton.api.runs import Run, run
 from overton.calls import Answerer, Reply, Request
 from overton.engine import Limits, Patience
@@ -177,7 +175,7 @@ def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None
         folder.items(study.items.kind),
         wanted_of(manifest),
         out,
-        options=msgspec.convert(manifest.options, study.options),
+        options=folder.options(study, manifest.options),
         seed=manifest.seed,
         limits=limits,
         patience=_HURRIED,

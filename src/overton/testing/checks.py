@@ -194,7 +194,7 @@ def check_extend(case: Case) -> None:
         return
     repeat(watched(study, Ledger(case.folder / "before")), case.whole.path, out)
     kept, old = _seeds(case, out), _rows(case.whole.records())
-    options = changed(msgspec.convert(case.whole.manifest.options, study.options), more)
+    options = changed(local.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
     local.extend(watched(study, ledger), out, options=options)
     grown = _rows(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid calls again when it was extended")
@@ -289,7 +289,7 @@ class _said:
 
 def _trials(case: Case) -> Iterator[Any]:
     run = case.whole
-    options = msgspec.convert(run.manifest.options, case.study.options)
+    options = local.RunFolder(run.path).options(case.study, run.manifest.options)
     return case.study.trials(run.items(), options, run.manifest.seed)
 
 
