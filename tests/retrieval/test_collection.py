@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from damage import damaged
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from overton.errors import InputError
 from overton.retrieval.collection import StoredPage, build_index, index_in_memory, open_index
@@ -107,3 +111,48 @@ def test_rankings_do_not_depend_on_the_hash_seed() -> None:
         for seed in ("1", "2")
     ]
     assert printed[0] == printed[1] != ""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("index")
+    build_index([*PAGES, *TWINS], folder)
+    return folder
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_damaged_index_finds_something_or_is_refused(
+    data: st.DataObject, whole: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged") / "index"
+    shutil.copytree(whole, folder)
+    file = folder / data.draw(st.sampled_from(sorted(path.name for path in whole.iterdir())))
+    file.write_bytes(data.draw(damaged(file.read_bytes())))
+    try:
+        index = open_index(folder)
+        index.find("night buses", 5)
+        index.page("https://t.test/07")
+    except InputError as refused:
+        found = {(problem.place, problem.key) for problem in refused.problems}
+    else:
+        found = set()
+    shutil.rmtree(folder)
+    assert found <= {("index", str(folder))}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xff", "collection.json cannot be read: is not"),
+        (b'{"format": 1, "digest": "\xff", "pages": 1}', "collection.json cannot be read: is not UTF-8"),
+        (b"[" * 100_000, "collection.json cannot be read: is larger than 65,536 bytes"),
+        (b"[" * 10_000, "collection.json cannot be read: "),
+        (b'{"format": 1, "digest": "x", "pages": "1"}', "collection.json cannot be read: Expected `int`"),
+    ],
+)
+def test_what_an_index_says_of_itself_is_not_believed(content: bytes, said: str, whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "index")
+    (tmp_path / "index" / "collection.json").write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        open_index(tmp_path / "index")

@@ -40,6 +40,7 @@ def test_text_html_and_lines_are_pages(tmp_path: Path, pages: Any) -> None:
     [
         ("{", "line 2: is not JSON"),
         ("[1]", "line 2: is no object"),
+        ("[" * 100_000, "line 2: is not JSON: is nested too deeply"),
         ({"text": "x"}, "line 2, url: is missing"),
         ({"url": "u:1"}, "line 2, text: is missing"),
         ({"url": "u:1", "text": " "}, "line 2, text: is no text, or empty"),
@@ -57,6 +58,11 @@ def test_a_line_that_cannot_be_read_is_told_and_left_out(line: Any, problem: str
     assert [page.url for page in found] == ["https://a.test/", "https://b.test/"]
     assert len(problems) == 1
     assert problems[0].startswith(f"some.jsonl: {problem}")
+
+
+def test_a_line_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+    (tmp_path / "some.jsonl").write_bytes(b'{"url": "u:1", "text": "\xff"}\n')
+    assert read(tmp_path)[1] == ["some.jsonl: line 1: is not JSON: is not UTF-8 (at byte 0)"]
 
 
 def test_other_files_are_counted_and_hidden_ones_passed_over(tmp_path: Path) -> None:

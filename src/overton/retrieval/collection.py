@@ -192,8 +192,10 @@ def _damage_told(folder: Path) -> Iterator[None]:
     try:
         with panics_told():
             yield
-    except (OSError, ValueError, Unreadable) as error:
+    except (OSError, ValueError) as error:
         raise _unusable(folder, f"the index is damaged ({error}): index the pages again") from error
+    except Unreadable as error:
+        raise _unusable(folder, "the index is damaged: index the pages again") from error
 
 
 def _unusable(folder: Path, reason: str) -> InputError:

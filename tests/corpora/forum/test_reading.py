@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
+from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -229,3 +232,19 @@ def test_whatever_stands_around_it_a_good_line_is_read(
     found = ids(read_posts(plain_dump(data), tally=tally))
     assert "good" in found
     assert tally.records == len(found)
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_of_a_damaged_dump_the_rest_is_read_and_counted(data: st.DataObject, tmp_path: Path) -> None:
+    lines = b"".join(b'{"id":"p%d","title":"t","created_utc":1}\n' % number for number in range(5))
+    listing = b'{"kind":"Listing","data":{"children":[{"kind":"t3","data":%s}]}}' % lines.split(b"\n")[0]
+    pack = data.draw(st.sampled_from([bytes, gzip.compress, zstandard.ZstdCompressor().compress]))
+    (tmp_path / "dump").write_bytes(data.draw(damaged(pack(data.draw(st.sampled_from([lines, listing]))))))
+    tally = Tally()
+    try:
+        posts = list(read_posts(tmp_path / "dump", tally=tally))
+    except InputError as refused:
+        assert [problem.place for problem in refused.problems] == [str(tmp_path / "dump")]  # noqa: PT017
+        return
+    assert len(posts) == tally.records
