@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ import zstandard
 
 from fuzz.trying import Mutation, Target
 
-__all__ = ["TOKENS", "inside", "json_values", "mutated"]
+__all__ = ["TOKENS", "bomb", "inside", "json_values", "mutated"]
 
 LARGEST = 1 << 20
 """Cases are cut to this many bytes."""
@@ -198,6 +199,14 @@ def inside(*inner: Mutation) -> Mutation:
         return _again(chance, data, inner)
 
     return change
+
+
+@cache
+def bomb(head: bytes, letter: bytes, size: int, packed: str = "gzip") -> bytes:
+    """What unpacks to `head` and so many bytes of one letter; made piece by piece, since memory is bounded here too."""
+    packer = zstandard.ZstdCompressor().compressobj() if packed == "zstandard" else zlib.compressobj(9, wbits=31)
+    pieces = [packer.compress(head), *(packer.compress(letter * (1 << 20)) for _ in range(size >> 20)), packer.flush()]
+    return b"".join(pieces)
 
 
 def _again(chance: Random, data: bytes, inner: Sequence[Mutation]) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any
 
 import zstandard
 
-from fuzz.mutating import inside, json_values
+from fuzz.mutating import bomb, inside, json_values
 from fuzz.room import file_of, fresh, room
 from fuzz.trying import Mutation, Target
 from overton.api.items import check_items, read_items
@@ -135,12 +135,10 @@ def _dumped(read: Callable[..., Any]) -> Callable[[bytes], None]:
     return reading
 
 
-def _gzip_bomb(chance: Random, data: bytes) -> bytes:
+def _bomb(chance: Random, data: bytes) -> bytes:
     """A little that becomes much."""
     letter, size = chance.choice((b" ", b"\n", b"[", b"a")), chance.choice((1 << 20, 1 << 26, 1 << 29))
-    return (
-        gzip.compress(letter * size, 9) if chance.random() < 0.5 else zstandard.ZstdCompressor().compress(letter * size)
-    )
+    return bomb(b"", letter, size, chance.choice(("gzip", "zstandard")))
 
 
 def _seldom(mutation: Mutation, share: float) -> Mutation:
@@ -216,7 +214,7 @@ def _starter_issues() -> list[bytes]:
     return [b"\n".join(map(msgspec.json.encode, issues))]
 
 
-_PACKED = (inside(json_values), inside(json_values), _seldom(_gzip_bomb, 0.004))
+_PACKED = (inside(json_values), inside(json_values), _seldom(_bomb, 0.01))
 
 TARGETS = {
     target.name: target

@@ -18,7 +18,7 @@ import msgspec
 from yarl import URL
 
 import overton
-from fuzz.mutating import inside, json_values, mutated
+from fuzz.mutating import bomb, inside, json_values, mutated
 from fuzz.room import ended, file_of, fresh, room
 from fuzz.targets.small import copied, whole
 from fuzz.trying import Target
@@ -259,10 +259,8 @@ def _bombed(chance: Random, data: bytes) -> bytes:
     """A record that becomes much: WARC's head, and half a gigabyte of one letter."""
     if chance.random() > 0.01:
         return data
-    from gzip import compress
-
     head = b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: https://e.org/2\r\nContent-Length: 536870912\r\n\r\n"
-    return data + compress(head + b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 29), 9)
+    return data + bomb(head + b"HTTP/1.1 200 OK\r\n\r\n", b" ", 1 << 29)
 
 
 # Inspect logs
