@@ -68,7 +68,8 @@ def pins(python: str) -> dict[str, Version]:
 
 def imported(folder: str) -> dict[str, str]:
     """Where each package outside the standard library and the project is imported, by its name in an import."""
-    own = {"overton", "fuzz", *(path.stem for path in (ROOT / "benchmarks").glob("*.py") if folder == "benchmarks")}
+    beside = {"benchmarks": ROOT / "benchmarks", "tests": ROOT / "tests" / "plugins"}.get(folder)
+    own = {"overton", "fuzz", *(path.stem for path in (beside.glob("*.py") if beside else ()))}
     found: dict[str, str] = {}
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
