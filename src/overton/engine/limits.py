@@ -103,10 +103,9 @@ class Budget:
         self._set_aside = 0.0
         self._in_flight = 0
         self._settled = asyncio.Event()
-        self._taken = 0.0
         self._most = Spending()
         self._safe = Spending(0, -1.0)
-        self._pace = _Pace(calls)
+        self._pace = _Pace(self.spent)
 
     @property
     def spent(self) -> Spending:
@@ -128,7 +127,6 @@ class Budget:
         self._set_aside += worst
         self._in_flight += 1
         self.calls += 1
-        self._taken += worst
         if self._ledger is not None and (
             self.calls > self._safe.requests or self.cost + self._set_aside > self._safe.cost
         ):
@@ -164,7 +162,8 @@ class Budget:
 
     def _ahead(self, level: Spending, commits: int) -> Spending:
         """How much more than `level` to have allowed."""
-        calls, money = self._pace.ahead(Spending(self.calls, self._taken), commits)
+        calls, money = self._pace.ahead(level, commits)
+        money = min(money, self._set_aside)
         if self.limits.calls is not None:
             left = self.limits.calls - level.requests
             calls = min(calls, max(left // _SHARE, min(left, 1)))
@@ -189,25 +188,25 @@ class Budget:
 
 
 class _Pace:
-    """How much to have allowed ahead of need: what is sent between two commits, some times over.
+    """How much to have allowed ahead of need: by how much what is spent rises between two commits, some times over.
 
     A bound has to last until the one after it is on the disk, which takes two commits. Where a request had to wait all
     the same (the pace rose, or the disk is slow) it is twice as much from then on, and with each commit a little less.
     """
 
-    def __init__(self, calls: int) -> None:
+    def __init__(self, level: Spending) -> None:
         self._windows = _LEAST_WINDOWS
         self._waited = False
         self._commits = 0
-        self._at_commit = Spending(calls)
+        self._at_commit = level
         self._lately = Spending()
 
-    def ahead(self, taken: Spending, commits: int) -> Spending:
-        """It, where so much was set aside in all by now, and so often committed."""
+    def ahead(self, level: Spending, commits: int) -> Spending:
+        """It, where what is spent has risen to `level`, and so many commits were made."""
         if passed := commits - self._commits:
-            since = Spending(taken.requests - self._at_commit.requests, taken.cost - self._at_commit.cost)
-            self._lately = _part(since, passed)
-            self._commits, self._at_commit = commits, taken
+            risen = Spending(level.requests - self._at_commit.requests, level.cost - self._at_commit.cost)
+            self._lately = _part(_larger(risen, Spending()), passed)
+            self._commits, self._at_commit = commits, level
             self._windows, self._waited = max(_LEAST_WINDOWS, self._windows * _EASING**passed), False
         return Spending(max(1, int(self._windows * self._lately.requests)), self._windows * self._lately.cost)
 

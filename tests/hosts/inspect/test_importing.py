@@ -357,7 +357,10 @@ def lose_paraphrases(held: EvalLog) -> None:
         (break_calls, "sample trams/baseline: is damaged"),
         (lose_metadata, "sample trams/baseline: is damaged"),
         (lose_paraphrases, "its items or options cannot be asked"),
-        (lambda held: task_of(held)["options"].update(trials="many"), "its items or options cannot be asked"),
+        (
+            lambda held: task_of(held)["options"].update(trials="many"),
+            r"is damaged: options\.trials: cannot be read: Expected `int`, got `str`",
+        ),
         (lambda held: task_of(held)["models"].update(subject=[]), "subject: is damaged: it names no model"),
         (lambda held: task_of(held).pop("seed"), "overton: its metadata is damaged"),
         (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
