@@ -283,3 +283,76 @@ def test_nothing_prints_past_the_door() -> None:
 def test_the_finder_of_what_prints_finds_it(line: str) -> None:
     assert list(printing(ast.parse(line)))
     assert not list(printing(ast.parse("results().print(x)\nsay(x)\nprint_json(x)\nsys.stderr.write(visible(x))")))
+
+
+DECODERS = {
+    "gzip.GzipFile",
+    "gzip.decompress",
+    "gzip.open",
+    "json.load",
+    "json.loads",
+    "msgspec.convert",
+    "msgspec.json.decode",
+    "msgspec.msgpack.decode",
+    "pickle.load",
+    "pickle.loads",
+    "tomllib.load",
+    "tomllib.loads",
+    "zipfile.ZipFile",
+    "zlib.decompress",
+    "zlib.decompressobj",
+    "zstandard.ZstdDecompressor",
+}
+OF_OURS = {
+    "hosts/inspect/lane_log.py": "parts of the log that it has just written itself",
+    "models/known.py": "the table of prices in the package",
+    "retrieval/collection.py": "the starter pages in the package",
+    "retrieval/reading.py": "the job that the process which started it has just sent",
+    "studies/prompts.py": "a study's prompts in its package",
+    "studies/stance_stability/generating.py": "the published domains in the package",
+    "testing/checks.py": "JSON that it has just encoded",
+}
+"""Files that decode what is Overton's own."""
+
+
+def decoded(text: str) -> Iterator[tuple[int, str]]:
+    """Line and name of every decoder that is called, by whatever name it was imported or kept."""
+    tree = ast.parse(text)
+    known = {name: name for name in DECODERS}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            known |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_decoder(node.value):
+            known[node.targets[0].id] = "msgspec.json.decode"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            called = known.get(name.removesuffix(".decode").removesuffix(".decode_lines"), "")
+            if called in DECODERS or (isinstance(node.func, ast.Attribute) and _is_decoder(node.func)):
+                yield node.lineno, name
+
+
+def _is_decoder(node: ast.expr) -> bool:
+    text = ast.unparse(node)
+    return "Decoder(" in text and text.startswith("msgspec.") and text.endswith((")", ".decode", ".decode_lines"))
+
+
+def test_what_comes_from_outside_is_decoded_in_one_room() -> None:
+    """Decoders raise what nobody thinks of (`UnicodeDecodeError`, `RecursionError`, `OverflowError`)."""
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line} calls {name}"
+        for path in files()
+        if room_of(path) != "untrusted" and str(path.relative_to(SOURCE)) not in OF_OURS
+        for line, name in decoded(path.read_text("utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_finder_of_decoders_sees_every_form() -> None:
+    text = (
+        "import json, msgspec, zlib\nfrom msgspec.json import decode as read\nfrom zipfile import ZipFile\n"
+        "_one = msgspec.json.Decoder(int).decode\n_two = msgspec.json.Decoder(int)\n"
+        "def f(x):\n    json.loads(x); read(x); _one(x); _two.decode(x); msgspec.json.Decoder(int).decode(x)\n"
+        "    ZipFile(x); zlib.decompressobj(31); x.decode(); json_of(x, _one)\n"
+    )
+    assert len(list(decoded(text))) == 7

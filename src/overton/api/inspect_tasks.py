@@ -7,14 +7,13 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from overton.api.results import measuring_of
 from overton.api.setting_up import set_up, sorted_out
 from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.local import ModelEntry
 from overton.studies.measuring import Headline, Measured, Results
 from overton.studies.registry import study_named
+from overton.untrusted import converted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,7 +86,7 @@ def figures_of_records(
     from overton.engine.outcomes import columns_of, record_type_columns
 
     kind = study_named(study).record
-    rows = [msgspec.convert(record, kind) for record in records]
+    rows = [converted(record, kind) for record in records]
     return figures(study, columns_of(rows, record_type_columns(kind)), models, held=held)
 
 
