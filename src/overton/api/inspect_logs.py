@@ -66,7 +66,6 @@ def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) ->
     Raises:
         InputError: what is not a log of ours, or is damaged; logs that are not of one run, and in what they differ.
         RunMismatch: prompts have changed since, or what a log holds is not what the study asks.
-        MissingExtra: Inspect AI is not installed.
     """
     if not logs:
         raise InputError([Problem("import", "", "name at least one log")])
