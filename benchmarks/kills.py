@@ -372,6 +372,18 @@ def _show(rows: dict[str, Row]) -> None:
         )
 
 
+def _campaign(campaign: Campaign, scenarios: Sequence[Scenario], rows: dict[str, Row], kills: int) -> None:
+    """Scenarios in turn, that with the fewest kills first; a line for each run."""
+    while (done := sum(row.kills for row in rows.values())) < kills:
+        scenario = min(scenarios, key=lambda one: (rows[one.name].kills, rows[one.name].runs))
+        row = rows[scenario.name]
+        said = len(row.wrong)
+        print(f"{done:>4} of {kills} kills; next {scenario.name}", flush=True)
+        campaign.killed(scenario, row)
+        for one in row.wrong[said:]:
+            print(f"WRONG  {scenario.name}: {one}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="in all (default: 200)")
@@ -388,13 +400,11 @@ def main() -> int:
                 flush=True,
             )
         rows = {scenario.name: Row() for scenario in scenarios}
-        while sum(row.kills for row in rows.values()) < given.kills:
-            scenario = min(scenarios, key=lambda one: rows[one.name].kills)
-            row = rows[scenario.name]
-            said = len(row.wrong)
-            campaign.killed(scenario, row)
-            for one in row.wrong[said:]:
-                print(f"WRONG  {scenario.name}: {one}", flush=True)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            _campaign(campaign, scenarios, rows, given.kills)
+        except KeyboardInterrupt:
+            print("interrupted; so far:")
     _show(rows)
     wrong = sum(len(row.wrong) for row in rows.values())
     print(
