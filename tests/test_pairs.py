@@ -72,3 +72,9 @@ def test_credentials_are_not_repeated() -> None:
     with pytest.raises(ValueError, match="credentials") as caught:
         checked_base_url("http://me:hunter2@host")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["a" * 64, "a..b", "\ud800", "ａ" * 64])
+def test_a_host_that_no_name_server_knows_how_to_ask_for_is_no_base_url(host: str) -> None:
+    with pytest.raises(ValueError, match="not a base URL"):
+        checked_base_url(f"http://{host}/v1")

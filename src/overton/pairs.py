@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, quoted
 
 __all__ = [
     "Given",
@@ -21,6 +22,7 @@ __all__ = [
     "number",
     "pair_of",
     "pairs_of",
+    "path_of",
     "values_of",
     "whole",
     "without_credentials",
@@ -134,6 +136,21 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+def path_of(word: str, place: str) -> Path:
+    """The path that a word names, `~` and `~USER` being homes.
+
+    Raises:
+        InputError: no file can have that name; `place` says where it stands.
+    """
+    try:
+        path = Path(word).expanduser()
+        path.resolve().exists()
+    except (RuntimeError, ValueError, OSError) as error:
+        reason = getattr(error, "strerror", None) or "no file can have this name"
+        raise InputError([Problem(place, quoted(word), f"is not a path: {reason}")]) from None
+    return path
+
+
 def address_of(url: str) -> str:
     """A base URL in the one form in which it is compared and shown: SCHEME://HOST[:PORT]/PATH, the host in lower case
     and in ASCII, so that letters that look like others are seen ('xn--...'), the scheme's usual port left out."""
@@ -166,7 +183,8 @@ def checked_base_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
+        (parts.hostname or "").encode("idna")
+    except ValueError:  # also where the host is no name that could be looked up
         usable = False
     if not usable or not url.isprintable() or " " in url:
         raise ValueError("not a base URL: write it like http://host:port/v1")

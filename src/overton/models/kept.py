@@ -23,19 +23,19 @@ class Socket(Protocol):
         ...
 
 
-def watched(sock: Socket) -> Callable[[], bool]:
+def watched(sock: Socket | None) -> Callable[[], bool]:
     """Whether anything came on an idle connection that the event loop has not read yet: its end, or what nobody asked
-    for. Always False on Windows, where nobody can be asked so cheaply."""
-    if not hasattr(select, "poll"):
+    for. Always False on Windows, where nobody can be asked so cheaply, and where a loop shows no socket."""
+    if sock is None or not hasattr(select, "poll"):
         return lambda: False
     poll = select.poll()
     poll.register(sock.fileno(), select.POLLIN)
     return lambda: bool(poll.poll(0))
 
 
-def unacknowledged(sock: Socket) -> int:
+def unacknowledged(sock: Socket | None) -> int:
     """Bytes written that the other side's system has not acknowledged; 0 where this system does not say."""
-    if sys.platform != "linux" or sock.fileno() < 0:
+    if sock is None or sys.platform != "linux" or sock.fileno() < 0:
         return 0
     try:
         (count,) = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))

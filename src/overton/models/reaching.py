@@ -10,7 +10,7 @@ from overton.calls import Reach
 from overton.models.arguments import Arguments, read_arguments
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
 from overton.models.spec import Spec, parse_spec
-from overton.pairs import address_of
+from overton.pairs import address_of, path_of
 
 __all__ = ["reached"]
 
@@ -64,7 +64,7 @@ def _by_inspect(spec: Spec, arguments: Arguments) -> list[Reach]:
 
 
 def _file(path: str) -> Reach:
-    return Reach(str(Path(path).expanduser().resolve()), opens=True)
+    return Reach(str(path_of(path, "--model").resolve()), opens=True)
 
 
 def _is_path(name: str) -> bool:

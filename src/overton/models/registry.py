@@ -16,6 +16,7 @@ from overton.models.known import family_of, price_of, reasons_of, series_of
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER
 from overton.models.spec import Spec, parse_spec, published
 from overton.models.weights import ensure
+from overton.pairs import path_of
 
 if TYPE_CHECKING:
     from overton.models.http import Transport
@@ -190,7 +191,7 @@ def _embedder(spec: Spec) -> Answerer:
 def _weights(spec: Spec) -> Path:
     if spec.provider == "embedded":
         return ensure(spec.name)
-    path = Path(spec.name).expanduser()
+    path = path_of(spec.name, "--model")
     if not path.is_file():
         raise InputError([Problem("--model", f"{GGUF}{spec.name}", "there is no such file")])
     return path

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from overton.calls import Price, Reach, Settings
 from overton.errors import InputError, MissingExtra, Problem
-from overton.pairs import Reader, address_of, checked_base_url, number, values_of, whole, without_credentials
+from overton.pairs import Reader, address_of, checked_base_url, number, path_of, values_of, whole, without_credentials
 from overton.retrieval.limits import Limits
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def reached(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
     parsed = _parse_spec(spec, form, place)
     values = _read_arguments(parsed, args, searches=searches)
     if parsed.kind in _FOLDERS:
-        return [Reach(str(Path(parsed.rest).expanduser().resolve()), opens=True)]
+        return [Reach(str(path_of(parsed.rest, place).resolve()), opens=True)]
     if parsed.kind == "searxng":
         return [Reach(address_of(_searxng_url(parsed)))]
     if "base_url" in values:
@@ -179,14 +179,14 @@ def _collection(spec: _Spec) -> tuple[Callable[[], CollectionIndex], str]:
         return starter_index, f"starter/{starter_digest()[:_DIGITS]}"
     from overton.retrieval.collection import about_index
 
-    folder = Path(spec.rest).expanduser()
+    folder = path_of(spec.rest, "archive or index")
     return partial(_opened, folder), f"index/{about_index(folder).digest[:_DIGITS]}"
 
 
 def _contents(spec: _Spec) -> Callable[[], Contents]:
     from overton.retrieval.archived import archive_file
 
-    path = archive_file(Path(spec.rest).expanduser())
+    path = archive_file(path_of(spec.rest, "archive or index"))
     stat = path.stat()
     return partial(_read_through, path, stat.st_size, stat.st_mtime_ns)
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from overton.calls import Price, Reply, Settings
+from overton.corpora.tables import column_names, read_table
 from overton.engine import Journal, Limits, Mark, Spending, entries
 from overton.errors import InputError, Problem, RunError, Unreadable
 from overton.hosts.local.making import new_folder
 from overton.studies.options import fields_of, options_of
-from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
 
 if TYPE_CHECKING:
@@ -328,20 +328,15 @@ class RunFolder:
         Raises:
             RunError: the run has none yet, or they are of another format, or damaged.
         """
-        import polars as pl
 
         path = self.records_file
         if not path.is_file():
             raise RunError(f"{self.path} has no records yet: 'overton resume {self.path}' goes on with the run")
         try:
-            found = pl.read_parquet_metadata(path).get(RECORDS_KEY)
-            if found not in (None, str(RECORDS_FORMAT)):
-                what = f"holds records of format {found}"
-                raise RunError(f"{path}: {what}; this version of Overton reads {RECORDS_FORMAT}")
-            return pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            mended = f"'overton resume {self.path}' writes it anew"
-            raise RunError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}; {mended}") from error
+            column_names(path)  # of the one format that is read
+            return read_table(path)
+        except InputError as error:
+            raise RunError(f"{error}; 'overton resume {self.path}' writes it anew") from error
 
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.

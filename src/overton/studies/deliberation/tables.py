@@ -56,7 +56,13 @@ DECISIONS = Table(
         Column("dilemma", "name", "the dilemma's name", needed=True, filled=True),
         Column("format", "name", "who speaks when", needed=True, filled=True, known=FORMATS),
         Column("round", "whole", "from 1", needed=True, filled=True, least=1, most=100),
-        Column("position", "whole", "place in the order of speaking; empty where all speak at once", needed=True),
+        Column(
+            "position",
+            "whole",
+            "place in the order of speaking; empty where all speak at once",
+            needed=True,
+            most=100,
+        ),
         Column("model", "name", "the agent's model", needed=True, filled=True),
         Column(
             "verdict",

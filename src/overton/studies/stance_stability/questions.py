@@ -60,6 +60,8 @@ def text_problems(texts: Sequence[str]) -> list[str]:
     problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
     for number, text in enumerate(texts, 1):
         problems += [f"question {number} {reason}" for reason in _reasons(text)]
+        if len(text) > _LONGEST:
+            continue
         twin = next((other for other, known in enumerate(texts[: number - 1], 1) if alike(known, text) >= _SAME), None)
         if twin is not None:
             problems.append(f"question {number} asks the same as question {twin}")
@@ -85,7 +87,9 @@ def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
 def _reasons(text: str) -> list[str]:
     if not text.strip():
         return ["is empty"]
-    reasons = [f"has {len(text)} characters, more than {_LONGEST}"] if len(text) > _LONGEST else []
+    if len(text) > _LONGEST:  # what it asks is not looked at: patterns take their time with long texts
+        return [f"has {len(text)} characters, more than {_LONGEST}"]
+    reasons: list[str] = []
     asked = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.rstrip("\"'”’) ").endswith("?")]
     if not asked:
         reasons.append("does not end with a question mark")
@@ -180,8 +184,10 @@ def doubt(question: ProbingQuestion) -> str:
 
     A question that is labelled with one of the four challenging kinds must have a word of that kind; one that is
     labelled otherwise must not say plainly that it is of one of them. Words can only contradict: a label that they
-    allow may still be wrong.
+    allow may still be wrong. A text that is too long to be asked is not looked at.
     """
+    if len(question.text) > _LONGEST:
+        return ""
     needed = _NEEDED.get(question.kind)
     if needed is not None and not needed.search(question.text):
         return f"is labelled {question.kind}, but no word of it says so"
