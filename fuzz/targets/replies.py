@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, cast
+from unittest.mock import patch
 
 import msgspec
 
@@ -78,12 +79,10 @@ async def _connected(url: Any, proxy: Any) -> Any:
 
 @cache
 def _model(name: str) -> Answerer:
-    os.environ["OPENAI_API_KEY"] = os.environ["ANTHROPIC_API_KEY"] = KEY
-    for proxy in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-        os.environ.pop(proxy, None)
-    setattr(http, "connect", _connected)  # noqa: B010 - mypy knows the one that connects
+    keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
     arguments = [("base_url", "http://fuzz.invalid/v1"), ("timeout", "50")]
-    return open_model(name, arguments + ([("hold", "true")] if name.startswith("openai") else [])).answerer
+    with patch.dict(os.environ, keys), patch.object(http, "getproxies", dict):
+        return open_model(name, arguments + ([("hold", "true")] if name.startswith("openai") else [])).answerer
 
 
 _REQUESTS = {
@@ -97,10 +96,11 @@ def _asked(name: str, said: bytes) -> None:
     global _said  # noqa: PLW0603 - what the line says; one case is tried at a time
     _said = said
     model = _model(name)
-    try:
-        kept(ended(model.answer(_REQUESTS[name])))
-    finally:
-        ended(model.close())
+    with patch.object(http, "connect", _connected):
+        try:
+            kept(ended(model.answer(_REQUESTS[name])))
+        finally:
+            ended(model.close())
 
 
 def kept(reply: Reply) -> None:

@@ -6,11 +6,12 @@ import asyncio
 import gzip
 import json
 import os
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from yarl import URL
 
@@ -99,16 +100,18 @@ def _folder() -> Path:
     return made
 
 
-@cache
-def _ready() -> None:
-    setattr(web, "Readers", InProcess)  # noqa: B010 - mypy knows the one with processes
-    os.environ.update(dict.fromkeys(_KEYS, "key-fuzz-0123456789abcdef"))
+@contextmanager
+def _ready() -> Iterator[None]:
+    """Pages are read in this process, and search services have keys."""
+    keys = dict.fromkeys(_KEYS, "key-fuzz-0123456789abcdef")
+    with patch.object(web, "Readers", InProcess), patch.dict(os.environ, keys):
+        yield
 
 
 def _search(kind: str) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
-        _ready()
-        ended(_searched(kind, data))
+        with _ready():
+            ended(_searched(kind, data))
 
     return read
 
@@ -118,14 +121,14 @@ _NONE = b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n"
 
 def _page(data: bytes) -> None:
     """A page, and wherever it redirects to on this machine; no robots.txt."""
-    _ready()
-    ended(_read("/page", lambda path: _NONE if path == b"/robots.txt" else data))
+    with _ready():
+        ended(_read("/page", lambda path: _NONE if path == b"/robots.txt" else data))
 
 
 def _robots(data: bytes) -> None:
     """A robots.txt, raw; what it allows is a page."""
-    _ready()
-    ended(_read("/a/b?c=d", lambda path: data if path == b"/robots.txt" else exchange_of(_HTML)))
+    with _ready():
+        ended(_read("/a/b?c=d", lambda path: data if path == b"/robots.txt" else exchange_of(_HTML)))
 
 
 def exchange_of(body: bytes, *headers: str, status: str = "200 OK", kind: str = "text/html; charset=utf-8") -> bytes:
@@ -214,10 +217,10 @@ def _address(data: bytes) -> None:
         address = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return  # no text
-    _ready()
-    with suppress(Unread):
-        vetted(address, Limits())
-    ended(_asked_for(address))
+    with _ready():
+        with suppress(Unread):
+            vetted(address, Limits())
+        ended(_asked_for(address))
 
 
 async def _asked_for(address: str) -> None:

@@ -57,11 +57,16 @@ def asked(server: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
     return run
 
 
+def answers(records: Any) -> Any:
+    """All but what an endpoint says of its own bill, which some faults make nonsense: it then counts as not said."""
+    return records.drop("input_tokens", "output_tokens")
+
+
 @pytest.fixture
 def whole(asked: Callable[..., Any], server: Hostile) -> Any:
     server.behave()
     run = asked("whole")
-    assert run.records()["failure"].is_null().all()
+    assert run.records()["failure"].is_null().all(), run.records()["failure"][0]
     return run.records()
 
 
@@ -75,7 +80,7 @@ def test_every_call_meets_one_fault_at_first(
     assert report["committed"][fault] == whole.height
     assert run.manifest.spent.requests >= report["requests"]
     assert (run.manifest.status, run.manifest.spent.failed) == ("finished", 0)
-    assert run.records().equals(whole)
+    assert answers(run.records()).equals(answers(whole))
     assert not caplog.records, "what a loop logs is a traceback on a user's terminal"
 
 
@@ -89,12 +94,15 @@ def test_a_third_of_all_requests_meets_some_fault_and_what_failed_is_counted(
     assert report["requests"] <= run.manifest.spent.requests <= len(whole) * 6
     failures = [one for one in entries(run.path / "journal.db") if isinstance(one.outcome, Failure)]
     assert len(failures) == run.manifest.spent.failed
-    told = run.records().filter(run.records()["failure"].is_null())
+    told = answers(run.records().filter(run.records()["failure"].is_null()))
     assert told.equals(
-        whole.join(told.select("issue", "template", "condition"), on=["issue", "template", "condition"], how="semi")
+        answers(whole).join(
+            told.select("issue", "template", "condition"), on=["issue", "template", "condition"], how="semi"
+        )
     )
     server.behave()
-    assert overton.resume(run.path, retry_failed=True, max_calls=10_000).records().equals(whole)
+    again = overton.resume(run.path, retry_failed=True, max_calls=10_000).records()
+    assert answers(again).equals(answers(whole))
 
 
 def test_a_limit_holds_as_the_endpoint_counts_while_it_misbehaves(
