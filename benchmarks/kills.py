@@ -336,10 +336,11 @@ class Campaign:
         return sorted(pl.read_parquet(path).write_ndjson().splitlines()) if path.exists() else []
 
     def _import(self, place: Path) -> None:
+        """The last log as a run, gone on with: of samples that Inspect recovered itself it may lack the calls."""
         logs = sorted((place / "logs").glob("*.eval"), key=lambda log: log.stat().st_mtime)
         if logs and not (place / "out").exists():
-            words = [_OVERTON, "import", str(logs[-1]), "--out", "out"]
-            subprocess.run(words, cwd=place, env=self.environment, capture_output=True, check=False)
+            for words in (("import", str(logs[-1]), "--out", "out"), ("resume", "out")):
+                subprocess.run([_OVERTON, *words], cwd=place, env=self.environment, capture_output=True, check=False)
 
 
 def _ended(process: subprocess.Popen[str], seconds: float = _LONGEST) -> str:

@@ -23,6 +23,7 @@ from threading import Lock
 from time import monotonic
 
 from fuzz.kept import bytes_of
+from fuzz.room import WITHIN, in_memory
 from fuzz.targets import named, names
 from fuzz.trying import Crash, tried
 from fuzz.working import work
@@ -65,7 +66,7 @@ class Attack:
         self._show(name)
 
     def _worker(self, name: str, seed: int, seconds: float) -> int:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(prefix="overton-fuzz-", dir=in_memory()) as folder:
             case, log = Path(folder) / "case", Path(folder) / "log"
             command = [sys.executable, "-m", "fuzz", "--work", name, str(seed), str(seconds), str(case)]
             with log.open("wb") as errors:
@@ -73,7 +74,7 @@ class Attack:
                     command,
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    env=os.environ | _ENVIRONMENT | {"TMPDIR": folder},
+                    env=os.environ | _ENVIRONMENT | {"TMPDIR": folder, WITHIN: folder},
                     cwd=Path(__file__).parents[1],
                 )
             cases, whole = self._heard(name, process)

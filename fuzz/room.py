@@ -15,19 +15,26 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["ended", "file_of", "fresh", "room"]
+__all__ = ["WITHIN", "ended", "file_of", "fresh", "in_memory", "room"]
 
 T = TypeVar("T")
 
+WITHIN = "OVERTON_FUZZ_ROOM"
+"""The variable that names a folder for this process's own; whoever set it removes it, even where this process dies."""
 _HURRY = 100
 _numbers = count(1)
+
+
+def in_memory() -> Path | None:
+    """A file system in memory, None where there is none."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() else None
 
 
 @cache
 def room() -> Path:
     """This process's folder."""
-    memory = Path("/dev/shm")
-    made = tempfile.mkdtemp(prefix="overton-fuzz-", dir=memory if memory.is_dir() else None)
+    made = tempfile.mkdtemp(prefix="overton-fuzz-", dir=os.environ.get(WITHIN) or in_memory())
     owner = os.getpid()
     atexit.register(lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == owner else None)
     return Path(made)
