@@ -210,9 +210,9 @@ def authority(monkeypatch):
 async def test_a_server_that_closes_without_a_word_is_asked_once_for_each_reply(
     listen, authority, question, ending, secure
 ):
-    """Whether its end has been seen, or crosses the next request on its way (of a TLS server, one that still listens
-    after it has said the end, that cannot be known)."""
-    pause = 0.02 if secure else 0.0
+    """Whether its end has been seen, or crosses the next request on its way (after a reset, and of a TLS server that
+    still listens after it has said the end, that cannot be known)."""
+    pause = 0.02 if secure or ending == "reset" else 0.0
     server = Closing(ending, http(openai_body()))
     context = None
     if secure:
@@ -227,7 +227,8 @@ async def test_a_server_that_closes_without_a_word_is_asked_once_for_each_reply(
     assert server.requests == 10
 
 
-async def test_a_request_that_was_taken_is_not_sent_again_by_the_wire(listen, question):
+@pytest.mark.parametrize("ending", ["end", "reset"])
+async def test_a_request_that_was_taken_is_not_sent_again_by_the_wire(listen, question, ending):
     """The server reads it and says nothing: it may have been carried out, and billed."""
     taken = []
 
@@ -241,6 +242,9 @@ async def test_a_request_that_was_taken_is_not_sent_again_by_the_wire(listen, qu
             await reader.readexactly(int(length.split(b":")[1]))
             taken.append(head)
             if len(taken) == 2:
+                if ending == "reset":
+                    linger = struct.pack("ii", 1, 0)
+                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 writer.close()
                 return
             writer.write(http(openai_body()))

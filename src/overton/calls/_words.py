@@ -113,10 +113,6 @@ def _tokens(count: object) -> int | None:
     return count if type(count) is int and 0 <= count <= _MOST_TOKENS else None
 
 
-_MOST_TOKENS = 2**31
-"""No call takes or gives more: what says so is nonsense."""
-
-
 class Price(msgspec.Struct, frozen=True):
     """US dollars for a million tokens, in and out."""
 
@@ -125,9 +121,7 @@ class Price(msgspec.Struct, frozen=True):
 
     def cost(self, usage: Usage) -> float | None:
         """What a call cost in dollars; None where the endpoint told no number of tokens, or one that cannot be."""
-        if usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        if not (0 <= usage.input_tokens <= _MOST_TOKENS and 0 <= usage.output_tokens <= _MOST_TOKENS):
+        if usage.input_tokens is None or usage.output_tokens is None or not usage.sound:
             return None
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 

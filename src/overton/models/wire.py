@@ -158,7 +158,7 @@ class Wire(asyncio.Protocol):
         elif self._received:
             self._fail(Garbled("it ended early"))
         else:
-            self._fail(Dropped("it was closed", untaken=self._untaken or self._is_untaken()))
+            self._fail(Dropped("it was closed", untaken=self._untaken))
 
     # What the parser calls
 
@@ -218,10 +218,12 @@ class Wire(asyncio.Protocol):
         self._refusal: TooLarge | None = None
 
     def _is_untaken(self) -> bool:
-        """Whether not a byte of the request was acknowledged: then nobody has it, and nobody carried it out.
+        """Whether the end was said without a byte of the request acknowledged: then nobody has it, and nobody carried it
+        out.
 
-        A server that closes an idle connection just as it is used again never reads the request. Its system then
-        answers with a reset, or had said the end before the request came; neither acknowledges any of it.
+        A server that closes an idle connection just as it is used again had said the end before the request came. One
+        that took the request and then closes acknowledges it with the end. A reset tells neither: it may come from a
+        server that read everything, before any acknowledgement.
         """
         if self._socket is None or self._transport is None:
             return False
