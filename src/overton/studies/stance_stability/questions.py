@@ -58,11 +58,11 @@ def text_problems(texts: Sequence[str]) -> list[str]:
     question does), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
     """
     problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
+    words = [frozenset() if len(text) > _LONGEST else _words(text) for text in texts]
     for number, text in enumerate(texts, 1):
         problems += [f"question {number} {reason}" for reason in _reasons(text)]
-        if len(text) > _LONGEST:
-            continue
-        twin = next((other for other, known in enumerate(texts[: number - 1], 1) if alike(known, text) >= _SAME), None)
+        own = words[number - 1]
+        twin = next((other for other, known in enumerate(words[: number - 1], 1) if _shared(known, own) >= _SAME), None)
         if twin is not None:
             problems.append(f"question {number} asks the same as question {twin}")
     return problems
@@ -211,7 +211,10 @@ def alike(one: str, other: str) -> float:
 
     Words are taken without case, accents, a plural's s, and without function words. 0 where neither has any other.
     """
-    first, second = _words(one), _words(other)
+    return _shared(_words(one), _words(other))
+
+
+def _shared(first: frozenset[str], second: frozenset[str]) -> float:
     return len(first & second) / len(first | second) if first or second else 0.0
 
 
