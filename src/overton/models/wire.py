@@ -218,8 +218,7 @@ class Wire(asyncio.Protocol):
         self._refusal: TooLarge | None = None
 
     def _is_untaken(self) -> bool:
-        """Whether the end was said without a byte of the request acknowledged: then nobody has it, and nobody carried it
-        out.
+        """Whether the end was said without a byte of the request acknowledged: then nobody has carried it out.
 
         A server that closes an idle connection just as it is used again had said the end before the request came. One
         that took the request and then closes acknowledges it with the end. A reset tells neither: it may come from a
