@@ -147,7 +147,7 @@ def _resume(out: Path) -> Any:
     from overton.engine import Patience
 
     return overton.resume(
-        out, retry_failed=True, max_calls=1_000_000, max_cost=1e6, patience=Patience(_ATTEMPTS, 0.002, 0.02)
+        out, trust=True, retry_failed=True, max_calls=1_000_000, max_cost=1e6, patience=Patience(_ATTEMPTS, 0.002, 0.02)
     )
 
 

@@ -281,7 +281,7 @@ class Campaign:
         """What a message asks for; None where nothing helps."""
         if "is not a run folder" in told or "exists already" in told:
             if scenario.name == "import":
-                return ("resume", "out")  # it had ended
+                return ("resume", "out", "--trust")  # it had ended
             row.left_behind += 1  # killed before it was a run: finding 12
             shutil.rmtree(place / "out", ignore_errors=True)
             return scenario.begin
@@ -292,20 +292,23 @@ class Campaign:
     # What is held
 
     def _limits(self, scenario: Scenario) -> tuple[str, ...]:
-        if not scenario.asks or scenario.name == "extend" or self.chance.random() < 0.5:
+        """Both limits, neither of which is reached in half of the runs, and one of them in the others."""
+        if not scenario.asks or scenario.name == "extend":
             return ()
-        calls = max(3, int(self.calls[scenario.name] * self.chance.uniform(0.4, 0.9)))
+        calls, cost = "1000000", "1000000"
         if self.chance.random() < 0.5:
-            return ("--max-calls", str(calls))
-        return ("--max-cost", f"{calls * _REPLY + 0.2:.4f}")
+            low = max(3, int(self.calls[scenario.name] * self.chance.uniform(0.4, 0.9)))
+            calls, cost = (str(low), cost) if self.chance.random() < 0.5 else (calls, f"{low * _REPLY + 0.2:.4f}")
+        return ("--max-calls", calls, "--max-cost", cost)
 
     def _check_limit(self, scenario: Scenario, limits: Sequence[str], row: Row, known: list[str]) -> None:
         report = self.server.report()
-        if limits[0] == "--max-calls" and report["requests"] > int(limits[1]):
-            row.wrong.append(f"{report['requests']} requests, though --max-calls {limits[1]}")
+        _, calls, _, cost = limits
+        if report["requests"] > int(calls):
+            row.wrong.append(f"{report['requests']} requests, though --max-calls {calls}")
         paid = report["answered"] * _REPLY
-        if limits[0] == "--max-cost" and paid > float(limits[1]) + 1e-9:
-            row.wrong.append(f"${paid:.4f} spent, though --max-cost {limits[1]}")
+        if paid > float(cost) + 1e-9:
+            row.wrong.append(f"${paid:.4f} spent, though --max-cost {cost}")
 
     def _check(self, scenario: Scenario, place: Path, row: Row, kills: int) -> None:
         report = self.server.report()
@@ -339,7 +342,7 @@ class Campaign:
         """The last log as a run, gone on with: of samples that Inspect recovered itself it may lack the calls."""
         logs = sorted((place / "logs").glob("*.eval"), key=lambda log: log.stat().st_mtime)
         if logs and not (place / "out").exists():
-            for words in (("import", str(logs[-1]), "--out", "out"), ("resume", "out")):
+            for words in (("import", str(logs[-1]), "--out", "out"), ("resume", "out", "--trust")):
                 subprocess.run([_OVERTON, *words], cwd=place, env=self.environment, capture_output=True, check=False)
 
 
