@@ -7,7 +7,7 @@ import polars as pl
 
 from acquiescence.asking import Record
 from overton.statistics import Estimate
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies import Column, How, Method, Results, Section, Table
 
 
@@ -38,13 +38,13 @@ class Analysis(msgspec.Struct, frozen=True):
 def measure(results: Results, how: How) -> Analysis:
     """The measures of every model, with bootstrap intervals over questions."""
     same = "the same for every question: no interval"
-    bootstrap = Bootstrap(how.level, how.resamples, how.seed, unit="questions", unvaried=same)
+    jackknife = Jackknife(how.level, how.resamples, how.seed, unit="questions", unvaried=same)
     models = results.records.partition_by("model", as_dict=True)
-    found = {str(model): result_of(records, bootstrap) for (model,), records in sorted(models.items())}
+    found = {str(model): result_of(records, jackknife) for (model,), records in sorted(models.items())}
     return Analysis(found, how.level, how.resamples, how.seed)
 
 
-def result_of(records: pl.DataFrame, bootstrap: Bootstrap) -> Result:
+def result_of(records: pl.DataFrame, jackknife: Jackknife) -> Result:
     """The measures of one model; a question without an answer to each of its wordings is left out."""
     answered = records.filter(pl.col("answer").is_not_null())
     yes = pl.col("answer") == "yes"
@@ -55,7 +55,7 @@ def result_of(records: pl.DataFrame, bootstrap: Bootstrap) -> Result:
         .sort("question")
     )
     pro, con = shares["pro"].to_numpy(), shares["con"].to_numpy()
-    acquiescence, turned = bootstrap.mean(pro + con - 1), bootstrap.mean(pro * con + (1 - pro) * (1 - con))
+    acquiescence, turned = jackknife.mean(pro + con - 1), jackknife.mean(pro * con + (1 - pro) * (1 - con))
     failed = records["failure"].count()
     return Result(acquiescence, turned, answered.height, records.height - answered.height - failed, failed)
 

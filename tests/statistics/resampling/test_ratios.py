@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from overton.statistics.resampling import Bootstrap, Counts, tail
+from overton.statistics.resampling import Jackknife, Counts, tail
 
-BOOTSTRAP = Bootstrap(resamples=2000, seed=3, unit="dilemmas")
+JACKKNIFE = Jackknife(resamples=2000, seed=3, unit="dilemmas")
 
 
 def counts(dilemmas, seed=0, chance=0.3):
@@ -23,7 +23,7 @@ def by_hand(one):
 
 def test_a_rate_and_its_interval_are_those_of_the_bootstrap_of_ratios():
     one = counts(60)
-    made = BOOTSTRAP.over(60).ratio(one, "nothing")
+    made = JACKKNIFE.over(60).ratio(one, "nothing")
     value, low, high = by_hand(one)
     assert made.value == pytest.approx(value)
     assert (made.low, made.high) == pytest.approx((low, high), abs=1e-6)
@@ -32,19 +32,19 @@ def test_a_rate_and_its_interval_are_those_of_the_bootstrap_of_ratios():
 
 def test_many_dilemmas_in_groups_give_the_same_interval_but_for_noise():
     one = counts(5000)
-    made, (value, low, high) = BOOTSTRAP.over(5000).ratio(one, "nothing"), by_hand(one)
+    made, (value, low, high) = JACKKNIFE.over(5000).ratio(one, "nothing"), by_hand(one)
     assert made.value == pytest.approx(value)
     assert made.high - made.low == pytest.approx(high - low, rel=0.1)
 
 
 def test_a_rate_with_nothing_below_says_why():
-    made = BOOTSTRAP.over(4).ratio(Counts(np.zeros(4), np.zeros(4)), "no message has values")
+    made = JACKKNIFE.over(4).ratio(Counts(np.zeros(4), np.zeros(4)), "no message has values")
     assert np.isnan(made.value)
     assert made.method == "not computed: no message has values"
 
 
 def test_a_share_of_none_in_every_resample_has_wilsons_interval_and_a_mean_does_not():
-    one, resampling = Counts(np.zeros(50), np.full(50, 2.0)), BOOTSTRAP.over(50)
+    one, resampling = Counts(np.zeros(50), np.full(50, 2.0)), JACKKNIFE.over(50)
     share, mean = resampling.ratio(one, ""), resampling.ratio(one, "", share=False)
     assert share.method.startswith("Wilson")
     assert (share.low, share.high) == pytest.approx((0, 0.0713), abs=1e-3)
@@ -52,7 +52,7 @@ def test_a_share_of_none_in_every_resample_has_wilsons_interval_and_a_mean_does_
 
 
 def test_one_dilemma_gives_no_interval():
-    made = BOOTSTRAP.over(1).ratio(Counts(np.ones(1), np.full(1, 2.0)), "")
+    made = JACKKNIFE.over(1).ratio(Counts(np.ones(1), np.full(1, 2.0)), "")
     assert made.value == 0.5
     assert np.isnan(made.low)
 
@@ -63,7 +63,7 @@ def test_a_difference_of_paired_sides_is_narrower_than_of_sides_that_share_nothi
     first = Counts(base.astype(float), np.ones(200))
     second = Counts((base ^ (rng.random(200) < 0.1)).astype(float), np.ones(200))
     shuffled = Counts(rng.permutation(second.above), np.ones(200))
-    resampling = BOOTSTRAP.over(200)
+    resampling = JACKKNIFE.over(200)
     paired, unpaired = (made[0][2] for made in resampling.differences([(first, second), (first, shuffled)], ""))
     assert paired.value == pytest.approx(unpaired.value)
     assert paired.high - paired.low < 0.6 * (unpaired.high - unpaired.low)
@@ -71,7 +71,7 @@ def test_a_difference_of_paired_sides_is_narrower_than_of_sides_that_share_nothi
 
 def test_two_sides_that_never_vary_have_newcombes_interval():
     never, always = Counts(np.zeros(40), np.ones(40)), Counts(np.ones(40), np.ones(40))
-    resampling = BOOTSTRAP.over(40)
+    resampling = JACKKNIFE.over(40)
     _, _, gap = resampling.differences([(never, always)], "")[0][0]
     assert gap.value == 1
     assert gap.method.startswith("Newcombe")
@@ -81,13 +81,13 @@ def test_two_sides_that_never_vary_have_newcombes_interval():
 def test_wide_counts_come_back_in_their_own_lists():
     wide = Counts(np.eye(3)[:, :2], np.ones(3))
     narrow = Counts(np.ones(3), np.full(3, 2.0))
-    made = BOOTSTRAP.over(3).ratios([wide, narrow], "")
+    made = JACKKNIFE.over(3).ratios([wide, narrow], "")
     assert [[one.value for one in part] for part in made] == [[pytest.approx(1 / 3)] * 2, [0.5]]
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     rng = np.random.default_rng(5)
-    resampling = Bootstrap(resamples=400, seed=1).over(60)
+    resampling = Jackknife(resamples=400, seed=1).over(60)
     below = np.full(60, 2.0)
     chances = rng.beta(2, 3, (300, 60))  # dilemmas differ; their mean chance is 0.4
     found = resampling.ratios((Counts(rng.binomial(2, chance).astype(float), below) for chance in chances), "")
@@ -98,7 +98,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 def test_sums_by_cluster_and_by_group_give_the_same():
     rng = np.random.default_rng(7)
     below = rng.integers(0, 3, (1500, 4)).astype(float)
-    one, resampling = Counts(rng.binomial(below.astype(int), 0.4).astype(float), below), BOOTSTRAP.over(1500)
+    one, resampling = Counts(rng.binomial(below.astype(int), 0.4).astype(float), below), JACKKNIFE.over(1500)
     (found,) = resampling.ratios([one], "")
     (made,) = resampling.ratios([resampling.sums(one)], "")
     assert found == made
@@ -109,7 +109,7 @@ def test_more_numbers_than_are_resampled_at_once_are_the_same_numbers(monkeypatc
     rng = np.random.default_rng(8)
     many = [Counts(rng.random((30, wide)), np.ones((30, 1))) for wide in (5, 1, 7, 2, 11)]
     pairs = [(one, Counts(one.above[::-1], one.below)) for one in many]
-    resampling = BOOTSTRAP.over(30)
+    resampling = JACKKNIFE.over(30)
     rates, gaps = resampling.ratios(many, ""), resampling.differences(pairs, "")
     monkeypatch.setattr("overton.statistics.resampling.bootstrap._AT_ONCE", 3 * 2000)
     assert [len(part) for part in rates] == [5, 1, 7, 2, 11]
@@ -131,14 +131,14 @@ def test_counts_are_taken_one_after_the_other():
             taken.append(number)
             yield Counts(np.full(4, float(number)), np.ones(4))
 
-    assert [part[0].value for part in BOOTSTRAP.over(4).ratios(some(), "")] == [0, 1, 2]
+    assert [part[0].value for part in JACKKNIFE.over(4).ratios(some(), "")] == [0, 1, 2]
     assert taken == [0, 1, 2]
-    assert BOOTSTRAP.over(4).ratios([], "") == BOOTSTRAP.over(4).differences([], "") == []
+    assert JACKKNIFE.over(4).ratios([], "") == JACKKNIFE.over(4).differences([], "") == []
 
 
 def test_a_small_share_among_large_sums_keeps_its_interval():
     below = np.full(40, 1e7)
     one = Counts(5e6 + np.arange(40.0), below)
-    made, (_, low, high) = BOOTSTRAP.over(40).ratio(one, ""), by_hand(one)
+    made, (_, low, high) = JACKKNIFE.over(40).ratio(one, ""), by_hand(one)
     assert made.low <= made.value <= made.high
     assert (made.low, made.high) == pytest.approx((low, high), abs=2e-7)

