@@ -74,7 +74,8 @@ def spread_of(influence: Influence) -> Spread:
         variance = np.maximum(second - first**2 / many, 0)
         skewness = (third - 3 * first * second / many + 2 * first**3 / many**2) / variance**1.5
         error = np.sqrt(variance * many / (many - 1))
-    return Spread(error, np.nan_to_num(skewness), influence.freedom)
+    # By its formula it is on [-1, 1]; what rounding leaves of no spread at all has any.
+    return Spread(error, np.clip(np.nan_to_num(skewness), -1, 1), influence.freedom)
 
 
 def gaps(spread: Spread, level: float) -> tuple[Array, Array]:
