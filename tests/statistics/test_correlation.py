@@ -17,6 +17,7 @@ def test_the_value_is_pearsons_and_n_counts_pairs() -> None:
     assert found.n == 60
     expected = pearsonr(x, y).confidence_interval()
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.08)
+    assert "Fisher's z" in found.method
 
 
 def test_pairs_that_only_repeat_their_cluster_do_not_narrow_the_interval() -> None:

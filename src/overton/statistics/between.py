@@ -39,6 +39,6 @@ def between(means: Array, parts: Array, groups: int, level: float) -> Between:
         return Between(value, float("nan"), float("nan"), by_chance)
     worth = expected**2 / float((covariance * covariance).sum())
     apart = value / by_chance > fdtri(worth, worth * (groups - 1), level)
-    margin = float(stdtrit(groups - 1, (1 + level) / 2) * np.sqrt(away @ covariance @ away) / length)
+    margin = float(stdtrit(groups - 1, (1 + level) / 2) * np.sqrt(max(away @ covariance @ away, 0.0)) / length)
     low = max(0.0, length - margin) ** 2 / (k - 1) if apart else 0.0
     return Between(value, low, (length + margin) ** 2 / (k - 1), by_chance)

@@ -23,10 +23,10 @@ _FEW = 20
 def few(count: int, items: str) -> Iterator[str]:
     """That there are few `items` ('issues'), and what that does to intervals; nothing where there are enough."""
     if count < FEWEST:
-        there = f"are {count} {items}" if count != 1 else f"is one of the {items}"
-        yield f"There {there}: too few for intervals over {items}, for which five are needed."
+        there = f"There are {count} {items}" if count != 1 else f"Of {items} there is one"
+        yield f"{there}: too few for intervals over them, for which five are needed."
     elif count < _FEW:
-        yield f"There are {count} {items}: intervals are wide, and say nothing of {items} unlike these."
+        yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
 
 
 def small_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:

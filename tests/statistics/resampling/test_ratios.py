@@ -1,9 +1,12 @@
+from math import sqrt
+
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
-from overton.statistics.resampling import Jackknife, Counts, tail
+from overton.statistics.resampling import ANYTHING, Counts, Jackknife
 
-JACKKNIFE = Jackknife(resamples=2000, seed=3, unit="dilemmas")
+JACKKNIFE = Jackknife(seed=3, unit="dilemmas")
 
 
 def counts(dilemmas, seed=0, chance=0.3):
@@ -13,20 +16,25 @@ def counts(dilemmas, seed=0, chance=0.3):
 
 
 def by_hand(one):
-    """The ratio and its limits, every cluster resampled by itself in double precision."""
+    """The ratio and Student's limits, every cluster left out by itself."""
     many = len(one.below)
-    drawn = np.random.default_rng((3, many)).integers(many, size=(2000, many))
-    draws = one.above[drawn].sum(1) / one.below[drawn].sum(1)
-    cut = tail(many, 0.95)
-    return one.above.sum() / one.below.sum(), *np.quantile(draws, (cut, 1 - cut))
+    value, without = (
+        one.above.sum() / one.below.sum(),
+        [
+            (one.above.sum() - above) / (one.below.sum() - below)
+            for above, below in zip(one.above, one.below, strict=True)
+        ],
+    )
+    half = student.ppf(0.975, many - 1) * sqrt((many - 1) / many * ((without - np.mean(without)) ** 2).sum())
+    return value, value - half, value + half
 
 
-def test_a_rate_and_its_interval_are_those_of_the_bootstrap_of_ratios():
+def test_a_rate_and_its_interval_are_those_of_leaving_out_each_cluster():
     one = counts(60)
     made = JACKKNIFE.over(60).ratio(one, "nothing")
     value, low, high = by_hand(one)
     assert made.value == pytest.approx(value)
-    assert (made.low, made.high) == pytest.approx((low, high), abs=1e-6)
+    assert made.high - made.low == pytest.approx(high - low, rel=0.05)
     assert made.n == one.below.sum()
 
 
@@ -45,10 +53,11 @@ def test_a_rate_with_nothing_below_says_why():
 
 def test_a_share_of_none_in_every_resample_has_wilsons_interval_and_a_mean_does_not():
     one, resampling = Counts(np.zeros(50), np.full(50, 2.0)), JACKKNIFE.over(50)
-    share, mean = resampling.ratio(one, ""), resampling.ratio(one, "", share=False)
+    share, mean = resampling.ratio(one, ""), resampling.ratio(one, "", ANYTHING)
     assert share.method.startswith("Wilson")
     assert (share.low, share.high) == pytest.approx((0, 0.0713), abs=1e-3)
-    assert (mean.low, mean.high) == (0, 0)
+    assert np.isnan([mean.low, mean.high]).all()
+    assert mean.method == "no interval: the same in all 50 dilemmas"
 
 
 def test_one_dilemma_gives_no_interval():
@@ -87,7 +96,7 @@ def test_wide_counts_come_back_in_their_own_lists():
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     rng = np.random.default_rng(5)
-    resampling = Jackknife(resamples=400, seed=1).over(60)
+    resampling = Jackknife().over(60)
     below = np.full(60, 2.0)
     chances = rng.beta(2, 3, (300, 60))  # dilemmas differ; their mean chance is 0.4
     found = resampling.ratios((Counts(rng.binomial(2, chance).astype(float), below) for chance in chances), "")
@@ -111,7 +120,7 @@ def test_more_numbers_than_are_resampled_at_once_are_the_same_numbers(monkeypatc
     pairs = [(one, Counts(one.above[::-1], one.below)) for one in many]
     resampling = JACKKNIFE.over(30)
     rates, gaps = resampling.ratios(many, ""), resampling.differences(pairs, "")
-    monkeypatch.setattr("overton.statistics.resampling.bootstrap._AT_ONCE", 3 * 2000)
+    monkeypatch.setattr("overton.statistics.resampling.jackknife._AT_ONCE", 3 * 30)
     assert [len(part) for part in rates] == [5, 1, 7, 2, 11]
     for made, expected in ((resampling.ratios(many, ""), rates), (resampling.differences(pairs, ""), gaps)):
         assert [len(part) for part in made] == [len(part) for part in expected]
@@ -142,3 +151,28 @@ def test_a_small_share_among_large_sums_keeps_its_interval():
     made, (_, low, high) = JACKKNIFE.over(40).ratio(one, ""), by_hand(one)
     assert made.low <= made.value <= made.high
     assert (made.low, made.high) == pytest.approx((low, high), abs=2e-7)
+
+
+def test_two_sides_that_never_differ_have_the_interval_of_a_share_that_is_0():
+    verdicts = np.array([1.0, 0, 1, 1, 0, 0, 1, 0])
+    same = Counts(verdicts, np.ones(8))
+    _, _, gap = JACKKNIFE.over(8).differences([(same, same)], "")[0][0]
+    assert (gap.value, gap.low) == (0, -gap.high)
+    assert gap.high == pytest.approx(1.96**2 / (8 + 1.96**2), abs=1e-4)
+    assert gap.method == "Wilson, over dilemmas"
+
+
+def test_a_share_of_several_answers_a_cluster_that_is_0_or_1_in_each_has_the_interval_of_the_clusters():
+    yes = np.array([1.0, 0, 1, 1, 0, 0, 1, 0])
+    once, often = (JACKKNIFE.over(8).ratio(Counts(yes * each, np.full(8, each)), "") for each in (1.0, 25.0))
+    assert (once.low, once.high) == pytest.approx((often.low, often.high))
+    assert once.method == often.method == "Wilson, over dilemmas"
+    assert once.high - once.low > 0.6
+
+
+def test_clusters_of_unequal_weight_widen_the_interval():
+    rng = np.random.default_rng(11)
+    values = rng.normal(size=8)
+    even, uneven = np.ones(8), np.array([9.0, 1, 1, 1, 1, 1, 1, 1])
+    one, other = (JACKKNIFE.over(8).ratio(Counts(values * below, below), "", ANYTHING) for below in (even, uneven))
+    assert other.high - other.low > 2 * (one.high - one.low)

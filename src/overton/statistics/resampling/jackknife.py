@@ -186,7 +186,7 @@ class Resampling:
             for some in side_by_side(sums, self._step):
                 squares = squared[:, len(found) : len(found) + some.width]
                 means = self._ratios(some, self.influence(some), nothing, within)
-                found += zip(means, self._deviations(some, squares, nothing, few), strict=True)
+                found += zip(means, self._deviations(some, squares, (nothing, few), within), strict=True)
             for both in _split(found, [one.width for one in sums]):
                 made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
         return made
@@ -287,7 +287,7 @@ class Resampling:
         low, high = (np.where(same, *both) for both in zip(plain, with_t, strict=True))
         return low, high, f"Wilson, over {self.unit}"
 
-    def _deviations(self, sums: Sums, squares: Array, nothing: str, few: str) -> list[Estimate]:
+    def _deviations(self, sums: Sums, squares: Array, absent: tuple[str, str], within: Range) -> list[Estimate]:
         below = sums.below[:, sums.of]
         count, total, square = below.sum(0), sums.above.sum(0), squares.sum(0)
         value = _deviation(total, count, square)
@@ -295,7 +295,9 @@ class Resampling:
         without = _deviation(total - sums.above, count - below, square - squares)
         influence = _left_out(value, np.where(without < _SMALLEST, 0.0, without), below > 0, LOGARITHM)
         numbers = sums.numbers._replace(value=value)
-        return self.estimates(numbers, influence, nothing, few=few, within=POSITIVE, scale=LOGARITHM)
+        nothing, few = absent
+        most = (within[1] - within[0]) / 2  # half of the numbers at either end
+        return self.estimates(numbers, influence, nothing, few=few, within=(0.0, most), scale=LOGARITHM)
 
     def _differences(self, first: Sums, second: Sums, nothing: str) -> list[tuple[Estimate, Estimate, Estimate]]:
         sides, moved = (first, second), [self.influence(side) for side in (first, second)]

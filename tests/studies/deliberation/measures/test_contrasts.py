@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2_contingency
 
-from overton.statistics.resampling import Jackknife, Counts
+from overton.statistics.resampling import Counts, Jackknife
 from overton.studies.deliberation.measures.contrasts import (
     Pair,
     compared,

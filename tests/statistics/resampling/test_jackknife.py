@@ -1,29 +1,19 @@
-from math import isnan, nan, sqrt
+from math import isnan, log, nan, sqrt
 
 import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from overton.statistics.resampling import Jackknife, Counts, Resampling, Sums
-
-
-def test_equal_settings_give_equal_resamples_and_another_seed_others() -> None:
-    assert np.array_equal(Jackknife(seed=3).weights(7), Jackknife(seed=3).weights(7))
-    assert not np.array_equal(Jackknife(seed=3).weights(7), Jackknife(seed=4).weights(7))
-
-
-def test_a_resample_holds_as_many_clusters_as_there_are() -> None:
-    weights = Jackknife(resamples=50).weights(9)
-    assert weights.shape == (50, 9)
-    assert (weights.sum(1) == 9).all()
+from overton.statistics.resampling import ANYTHING, SHARE, Counts, Jackknife, Resampling, Sums
 
 
 def test_the_interval_of_a_mean_is_as_wide_as_students() -> None:
     values = np.random.default_rng(0).normal(10, 2, 12)
-    made = Jackknife(resamples=20_000).mean(values)
+    made = Jackknife().mean(values)
     half = student.ppf(0.975, 11) * values.std(ddof=1) / sqrt(12)
     assert made.value == pytest.approx(values.mean())
-    assert (made.high - made.low) / 2 == pytest.approx(half, rel=0.1)
+    assert (made.high - made.low) / 2 == pytest.approx(half, rel=0.05)
+    assert made.error == pytest.approx(values.std(ddof=1) / sqrt(12))
     assert made.n == 12
 
 
@@ -32,18 +22,23 @@ def test_values_that_are_nan_are_left_out_and_not_counted() -> None:
     assert (made.value, made.n) == (2.0, 2)
 
 
-def test_one_cluster_has_no_interval_and_none_no_value() -> None:
-    one = Jackknife().mean([2.0])
-    assert (one.value, isnan(one.low), one.n) == (2.0, True, 1)
+def test_no_cluster_has_no_value() -> None:
     none = Jackknife().mean([])
     assert isnan(none.value)
     assert none.method == "not computed: no issues to average"
 
 
 def test_a_ratio_weighs_clusters_by_their_denominators() -> None:
-    made = Jackknife().ratio([1.0, 8.0, 5.0], [2.0, 10.0, 0.0])
-    assert (made.value, made.n) == (9 / 12, 2)
-    assert 0.5 <= made.low < 9 / 12 < made.high <= 0.8
+    made = Jackknife().ratio([1.0, 8.0, 5.0, 2.0, 2.0, 3.0], [2.0, 10.0, 0.0, 4.0, 4.0, 4.0])
+    assert (made.value, made.n) == (16 / 24, 5)
+    assert made.low < 16 / 24 < made.high
+
+
+def test_the_error_of_a_ratio_is_that_of_leaving_out_each_cluster() -> None:
+    above, below = np.array([1.0, 8.0, 2.0, 2.0, 3.0, 9.0]), np.array([2.0, 10.0, 4.0, 4.0, 4.0, 11.0])
+    without = [(above.sum() - a) / (below.sum() - b) for a, b in zip(above, below, strict=True)]
+    made = Jackknife().ratio(above, below)
+    assert made.error == pytest.approx(sqrt(5 / 6 * ((without - np.mean(without)) ** 2).sum()))
 
 
 def test_of_many_clusters_the_interval_is_that_of_all_of_them_but_for_noise() -> None:
@@ -53,7 +48,7 @@ def test_of_many_clusters_the_interval_is_that_of_all_of_them_but_for_noise() ->
     assert (made.high - made.low) / 2 == pytest.approx(half, rel=0.1)
 
 
-def test_neighbours_of_many_clusters_are_not_resampled_together() -> None:
+def test_neighbours_of_many_clusters_are_not_left_out_together() -> None:
     trend = np.linspace(0, 1, 3000)
     made = Jackknife().mean(trend)
     assert (made.high - made.low) / 2 == pytest.approx(1.96 * trend.std() / sqrt(3000), rel=0.1)
@@ -64,18 +59,10 @@ def test_groups_of_many_clusters_are_alike_in_size() -> None:
     assert (len(sizes), sizes.min(), sizes.max()) == (1000, 2, 3)
 
 
-def test_what_is_the_same_in_every_cluster_has_no_width_or_the_reason_that_a_study_gives() -> None:
-    same = [0.3, 0.3, 0.3]
-    made = Jackknife().mean(same)
-    assert (made.low, made.value, made.high) == pytest.approx((0.3, 0.3, 0.3), abs=0)
-    made = Jackknife(unvaried="the same: no interval").mean(same)
-    assert (made.value, isnan(made.low), isnan(made.high)) == (pytest.approx(0.3), True, True)
-    assert made.method == "the same: no interval"
-
-
-def test_a_study_may_name_its_only_cluster() -> None:
-    assert Jackknife().mean([2.0]).method == "one of issues: no interval"
-    assert Jackknife(single="one dilemma").mean([2.0]).method == "one dilemma: no interval"
+def test_what_is_the_same_in_every_cluster_has_no_interval_but_the_reason() -> None:
+    made = Jackknife(unit="topics").mean([0.3] * 7)
+    assert (made.value, isnan(made.low), isnan(made.high), made.error) == (pytest.approx(0.3), True, True, None)
+    assert made.method == "no interval: the same in all 7 topics"
 
 
 def moments(values: list[float], resampling: Resampling) -> tuple[Sums, np.ndarray]:
@@ -93,11 +80,40 @@ def test_a_deviation_and_its_interval() -> None:
     assert (made.high - made.low) / 2 == pytest.approx(1.96 * error, rel=0.15)
 
 
+def test_a_deviation_has_students_interval_of_its_logarithm() -> None:
+    values = [1.0, 2.0, 4.0, 3.0, 7.0, 5.0]
+    resampling = Jackknife().over(6)
+    ((_, (made,)),) = resampling.moments([moments(values, resampling)], "nothing", "too few")
+    without = np.array([log(np.std(values[:k] + values[k + 1 :], ddof=1)) for k in range(6)])
+    moved = np.mean(without) - without
+    error, bend = sqrt(5 / 6 * (moved**2).sum()), 0.9 * (moved**3).sum() / (moved**2).sum() ** 1.5 / 3
+    for limit, quantile in ((made.low, student.ppf(0.975, 5)), (made.high, student.ppf(0.025, 5))):
+        t = log(made.value / limit) / error
+        assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(quantile)
+
+
+def test_no_deviation_of_shares_is_more_than_a_half() -> None:
+    values = [0.0, 0.1, 0.1, 0.05, 0.9, 0.2]
+    resampling = Jackknife().over(6)
+    (free, kept) = (
+        resampling.moments([moments(values, resampling)], "", "", within)[0][1][0] for within in (ANYTHING, SHARE)
+    )
+    assert (kept.low, kept.high) == (free.low, 0.5)
+    assert free.high > 0.5
+
+
 def test_a_deviation_of_one_or_none_says_why() -> None:
     resampling = Jackknife().over(1)
     one, none = resampling.sums(Counts(np.ones(1), np.ones(1))), resampling.sums(Counts(np.zeros(1), np.zeros(1)))
     made = resampling.moments([(one, np.zeros((1, 1))), (none, np.zeros((1, 1)))], "nothing", "too few")
     assert [deviation.method for _, (deviation,) in made] == ["not computed: too few", "not computed: nothing"]
+
+
+def test_a_deviation_that_rests_on_one_cluster_has_no_interval() -> None:
+    resampling = Jackknife().over(6)
+    ((_, (made,)),) = resampling.moments([moments([0, 0, 0, 0, 0, 1.0], resampling)], "nothing", "too few")
+    assert made.value == pytest.approx(1 / sqrt(6))
+    assert (isnan(made.low), made.method) == (True, "no interval: it rests on one of the issues")
 
 
 def test_any_function_of_sums_is_resampled_by_cluster() -> None:
@@ -125,12 +141,14 @@ def test_a_function_sees_blocks_apart_and_only_the_rows_chosen() -> None:
         seen.append(sums)
         return sums[:, 0, 0]
 
-    made = Jackknife(resamples=50).over(6).statistic(parts, first_of_all, "nothing", block=block, use=use)
+    made = Jackknife().over(6).statistic(parts, first_of_all, "nothing", block=block, use=use)
     assert seen[0].tolist() == [[[5.0], [7.0]]]
+    assert seen[1][4].tolist() == [[1.0], [7.0]]
     assert (made.value, made.n) == (5, 5)
 
 
-def test_draws_of_two_numbers_are_of_the_same_resamples() -> None:
+def test_influence_on_two_numbers_is_of_the_same_clusters() -> None:
     resampling, values = Jackknife().over(30), np.random.default_rng(6).normal(size=30)
-    one, other = (resampling.draws(resampling.sums(Counts(part, np.ones(30)))) for part in (values, values + 5))
-    assert one == pytest.approx(other, abs=1e-6)
+    one, other = (resampling.influence(resampling.sums(Counts(part, np.ones(30)))) for part in (values, values + 5))
+    assert one.parts == pytest.approx(other.parts, abs=1e-12)
+    assert (one - other).parts == pytest.approx(0, abs=1e-12)
