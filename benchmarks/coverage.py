@@ -5,8 +5,8 @@
 
 A simulation gives each item a value of a named distribution, makes the records that such items have, and measures them
 as those of a real model. A cell says how many of a hundred intervals of 95% hold the truth, and behind it, where not
-all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for 20,000
-items.
+all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for
+thousands of items.
 
 Wanted are 93 to 97 for even values from five items on, with an interval always, and for moderate skew from twelve;
 elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than twice what
@@ -26,16 +26,12 @@ from zlib import crc32
 
 import answers
 import numpy as np
-from items import DISTRIBUTIONS, STUDIES, Distribution, Study
+from items import STUDIES, Distribution, Study
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
 
 ITEMS = (3, 5, 12, 50, 100)
-POPULATION = 20_000
-MOST_ROWS = 100
-"""So many items, over all data sets, are in a table of one study at a time, in hundreds."""
-
 YES_OR_NO = ("share of issues moved", "share of conversations in the high band", "share that changes at turn 3")
 """What is one or the other for each item, or nearly, however its values are distributed."""
 SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
@@ -83,7 +79,7 @@ def main() -> None:
         row
         for study in STUDIES
         if chosen.study is None or study.name in chosen.study
-        for distribution in DISTRIBUTIONS
+        for distribution in study.distributions
         for row in simulated(study, distribution, chosen.items, chosen.simulations)
     ]
     show(rows, chosen.items)
@@ -99,7 +95,7 @@ def main() -> None:
 
 def simulated(study: Study, distribution: Distribution, items: Sequence[int], simulations: int) -> Iterator[Row]:
     """The rows of a study's measures over items of a distribution."""
-    everything = study.estimates(study.table(seeded(study, distribution, 0), distribution.draw, 1, POPULATION))
+    everything = study.estimates(study.table(seeded(study, distribution, 0), distribution.draw, 1, study.population))
     truth = {measure: found[0].value for measure, found in everything.items()}
     cells: dict[str, dict[int, Cell]] = defaultdict(dict)
     for count in items:

@@ -52,12 +52,17 @@ DISTRIBUTIONS = (
 
 
 class Study(NamedTuple):
-    """What makes a table of (data sets, items) and what reads its estimates; `at_once` data sets are made together."""
+    """What makes a table of (data sets, items) and what reads its estimates.
+
+    `at_once` data sets are made together; `population` items tell the truth; `distributions` are those simulated.
+    """
 
     name: str
     table: Callable[[np.random.Generator, Draw, int, int], pl.DataFrame]
     estimates: Callable[[pl.DataFrame], Estimates]
     at_once: int
+    population: int = 20_000
+    distributions: Sequence[Distribution] = DISTRIBUTIONS
 
 
 def _places(sets: int, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -141,10 +146,10 @@ def of_pulls(table: pl.DataFrame) -> Estimates:
 
 
 # Stance stability: a topic's value is how sure its conversations are, with something of each conversation's own; they
-# are at three temperatures, of which the highest adds 0.05. Five turns: the share of documents re-used and the number
-# of changes follow the same value.
+# are at three temperatures, of which the highest adds 0.05. Eleven turns: the number of changes follows the same value,
+# the share of documents re-used the mean of it and of one that the topic has of its own.
 
-_TURNS, _DOCUMENTS = 5, 10
+_TURNS, _DOCUMENTS = 11, 20
 _TEMPERATURES = (0.0, 0.5, 1.0)
 _HOTTER = np.array([0.0, 0.0, 0.05])
 
@@ -156,7 +161,8 @@ def stance_stability(rng: np.random.Generator, draw: Draw, sets: int, items: int
     spread = np.where((value > 0) & (value < 1), rng.normal(0, 0.03, (len(number), 3)), 0.0)
     value = np.round(_within(value + spread + _HOTTER * (value > 0) * (value < 1)), 4).ravel()
     at, turn = np.repeat(np.arange(len(value)), _TURNS), np.tile(np.arange(_TURNS), len(value))
-    changes, reused = np.rint(value * (_TURNS - 1))[at], np.rint(value * _DOCUMENTS)[at]
+    reused = np.rint((value + np.repeat(draw(rng, (len(number),)), 3)) / 2 * _DOCUMENTS)[at]
+    changes = np.rint(value * (_TURNS - 1))[at]
     stance = np.where(np.minimum(turn, changes) % 2 == 0, "supportive", "critical")
     documents = np.arange(_DOCUMENTS)
     fresh = (documents >= reused[:, None]) | (turn == 0)[:, None]
@@ -184,6 +190,7 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
     analysis = analyze(table, resamples=100)
     models = analysis.models.values()
     spreads = [one for one in analysis.spreads if one.measure == "confidence"]
+    (correlation,) = (one for one in analysis.correlations if one.measure == "confidence")
     made = {
         name: [one.overall.measures[measure].mean for one in models]
         for name, measure in {
@@ -199,10 +206,10 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
         "share that changes at turn 3": [
             one.changed for one in analysis.by_turn if one.turn == 3 and not one.temperature
         ],
-        "correlation of re-use and changes": [
+        "correlation of re-use and confidence": [
             one
             for measure in analysis.correlations
-            if measure.measure == "stance_changes"
+            if measure.measure == "confidence"
             for one in measure.models.values()
         ],
         "confidence: variance across temperatures": [one.variance for one in spreads],
@@ -270,8 +277,8 @@ def of_pluralism(table: pl.DataFrame) -> Estimates:
     }
 
 
-# Deliberation: two agents, ten deliberations a dilemma. In so many as the dilemma's value says they come to agree, half
-# of these at once and half since the second agent gives in; in so many as another says, the first one is unsteady.
+# Deliberation: two agents, ten deliberations a dilemma. In so many as the dilemma's value says they come to agree, by
+# chance at once or since the second agent gives in; in so many as another says, the first one is unsteady.
 
 _TALKS = 10
 
@@ -280,7 +287,7 @@ def deliberation(rng: np.random.Generator, draw: Draw, sets: int, items: int) ->
     """Decisions of two rounds at most."""
     number, dilemma = _places(sets, items)
     value, other = (np.rint(draw(rng, (len(number),)) * _TALKS) for _ in range(2))
-    agreeing, yielding = np.ceil(value / 2), np.floor(value / 2)
+    agreeing = rng.binomial(value.astype(np.int64), 0.5)
     at, talk = np.repeat(np.arange(len(number)), _TALKS), np.tile(np.arange(_TALKS), len(number))
     at_once, later = talk < agreeing[at], (talk >= agreeing[at]) & (talk < value[at])
     unsteady = (~at_once) & ~later & (_TALKS - 1 - talk < other[at])
@@ -304,7 +311,6 @@ def deliberation(rng: np.random.Generator, draw: Draw, sets: int, items: int) ->
         )
         for (agent, round_), verdict in verdicts.items()
     ]
-    assert (yielding + agreeing == value).all()
     return pl.concat(frames).filter("there").drop("there", "set")
 
 
@@ -332,7 +338,7 @@ def of_deliberation(table: pl.DataFrame) -> Estimates:
 
 STUDIES = (
     Study("open-mindedness", open_mindedness, of_open_mindedness, 40),
-    Study("open-mindedness, pulls", pulls, of_pulls, 40),
+    Study("open-mindedness, pulls", pulls, of_pulls, 40, 5_000, DISTRIBUTIONS[:3]),
     Study("stance stability", stance_stability, of_stance_stability, 200),
     Study("pluralism", pluralism, of_pluralism, 200),
     Study("deliberation", deliberation, of_deliberation, 100),

@@ -14,12 +14,13 @@ of keys, none included. In the path that it moves to, they stand for the same th
     reworded=(("** > method", "bootstrap over issues", "cluster bootstrap"),)
     resampled=("models > * > interval > *",)            bounds (recorded paths) that a merged bootstrap may move, where
                                                         the interval's method is a bootstrap
-    over_items=("**",)                                  numbers whose interval, and what is said of it, another rule makes,
-                                                        where the recorded one was over items
+    over_items=("**",)                                  numbers whose interval, and what is said of it, another rule
+                                                        makes, where the recorded one was over items
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
 `moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded`, `resampled` and
-`over_items` are by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded, before all else.
+`over_items` are by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded,
+before all else.
 """
 
 from __future__ import annotations

@@ -65,6 +65,15 @@ def test_what_is_the_same_in_every_cluster_has_no_interval_but_the_reason() -> N
     assert made.method == "no interval: the same in all 7 topics"
 
 
+def test_what_is_the_same_in_every_cluster_may_be_otherwise_in_as_many_as_wilsons_limit_allows() -> None:
+    most = 1.96**2 / (12 + 1.96**2)  # the upper limit of a share that is 0 in twelve
+    made = Jackknife().mean([0.25] * 12, (0.0, 1.0))
+    assert (made.low, made.high) == pytest.approx((0.25 - most * 0.25, 0.25 + most * 0.75), abs=1e-4)
+    score = Jackknife().mean([0.0] * 12, (0.0, 100.0))
+    assert (score.low, score.high) == (0, pytest.approx(100 * most, abs=0.01))
+    assert score.method == "Wilson, over issues"
+
+
 def moments(values: list[float], resampling: Resampling) -> tuple[Sums, np.ndarray]:
     sums = resampling.sums(Counts(np.array(values), np.ones(len(values))))
     return sums, (np.array(values) - sums.numbers.value)[:, None] ** 2

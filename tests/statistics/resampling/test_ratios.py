@@ -78,13 +78,13 @@ def test_a_difference_of_paired_sides_is_narrower_than_of_sides_that_share_nothi
     assert paired.high - paired.low < 0.6 * (unpaired.high - unpaired.low)
 
 
-def test_two_sides_that_never_vary_have_newcombes_interval():
+def test_of_two_sides_that_always_differ_so_many_may_be_otherwise_as_wilsons_limit_allows():
     never, always = Counts(np.zeros(40), np.ones(40)), Counts(np.ones(40), np.ones(40))
     resampling = JACKKNIFE.over(40)
     _, _, gap = resampling.differences([(never, always)], "")[0][0]
     assert gap.value == 1
-    assert gap.method.startswith("Newcombe")
-    assert 0.8 < gap.low < 0.95
+    most = 1.96**2 / (40 + 1.96**2)
+    assert (gap.low, gap.high) == (pytest.approx(1 - 2 * most, abs=1e-4), 1)
 
 
 def test_wide_counts_come_back_in_their_own_lists():

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.proportions import difference_limits, wilson_limits
+from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import Influence, Spread, freedom_of, gaps, spread_of
 from overton.statistics.resampling.shown import Made, estimates_of, is_flat
 from overton.statistics.resampling.sums import MOST, Counts, Numbers, Sums, grouped, side_by_side
@@ -143,7 +143,8 @@ class Resampling:
     def ratios(self, counts: Iterable[Counts | Sums], nothing: str, within: Range = SHARE) -> list[list[Estimate]]:
         """The ratios of each of `counts`, taken one after the other; `nothing` says why one has no value.
 
-        A share, or a mean of what lies between 0 and 1, that is 0 or 1 in each cluster has Wilson's interval.
+        A share, or a mean of what lies between 0 and 1, that is 0 or 1 in each cluster has Wilson's interval. So has
+        whatever lies between bounds and is the same in all.
         """
         made: list[list[Estimate]] = []
         for batch in self._batches((self._sums(one),) for one in counts):
@@ -159,11 +160,7 @@ class Resampling:
     def differences(
         self, pairs: Iterable[tuple[Counts, Counts]], nothing: str
     ) -> list[list[tuple[Estimate, Estimate, Estimate]]]:
-        """The shares of both sides and the second minus the first, each cluster left out of both, for each pair.
-
-        Where both are 0 or 1 in every cluster, the interval of their difference is Newcombe's; where they never differ,
-        it ends where Wilson's of a share does that is 0 in as many clusters.
-        """
+        """The shares of both sides and the second minus the first, each cluster left out of both, for each pair."""
         made: list[list[tuple[Estimate, Estimate, Estimate]]] = []
         for batch in self._batches((self._sums(one), self._sums(other)) for one, other in pairs):
             pieces = zip(*(side_by_side(side, self._step) for side in zip(*batch, strict=True)), strict=True)
@@ -267,25 +264,33 @@ class Resampling:
                 low, high = scale.back(on_it + low) - value, scale.back(on_it + high) - value
         method = np.full(len(value), scale.name.format(unit=self.unit), object)
         error = spread.error if scale is LINEAR else np.full(len(value), np.nan)
-        return Made(numbers, value + low, value + high, error, method).told(spread.error, self.unit).kept(within)
+        made = Made(numbers, value + low, value + high, error, method).told(spread.error, self.unit).kept(within)
+        if scale is LINEAR and np.isfinite(within).all():
+            made = made.instead(is_flat(value, spread.error), *self._otherwise(numbers, within), self._wilsons)
+        return made
+
+    def _otherwise(self, numbers: Numbers, within: Range) -> tuple[Array, Array]:
+        """Limits of what is the same in every cluster: so many others as Wilson's limit allows may be anything."""
+        value = numbers.value
+        _, most = wilson_limits(0, numbers.clusters, self.level)
+        return value - most * (value - within[0]), value + most * (within[1] - value)
+
+    @property
+    def _wilsons(self) -> str:
+        return f"Wilson, over {self.unit}"
 
     def _ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
         return estimates_of(self._ratios_made(columns, spread_of(influence), within), nothing, None, self.level)
 
     def _ratios_made(self, columns: Sums, spread: Spread, within: Range) -> Made:
         made = self._made(columns.numbers, spread, within, LINEAR)
-        return made if within != SHARE else made.instead(_pure(columns), *self._wilson(columns, spread))
-
-    def _wilson(self, columns: Sums, spread: Spread) -> tuple[Array, Array, str]:
-        """Wilson's limits for as many clusters as would have this error; for all of them where none can be seen."""
-        value, _, clusters = columns.numbers
+        if within != SHARE:
+            return made
+        value = columns.numbers.value
         with np.errstate(divide="ignore", invalid="ignore"):
-            worth = value * (1 - value) / spread.error**2
-        with_t = wilson_limits(value, worth, self.level, spread.freedom)
-        plain = wilson_limits(value, clusters, self.level)
-        same = np.isin(value, (0, 1))
-        low, high = (np.where(same, *both) for both in zip(plain, with_t, strict=True))
-        return low, high, f"Wilson, over {self.unit}"
+            worth = value * (1 - value) / spread.error**2  # as many clusters as would have this error
+        limits = wilson_limits(value, worth, self.level, spread.freedom)
+        return made.instead(_pure(columns) & ~is_flat(value, spread.error), *limits, self._wilsons)
 
     def _deviations(self, sums: Sums, squares: Array, absent: tuple[str, str], within: Range) -> list[Estimate]:
         below = sums.below[:, sums.of]
@@ -304,14 +309,8 @@ class Resampling:
         shares = [self._ratios(*one, nothing, SHARE) for one in zip(sides, moved, strict=True)]
         (p, n, behind), (q, m, others) = first.numbers, second.numbers
         numbers = Numbers(q - p, np.minimum(n, m), np.minimum(behind, others))
-        spread = spread_of(moved[1] - moved[0])
-        made = self._made(numbers, spread, DIFFERENCE, LINEAR)
-        _, most = wilson_limits(0, numbers.clusters, self.level)
-        made = made.instead((numbers.value == 0) & is_flat(0.0, spread.error), -most, most, f"Wilson, over {self.unit}")
-        newcombe = difference_limits(q, others, p, behind, self.level)
-        steady = np.isin(p, (0, 1)) & np.isin(q, (0, 1))
-        made = made.instead(steady, *newcombe, f"Newcombe, over {self.unit}")
-        return list(zip(*shares, estimates_of(made, nothing, None, self.level), strict=True))
+        gaps = self.estimates(numbers, moved[1] - moved[0], nothing, within=DIFFERENCE)
+        return list(zip(*shares, gaps, strict=True))
 
     def _sums(self, counts: Counts | Sums) -> Sums:
         return counts if isinstance(counts, Sums) else self.sums(counts)
