@@ -5,8 +5,8 @@
 
 A simulation gives each item a value of a named distribution, makes the records that such items have, and measures them
 as those of a real model. A cell says how many of a hundred intervals of 95% hold the truth, and behind it, where not
-all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for
-thousands of items.
+all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for thousands
+of items.
 
 Wanted are 93 to 97 for even values from five items on, with an interval always, and for moderate skew from twelve;
 elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than twice what

@@ -206,12 +206,7 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
         "share that changes at turn 3": [
             one.changed for one in analysis.by_turn if one.turn == 3 and not one.temperature
         ],
-        "correlation of re-use and confidence": [
-            one
-            for measure in analysis.correlations
-            if measure.measure == "confidence"
-            for one in measure.models.values()
-        ],
+        "correlation of re-use and confidence": list(correlation.models.values()),
         "confidence: variance across temperatures": [one.variance for one in spreads],
         "confidence: variance within a topic": [one.within_topics for one in spreads],
     }
