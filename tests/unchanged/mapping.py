@@ -130,7 +130,8 @@ FORMS: dict[tuple[str, str], Form] = {
     ("stance-stability", "analysis"): _analysis(
         "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
     ),
-    ("pluralism", "analysis"): _analysis("pluralism", nearly=_BOUNDS),  # Wilson limits were rounded to 7 decimals
+    # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
+    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", nearly=_BOUNDS),
     ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed),
     ("compared-clusterings", "summary"): Form(
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed

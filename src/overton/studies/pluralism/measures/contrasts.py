@@ -215,11 +215,14 @@ def _by_thread(thread: NDArray[np.int64], values: Array) -> Array:
 def _adjusted(
     p: Mapping[_Test, float], pairs: Sequence[Comparison], scopes: Sequence[Scope]
 ) -> dict[_Test, tuple[float, float, int]]:
-    """P values, these adjusted, and for how many: all measures, conditions, models and communities shown together."""
+    """P values, these adjusted, and for how many: all conditions, models and communities shown together for a measure.
+
+    Precision, recall and F1 go together: each asks the same question, and is a family of its own.
+    """
     families: dict[tuple[object, ...], list[_Test]] = {}
     for test in p:
         model, community = scopes[test.scope]
-        key = (pairs[test.kind].against, model is None, community is None)
+        key = (test.measure, pairs[test.kind].against, model is None, community is None)
         families.setdefault(key, []).append(test)
     made = {}
     for tests in families.values():
