@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from overton.statistics import Estimate
 
 ITEMS = (3, 5, 12, 50, 100)
+ANSWERS = "answers"
 YES_OR_NO = ("share of issues moved", "share of conversations in the high band", "share that changes at turn 3")
 """What is one or the other for each item, or nearly, however its values are distributed."""
 SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
@@ -68,7 +69,8 @@ def main() -> None:
     """Print both tables and the cells that fall short."""
     parser = argparse.ArgumentParser(description="Coverage of 95% intervals over repeated simulations.")
     parser.add_argument("--simulations", type=int, default=1000, help="data sets a cell")
-    parser.add_argument("--study", nargs="+", choices=[one.name for one in STUDIES], default=None)
+    names = [*(one.name for one in STUDIES), ANSWERS]
+    parser.add_argument("--study", nargs="+", choices=names, default=names)
     parser.add_argument("--items", nargs="+", type=int, default=ITEMS)
     parser.add_argument("--answers", type=int, default=100, help="simulations of one issue's answers, on twelve issues")
     parser.add_argument("--trials", type=int, default=15, help="trials of each of these")
@@ -78,15 +80,16 @@ def main() -> None:
     rows = [
         row
         for study in STUDIES
-        if chosen.study is None or study.name in chosen.study
+        if study.name in chosen.study
         for distribution in study.distributions
         for row in simulated(study, distribution, chosen.items, chosen.simulations)
     ]
-    show(rows, chosen.items)
     short = [*fall_short(rows)]
-    print(f"\n{chosen.simulations:,} simulations a cell, seeds from the names of study, values and items; ", end="")
-    print("cells that fall short: " + ("; ".join(short) if short else "none"))
-    if chosen.answers and chosen.study is None:
+    if rows:
+        show(rows, chosen.items)
+        print(f"\n{chosen.simulations:,} simulations a cell, seeds from the names of study, values and items; ", end="")
+        print("cells that fall short: " + ("; ".join(short) if short else "none"))
+    if ANSWERS in chosen.study:
         show_answers(chosen.answers, chosen.trials)
     print(f"\n{perf_counter() - started:.0f} s")
     if chosen.check and short:

@@ -19,4 +19,4 @@ def test_it_measures_what_is_so(known, tmp_path):
     run = overton.run("acquiescence", models=[YES_SAYER], model_args=arguments, trials=40, out=tmp_path / "run")
     found = overton.analyze("acquiescence", run.path).models[YES_SAYER].acquiescence
     assert found.low <= known <= found.high
-    assert found.high - found.low < 0.25
+    assert found.value == pytest.approx(known, abs=0.15)

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-__all__ = ["FEWEST", "Influence", "Spread", "freedom_of", "gaps", "spread_of"]
+__all__ = ["FEWEST", "OF_SKEWNESS", "Influence", "Spread", "freedom_of", "gaps", "spread_of"]
 
 Array = NDArray[np.float64]
 
 FEWEST = 5
 """So many clusters have an interval: with fewer, none of those tried holds the truth often enough."""
 
-_OF_SKEWNESS = 0.9
+OF_SKEWNESS = 0.9
 """So much of an estimated skewness is taken off. All of it makes intervals of even values with long tails (Laplace) too
 short, and of those without (uniform) too long."""
 
@@ -78,14 +78,14 @@ def spread_of(influence: Influence) -> Spread:
     return Spread(error, np.clip(np.nan_to_num(skewness), -1, 1), influence.freedom)
 
 
-def gaps(spread: Spread, level: float) -> tuple[Array, Array]:
+def gaps(spread: Spread, level: float, of_skewness: float = OF_SKEWNESS) -> tuple[Array, Array]:
     """How far K numbers' limits are from them [K] each, at most 0 and at least 0.
 
     Student's quantiles are taken through the inverse of Hall's cubic transformation (1992, JRSS B 54:221), which makes
     a studentised mean's distribution even. Without skewness they are Student's own.
     """
     quantile = stdtrit(spread.freedom, (1 + level) / 2)
-    bend = _OF_SKEWNESS * spread.skewness / 3
+    bend = of_skewness * spread.skewness / 3
     low, high = (-_untransformed(one, bend) * spread.error for one in (quantile, -quantile))
     return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
