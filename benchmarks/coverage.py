@@ -1,160 +1,182 @@
-"""Do intervals hold what they promise? Repeated simulations of a respondent whose truth is known.
+"""Do intervals hold what they promise? Simulated items with known truths, through the measures of every study.
 
-    python benchmarks/coverage.py [--simulations 400] [--issues 12] [--trials 15]
+    python benchmarks/coverage.py [--simulations 1000] [--study NAME ...] [--items 3 5 12 50 100] [--answers 100]
+                                  [--trials 15] [--check]
 
-Each simulation gives new leans to the issues, answers every trial of the published design, and analyses the answers as
-those of a real model. The table says how often the intervals of 95% hold the truth, how far estimates are from it on
-average, and how wide the intervals are. Leans, susceptibilities, pulls, shares and corrected shares must be covered 92
-to 98 times in a hundred. Scores are shown for what they are: |p_c - p_0| and the indicator of a flip make them uneven
-near ties, and a mean over few issues is no mean over the population of issues.
+A simulation gives each item a value of a named distribution, makes the records that such items have, and measures them
+as those of a real model. A cell says how many of a hundred intervals of 95% hold the truth, and behind it, where not
+all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for thousands
+of items.
+
+Wanted are 93 to 97 for even values from five items on, with an interval always, and for moderate skew from twelve;
+elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than twice what
+chance does to so many simulations are named; with --check, that is an error.
+
+The second table is of intervals that are over the answers of one issue (`answers.py`), not over items.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from time import perf_counter
+from typing import NamedTuple
+from zlib import crc32
 
-import msgspec
+import answers
 import numpy as np
-import polars as pl
+from items import STUDIES, Distribution, Study
 from numpy.typing import NDArray
 
-from overton.calls import Form, Message, Reply
 from overton.statistics import Estimate
-from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
-from overton.studies.open_mindedness.measures import analyze
-from overton.studies.open_mindedness.measures.cells import TEMPLATES
-from overton.studies.open_mindedness.measures.respondent import SLOPES
-from overton.studies.open_mindedness.measures.scores import SCORED, scores
-from overton.studies.open_mindedness.measures.shares import MARGINAL, contrast, corrected
-from overton.studies.open_mindedness.options import PUBLISHED
-from overton.studies.open_mindedness.protocol import conduct, trials
-from overton.studies.open_mindedness.simulated import Parameters, chances
 
-Floats = NDArray[np.float64]
+ITEMS = (3, 5, 12, 50, 100)
+ANSWERS = "answers"
+YES_OR_NO = ("share of issues moved", "share of conversations in the high band", "share that changes at turn 3")
+"""What is one or the other for each item, or nearly, however its values are distributed."""
+SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
+"""What is skewed where its values are even."""
 
-RESPONDENT = Parameters(
-    susceptibility_pro=2.0,
-    susceptibility_con=1.5,
-    letter=0.4,
-    first=0.2,
-    request=0.1,
-    last=0.3,
-    refusal=0.1,
-    refusal_with_arguments=0.02,
-)
+
+_ALWAYS = 0.99
+"""Made-up values are of a hundred kinds at most: now and then five items are all the same, and have no interval."""
+
+
+class Cell(NamedTuple):
+    """How often there is an interval, and how often it holds the truth, of so many simulations."""
+
+    given: float
+    covered: float
+    simulations: int
+
+    def __str__(self) -> str:
+        if not self.given:
+            return "none"
+        return f"{100 * self.covered:.1f}" + ("" if self.given == 1 else f" ({100 * self.given:.0f})")
+
+
+class Row(NamedTuple):
+    """A measure of a study, over items of a distribution, by the number of items."""
+
+    study: str
+    measure: str
+    distribution: Distribution
+    cells: dict[int, Cell]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Coverage of 95% intervals over repeated simulations.")
-    options.add_argument("--simulations", type=int, default=400)
-    options.add_argument("--issues", type=int, default=12)
-    options.add_argument("--trials", type=int, default=15)
-    chosen = options.parse_args()
+    """Print both tables and the cells that fall short."""
+    parser = argparse.ArgumentParser(description="Coverage of 95% intervals over repeated simulations.")
+    parser.add_argument("--simulations", type=int, default=1000, help="data sets a cell")
+    names = [*(one.name for one in STUDIES), ANSWERS]
+    parser.add_argument("--study", nargs="+", choices=names, default=names)
+    parser.add_argument("--items", nargs="+", type=int, default=ITEMS)
+    parser.add_argument("--answers", type=int, default=100, help="simulations of one issue's answers, on twelve issues")
+    parser.add_argument("--trials", type=int, default=15, help="trials of each of these")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a cell falls short")
+    chosen = parser.parse_args()
     started = perf_counter()
-    design = records(chosen.issues, chosen.trials)
-    print(f"{design.height:,} trials a simulation, {chosen.simulations} simulations")
+    rows = [
+        row
+        for study in STUDIES
+        if study.name in chosen.study
+        for distribution in study.distributions
+        for row in simulated(study, distribution, chosen.items, chosen.simulations)
+    ]
+    short = [*fall_short(rows)]
+    if rows:
+        show(rows, chosen.items)
+        print(f"\n{chosen.simulations:,} simulations a cell, seeds from the names of study, values and items; ", end="")
+        print("cells that fall short: " + ("; ".join(short) if short else "none"))
+    if ANSWERS in chosen.study:
+        show_answers(chosen.answers, chosen.trials)
+    print(f"\n{perf_counter() - started:.0f} s")
+    if chosen.check and short:
+        raise SystemExit(1)
+
+
+def simulated(study: Study, distribution: Distribution, items: Sequence[int], simulations: int) -> Iterator[Row]:
+    """The rows of a study's measures over items of a distribution."""
+    everything = study.estimates(study.table(seeded(study, distribution, 0), distribution.draw, 1, study.population))
+    truth = {measure: found[0].value for measure, found in everything.items()}
+    cells: dict[str, dict[int, Cell]] = defaultdict(dict)
+    for count in items:
+        rng = seeded(study, distribution, count)
+        held: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+        for start in range(0, simulations, study.at_once):
+            sets = min(study.at_once, simulations - start)
+            for measure, estimates in study.estimates(study.table(rng, distribution.draw, sets, count)).items():
+                held[measure] += [judged(one, truth[measure]) for one in estimates]
+        for measure, found in held.items():
+            given = [covers for there, covers in found if there]
+            cells[measure][count] = Cell(len(given) / simulations, float(np.mean(given)) if given else 0.0, simulations)
+    yield from (Row(study.name, measure, distribution, found) for measure, found in cells.items())
+
+
+def seeded(study: Study, distribution: Distribution, items: int) -> np.random.Generator:
+    """The random numbers of a cell."""
+    return np.random.default_rng(crc32(f"{study.name}/{distribution.name}/{items}".encode()))
+
+
+def judged(one: Estimate, truth: float) -> tuple[bool, bool]:
+    """Whether there is an interval, and whether it holds the truth, but for rounding."""
+    return bool(np.isfinite(one.low)), one.low - 1e-9 <= truth <= one.high + 1e-9
+
+
+def show(rows: Sequence[Row], items: Sequence[int]) -> None:
+    """A row for each measure and distribution."""
+    print("| study | measure | values of items |" + "".join(f" {count} |" for count in items))
+    print("|---|---|---|" + "--:|" * len(items))
+    for study, measure, distribution, cells in rows:
+        told = "".join(f" {cells[count]} |" for count in items)
+        print(f"| {study} | {measure} | {distribution.name} |{told}")
+
+
+def fall_short(rows: Sequence[Row]) -> Iterator[str]:
+    """The cells that are not as wanted."""
+    for study, measure, distribution, cells in rows:
+        for count, cell in cells.items():
+            least, most, always = wanted(measure, distribution.kind, count)
+            if (always and cell.given < _ALWAYS) or (
+                cell.given and not least - noise(cell, least) <= cell.covered <= most + noise(cell, most)
+            ):
+                yield f"{study}, {measure}, {distribution.name}, {count} items: {cell}"
+
+
+def wanted(measure: str, kind: str, items: int) -> tuple[float, float, bool]:
+    """The least and the most coverage, and whether there is to be an interval always."""
+    kind = "other" if measure in YES_OR_NO else "skewed" if measure in SQUARES and kind == "even" else kind
+    if kind == "heavy":
+        return 0, 1, False
+    if (kind == "even" and items >= 5) or (kind == "skewed" and items >= 12):
+        return 0.93, 0.97, kind == "even"
+    return 0.9, 1, False
+
+
+def noise(cell: Cell, coverage: float) -> float:
+    """Twice the standard error that a coverage has from so many intervals."""
+    return 2 * float(np.sqrt(coverage * (1 - coverage) / (cell.simulations * cell.given)))
+
+
+def show_answers(simulations: int, trials: int) -> None:
+    """Coverage, mean error and mean width of what is over the answers of an issue."""
+    design = answers.records(12, trials)
     results: dict[str, list[tuple[float, Estimate]]] = defaultdict(list)
-    for number in range(chosen.simulations):
-        for name, truth, estimate in simulate(design, number):
+    for number in range(simulations):
+        for name, truth, estimate in answers.simulate(design, number):
             results[name].append((truth, estimate))
-    show(results)
-    print(f"{perf_counter() - started:.0f} s")
-
-
-def records(count: int, repetitions: int) -> pl.DataFrame:
-    """The trials of the published design, without answers, as the protocol itself makes them."""
-
-    async def silent(
-        role: str, messages: Sequence[Message], *, speaker: str | None = None, form: Form | None = None
-    ) -> Reply:
-        return Reply("")
-
-    async def conducted() -> list[dict[str, object]]:
-        asked = trials([_issue(number) for number in range(count)], Options(trials=repetitions), 0)
-        return [msgspec.structs.asdict(record) for trial in asked for record in await conduct(trial, silent)]
-
-    return pl.DataFrame(asyncio.run(conducted()), infer_schema_length=None).with_columns(model=pl.lit("simulated"))
-
-
-def _issue(number: int) -> Issue:
-    return Issue(
-        id=f"issue-{number:03}",
-        question="?",
-        pros=tuple(Argument(f"pro-{k}", f"For it, {k}.") for k in range(1, 5)),
-        cons=tuple(Argument(f"con-{k}", f"Against it, {k}.") for k in range(1, 5)),
-        paraphrases=tuple(Paraphrase(f"Question {t} on {number}.", "pro" if t <= 4 else "con") for t in range(1, 7)),
-    )
-
-
-def simulate(design: pl.DataFrame, number: int) -> Iterator[tuple[str, float, Estimate]]:
-    """One simulation: names of what is measured, the truth, and the estimate."""
-    respondent = msgspec.structs.replace(RESPONDENT, seed=number)
-    refuse, pro = chances(design, respondent)
-    rng = np.random.default_rng(number)
-    refused, is_pro = rng.random(design.height) < refuse, rng.random(design.height) < pro
-    stance = np.where(refused, "other", np.where(is_pro, "pro", "con"))
-    answered = design.with_columns(stance=pl.Series(stance), stance_published=pl.Series(stance))
-    result = analyze(answered, resamples=500).models["simulated"]
-    assert result.respondent
-    for name in (*SLOPES, "refusal", "refusal_with_arguments"):
-        yield name, getattr(respondent, name), getattr(result.respondent, name)
-    for issue, lean in result.respondent.leans.items():
-        yield "lean", respondent.lean_of(issue), lean
-    truth = expected_shares(design, refuse, pro)
-    for issue, found in result.issues.items():
-        plain, fixed = truth[issue]
-        for place, name in enumerate(PUBLISHED):
-            kind = "baseline" if name == "baseline" else "with arguments"
-            shown = found.conditions[name]
-            yield f"pro share, {kind}", plain[place, 0], shown.shares.pro
-            if shown.corrected_shares:
-                yield f"corrected pro share, {kind}", fixed[place, 0], shown.corrected_shares.pro
-        yield "open-mindedness, an issue", _score(plain), found.scores.open_mindedness
-        if found.corrected:
-            yield "corrected open-mindedness, an issue", _score(fixed), found.corrected.open_mindedness
-    of_issues = [_score(plain) for plain, _ in truth.values()]
-    yield "open-mindedness, mean of these issues", float(np.mean(of_issues)), result.scores.open_mindedness
-
-
-def expected_shares(design: pl.DataFrame, refuse: Floats, pro: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """By issue, the shares (pro, con, other) that the respondent's probabilities give in each configuration, as
-    answered and corrected [6, 3]."""
-    of_stances = pl.DataFrame({"p": (1 - refuse) * pro, "c": (1 - refuse) * (1 - pro), "o": refuse})
-    means = (
-        pl.concat([design.select("issue", "condition", "template"), of_stances], how="horizontal")
-        .group_by("issue", "condition", "template")
-        .mean()
-    )
-    cells: dict[str, Floats] = defaultdict(lambda: np.zeros((len(PUBLISHED), TEMPLATES, 3)))
-    for issue, condition, template, *shares in means.iter_rows():
-        cells[issue][PUBLISHED.index(condition), template - 1] = shares
-    weights = contrast(
-        np.array([1, 1, 1, 1, -1, -1]), np.array([1, 1, 1, -1, -1, -1]), np.ones(TEMPLATES, np.int64), MARGINAL
-    )
-    assert weights is not None
-    return {issue: (by.mean(1), corrected(np.einsum("t,cts->cs", weights, by))) for issue, by in cells.items()}
-
-
-def _score(shares: Floats) -> float:
-    places = [PUBLISHED.index(name) for name in SCORED]
-    return float(scores(shares[0], shares[places])[0])
-
-
-def show(results: dict[str, list[tuple[float, Estimate]]]) -> None:
-    """Print coverage, mean error and mean width."""
-    print(f"\n{'':40} {'intervals':>9} {'covered':>8} {'mean error':>11} {'mean width':>11}")
+    made = f"{design.height:,} trials on 12 issues, {simulations} simulations"
+    print(f"\nOpen-mindedness, from an issue's answers: {made}\n")
+    print("| | intervals | covered | mean error | mean width |")
+    print("|---|--:|--:|--:|--:|")
     for name, pairs in results.items():
-        truth = np.array([value for value, _ in pairs])
+        truths = np.array([value for value, _ in pairs])
         value, low, high = (np.array([getattr(one, end) for _, one in pairs]) for end in ("value", "low", "high"))
-        known = np.isfinite(value)
-        covered = ((low <= truth) & (truth <= high))[known].mean()
-        error, width = (value - truth)[known].mean(), (high - low)[known].mean()
-        absent = f"  ({(~known).sum()} not computed)" if not known.all() else ""
-        print(f"{name:40} {known.sum():9,} {100 * covered:7.1f}% {error:11.3f} {width:11.3f}{absent}")
+        known: NDArray[np.bool_] = np.isfinite(value)
+        covered = 100 * ((low <= truths) & (truths <= high))[known].mean()
+        error, width = (value - truths)[known].mean(), (high - low)[known].mean()
+        print(f"| {name} | {known.sum():,} | {covered:.1f} | {error:.3f} | {width:.3f} |")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 import polars as pl
-from coverage import records
+from answers import records
 
 MODELS = 10
 

@@ -1,7 +1,5 @@
 """The study holds what every study has to, and gives back what is known of its respondent."""
 
-from math import isnan
-
 import pytest
 from acquiescence import STUDY
 
@@ -20,8 +18,5 @@ def test_it_measures_what_is_so(known, tmp_path):
     arguments = {YES_SAYER: {"acquiescence": str(known)}}
     run = overton.run("acquiescence", models=[YES_SAYER], model_args=arguments, trials=40, out=tmp_path / "run")
     found = overton.analyze("acquiescence", run.path).models[YES_SAYER].acquiescence
-    if isnan(found.low):  # it is the same for every question, so that resampling questions says nothing
-        assert found.value == known
-    else:
-        assert found.low <= known <= found.high
-        assert found.high - found.low < 0.25
+    assert found.low <= known <= found.high
+    assert found.value == pytest.approx(known, abs=0.15)

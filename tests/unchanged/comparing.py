@@ -31,7 +31,7 @@ def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, cl
             found.append(f"{where}: is gone; it was {old[path]!r}")
             continue
         expected = _reworded(path, old[path], form)
-        if _equal(expected, new[place], 0.0, 0.0):
+        if _equal(expected, new[place], 0.0, 0.0) or _over_items(path, old, form):
             continue
         width = _width(path, old) if moves and _resampled(path, old, form) else 0.0
         if not _equal(expected, new[place], NEARLY if _any(form.nearly, path) else close, moves * width):
@@ -89,6 +89,20 @@ def _resampled(path: str, old: dict[str, Any], form: Form) -> bool:
     """Whether a bound may move: it is listed, and what is recorded beside its interval does not say another method."""
     method = old.get(_JOINT.join([*path.split(_JOINT)[:-2], "method"]))
     return _any(form.resampled, path) and (method is None or "bootstrap" in method)
+
+
+_OVER = re.compile(r"\bover (issues|shifts|dilemmas|threads|topics|conversations)|same in every|^one |it is one of ")
+
+
+def _over_items(path: str, old: dict[str, Any], form: Form) -> bool:
+    """Whether this is a bound, or what is said of an interval, that was over items and is made by another rule."""
+    *above, last = path.split(_JOINT)
+    if last not in ("method", "why"):
+        *above, held = above or [""]
+        if held != "interval":
+            return False
+    said = (old.get(_JOINT.join([*above, name])) for name in ("method", "why"))
+    return _any(form.over_items, path) and any(_OVER.search(one) for one in said if isinstance(one, str))
 
 
 def _width(path: str, old: dict[str, Any]) -> float:

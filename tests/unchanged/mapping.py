@@ -14,10 +14,13 @@ of keys, none included. In the path that it moves to, they stand for the same th
     reworded=(("** > method", "bootstrap over issues", "cluster bootstrap"),)
     resampled=("models > * > interval > *",)            bounds (recorded paths) that a merged bootstrap may move, where
                                                         the interval's method is a bootstrap
+    over_items=("**",)                                  numbers whose interval, and what is said of it, another rule
+                                                        makes, where the recorded one was over items
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
-`moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded` and `resampled` are
-by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded, before all else.
+`moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded`, `resampled` and
+`over_items` are by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded,
+before all else.
 """
 
 from __future__ import annotations
@@ -67,6 +70,7 @@ class Form:
     added: tuple[str, ...] = ()
     reworded: tuple[tuple[str, Any, Any], ...] = ()
     resampled: tuple[str, ...] = ()
+    over_items: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
     reshape: Callable[[Any], Any] = lambda recorded: recorded
 
@@ -104,8 +108,10 @@ HEAD = ("study", "schema")
 _BOUNDS = ("** > interval > *",)
 
 
-def _analysis(study: str, **more: Any) -> Form:
-    return Form(added=HEAD, resampled=_BOUNDS, reshape=RESHAPE[study], **more)
+def _analysis(study: str, *added: str, **more: Any) -> Form:
+    """Notes are for people, and worded anew."""
+    anew = ("notes", "notes > *", *added)
+    return Form(added=(*HEAD, *anew), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more)
 
 
 _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
@@ -120,10 +126,16 @@ number of more digits is a token more. Now each plan begins at 1."""
 FORMS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): _analysis("open-mindedness"),
     ("deliberation", "analysis"): _analysis("deliberation"),
-    ("stance-stability", "analysis"): _analysis("stance-stability", nearly=("temperature_variance > * > by_chance",)),
-    ("pluralism", "analysis"): _analysis("pluralism", nearly=_BOUNDS),  # Wilson limits were rounded to 7 decimals
-    ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, reshape=printed),
-    ("compared-clusterings", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, reshape=printed),
+    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
+    ("stance-stability", "analysis"): _analysis(
+        "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
+    ),
+    # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
+    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", nearly=_BOUNDS),
+    ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed),
+    ("compared-clusterings", "summary"): Form(
+        added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed
+    ),
     **{
         (study, "plan"): Form(added=("schema",))
         for study in (

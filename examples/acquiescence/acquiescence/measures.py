@@ -7,7 +7,7 @@ import polars as pl
 
 from acquiescence.asking import Record
 from overton.statistics import Estimate
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies import Column, How, Method, Results, Section, Table
 
 
@@ -27,24 +27,21 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """Results by model, and how their intervals were made."""
+    """Results by model, and the level of their intervals."""
 
     models: dict[str, Result]
     level: float
-    resamples: int
-    seed: int
 
 
 def measure(results: Results, how: How) -> Analysis:
-    """The measures of every model, with bootstrap intervals over questions."""
-    same = "the same for every question: no interval"
-    bootstrap = Bootstrap(how.level, how.resamples, how.seed, unit="questions", unvaried=same)
+    """The measures of every model, with intervals over questions."""
+    jackknife = Jackknife(how.level, seed=how.seed, unit="questions")
     models = results.records.partition_by("model", as_dict=True)
-    found = {str(model): result_of(records, bootstrap) for (model,), records in sorted(models.items())}
-    return Analysis(found, how.level, how.resamples, how.seed)
+    found = {str(model): result_of(records, jackknife) for (model,), records in sorted(models.items())}
+    return Analysis(found, how.level)
 
 
-def result_of(records: pl.DataFrame, bootstrap: Bootstrap) -> Result:
+def result_of(records: pl.DataFrame, jackknife: Jackknife) -> Result:
     """The measures of one model; a question without an answer to each of its wordings is left out."""
     answered = records.filter(pl.col("answer").is_not_null())
     yes = pl.col("answer") == "yes"
@@ -55,7 +52,8 @@ def result_of(records: pl.DataFrame, bootstrap: Bootstrap) -> Result:
         .sort("question")
     )
     pro, con = shares["pro"].to_numpy(), shares["con"].to_numpy()
-    acquiescence, turned = bootstrap.mean(pro + con - 1), bootstrap.mean(pro * con + (1 - pro) * (1 - con))
+    acquiescence = jackknife.mean(pro + con - 1, (-1.0, 1.0))
+    turned = jackknife.mean(pro * con + (1 - pro) * (1 - con), (0.0, 1.0))
     failed = records["failure"].count()
     return Result(acquiescence, turned, answered.height, records.height - answered.height - failed, failed)
 
@@ -71,7 +69,7 @@ def sections(analysis: Analysis) -> Sequence[Section]:
         note="A model that always says yes has +100 points and turns on every question.",
         summary=True,
     )
-    how = f"Means over questions; {analysis.level:.0%} intervals from {analysis.resamples:,} resamples of questions."
+    how = f"Means over questions, with {analysis.level:.0%} intervals over questions."
     return [Section("acquiescence", "Acquiescence", [table, Method(how)])]
 
 

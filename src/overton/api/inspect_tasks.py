@@ -18,9 +18,8 @@ from overton.untrusted import converted
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics import Estimate
 
-__all__ = ["figures", "figures_of_records", "make", "score_of", "scorer_name", "standard_error"]
+__all__ = ["figures", "figures_of_records", "make", "score_of", "scorer_name"]
 
 Measuring = Callable[[str, Sequence[ModelEntry]], tuple[Any, Any]]
 """The scorer and the metric for a study and the models that it measures."""
@@ -61,8 +60,6 @@ def make(
 _LONGEST = 60
 """Characters of a cell that a person reads."""
 _MOST_ROWS = 200
-_FEWEST = 5
-"""Items from which an interval tells a standard error: from fewer, it ends where resamples of one item alone do."""
 
 
 def scorer_name(study: str) -> str:
@@ -91,7 +88,7 @@ def figures_of_records(
 
 
 def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> dict[str, float]:
-    """A study's first figures of a table of records, each followed by its standard error, items being the clusters.
+    """A study's first figures of a table of records, each followed by its standard error over items where it has one.
 
     `models` are the names of those measured, one where each has a lane of its own; with `held`, a grammar held answers
     to their form. Empty where there is nothing to measure.
@@ -106,27 +103,14 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
         analysis = measuring.records(results, measuring.how())
     except InputError:  # every call failed, or there is nothing to measure
         return {}
-    clusters = table[headline.item].n_unique()
     made = {}
     for name, estimate in headline.figures(analysis):
         if not isfinite(estimate.value):
             continue
         made[name] = estimate.value
-        if isfinite(error := standard_error(estimate, clusters)):
-            made[f"{name}_stderr"] = error
+        if estimate.error is not None:
+            made[f"{name}_stderr"] = estimate.error
     return made
-
-
-def standard_error(estimate: Estimate, clusters: int) -> float:
-    """The standard error that an estimate's interval over so many clusters stands for; NaN where they are too few.
-
-    Intervals have the width of Student's t interval (see `overton.statistics.bootstrap.tail`).
-    """
-    from scipy.special import stdtrit
-
-    if clusters < _FEWEST:
-        return nan
-    return (estimate.high - estimate.low) / 2 / float(stdtrit(clusters - 1, (1 + estimate.level) / 2))
 
 
 def _headline(study: str) -> Headline[Any, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import FISHER, Jackknife
 
 __all__ = ["clustered_pearson"]
 
@@ -19,20 +19,20 @@ _FLAT = "fewer than three pairs, or one side does not vary"
 
 
 def clustered_pearson(
-    x: Array, y: Array, clusters: Sequence[int] | NDArray[np.int64], bootstrap: Bootstrap
+    x: Array, y: Array, clusters: Sequence[int] | NDArray[np.int64], jackknife: Jackknife
 ) -> Estimate:
-    """The correlation of pairs (x, y), with whole clusters of pairs resampled; `n` counts pairs.
+    """The correlation of pairs (x, y), with whole clusters of pairs left out in turn; `n` counts pairs.
 
     Pairs with a NaN are left out. Fisher's interval would take the pairs of one cluster for independent.
     """
     use = np.isfinite(x) & np.isfinite(y)
     x, y = x[use], y[use]
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return not_computed(_FLAT, level=bootstrap.level, n=int(x.size))
+        return not_computed(_FLAT, level=jackknife.level, n=int(x.size))
     _, codes = np.unique(np.asarray(clusters)[use], return_inverse=True)
     x, y = x - x.mean(), y - y.mean()
     parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-    return bootstrap.over(codes).statistic(parts, _pearson, _FLAT)
+    return jackknife.over(codes).statistic(parts, _pearson, _FLAT, scale=FISHER)
 
 
 def _pearson(sums: Floats) -> Floats:

@@ -6,7 +6,7 @@ from math import nan
 
 import msgspec
 
-__all__ = ["NOT_COMPUTED", "Estimate", "not_computed"]
+__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "not_computed"]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -14,7 +14,9 @@ class Estimate(msgspec.Struct, frozen=True):
 
     `value` is NaN where it cannot be computed, and `low`/`high` are NaN where there is no interval to give. `n`
     counts the units behind the value (answers, issues, pairs: the measure's docstring says which). `level` is the
-    interval's nominal coverage and `method` how it was made ('bootstrap over issues', 'Wilson', 'Wald', ...).
+    interval's nominal coverage and `method` how it was made ('Wilson', 'Wald', "Student's t over issues, corrected for
+    skewness", ...), or why there is none. `error` is the standard error of a mean or ratio over clusters, None where
+    no such is known.
     """
 
     value: float
@@ -23,10 +25,15 @@ class Estimate(msgspec.Struct, frozen=True):
     n: int
     method: str
     level: float = 0.95
+    error: float | None = None
 
 
 NOT_COMPUTED = "not computed: "
 """How `Estimate.method` begins where `Estimate.value` is NaN; the reason follows."""
+
+
+NO_INTERVAL = "no interval: "
+"""How `Estimate.method` begins where there is a value and too little for an interval; the reason follows."""
 
 
 def not_computed(reason: str, *, level: float = 0.95, n: int = 0) -> Estimate:

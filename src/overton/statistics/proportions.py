@@ -6,20 +6,23 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 __all__ = ["DifferenceParts", "difference_limits", "mantel_haenszel", "proportion", "wilson_limits"]
 
 Array = NDArray[np.float64]
 
 
-def wilson_limits(share: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+def wilson_limits(
+    share: ArrayLike, n: ArrayLike, level: float = 0.95, freedom: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Score limits for shares in [0, 1] of `n` answers each (Wilson 1927), broadcast together.
 
-    `n` may be an effective number of answers, not whole. NaN where `n` is 0.
+    `n` may be an effective number of answers, not whole, and is 0 where limits are NaN. Where it is an estimate of so
+    many degrees of `freedom`, Student's quantile stands for the normal one (as in Korn and Graubard 1998).
     """
     p, size = np.asarray(share, float), np.asarray(n, float)
-    z = _normal_quantile(level)
+    z = _normal_quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
         half = z / (1 + z**2 / size) * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))

@@ -1,4 +1,4 @@
-"""A test of paired differences, and what to make of many tests at once."""
+"""Tests of what is paired, and what to make of many tests at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata, wilcoxon
 
-__all__ = ["holm", "signed_rank"]
+__all__ = ["holm", "permuted_within", "signed_rank"]
 
 _EXACT = 50
 
@@ -32,6 +32,38 @@ def signed_rank(differences: NDArray[np.float64]) -> float:
         chances = (np.r_[chances, np.zeros(rank)] + np.r_[np.zeros(rank), chances]) / 2
     smaller = min(doubled[kept > 0].sum(), doubled[kept < 0].sum())
     return float(min(1.0, 2 * chances[: smaller + 1].sum()))
+
+
+_AT_ONCE = 2**20
+
+
+def permuted_within(values: NDArray[np.float64], draws: int, seed: int) -> float:
+    """Permutation test that k columns do not differ, values [rows, k] being exchangeable within each row.
+
+    The statistic is the variance of the columns' means; it is compared with that of `draws` tables whose rows are
+    shuffled, the table itself counting as one of them. Rows with a NaN are left out; NaN where none is left.
+    """
+    known = values[np.isfinite(values).all(1)]
+    if not len(known):
+        return nan
+    rng = np.random.default_rng((seed, *known.shape))
+    known = known - known.mean(1, keepdims=True)  # what a row has in all columns is no difference
+    observed, reached, left = _apart(known), 0, draws
+    while left:
+        some = min(left, max(1, _AT_ONCE // known.size))
+        order = rng.random((some, *known.shape)).argsort(2)
+        shuffled = np.take_along_axis(np.broadcast_to(known, order.shape), order, 2)
+        reached += int((_apart(shuffled) >= observed * (1 - _TIED)).sum())
+        left -= some
+    return (1 + reached) / (1 + draws)
+
+
+_TIED = 1e-9
+
+
+def _apart(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Variance over columns of their means, of tables [..., rows, k]."""
+    return np.asarray(values.mean(-2).var(-1))
 
 
 def holm(p: Iterable[float]) -> list[float]:

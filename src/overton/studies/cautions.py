@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from overton.statistics.resampling.limits import FEWEST
 from overton.studies.measuring import Results, RunFacts
 from overton.studies.numbers import sentence
 
@@ -13,7 +14,19 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["agreed", "held_to_form", "judged_by", "names_in", "refused", "small_judges"]
+__all__ = ["agreed", "few", "held_to_form", "judged_by", "names_in", "refused", "small_judges"]
+
+
+_FEW = 20
+
+
+def few(count: int, items: str) -> Iterator[str]:
+    """That there are few `items` ('issues'), and what that does to intervals; nothing where there are enough."""
+    if count < FEWEST:
+        there = f"There are {count} {items}" if count != 1 else f"Of {items} there is one"
+        yield f"{there}: too few for intervals over them, for which five are needed."
+    elif count < _FEW:
+        yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
 
 
 def small_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:

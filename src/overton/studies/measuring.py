@@ -29,8 +29,8 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """How measures are computed; a study that has more choices derives from it."""
 
     level: Annotated[float, Option("Coverage of the intervals", least=0.5, most=0.999)] = 0.95
-    resamples: Annotated[int, Option("Bootstrap resamples", least=100, most=100_000)] = 2000
-    seed: Annotated[int, Option("Seed of the bootstrap")] = 0
+    resamples: Annotated[int, Option("Random draws, in the few places that need them", least=100, most=100_000)] = 2000
+    seed: Annotated[int, Option("Seed of the random draws")] = 0
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import msgspec
 
-from overton.statistics import NOT_COMPUTED, Estimate, not_computed
+from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 
 __all__ = ["SCHEMA", "Shape", "document", "plain", "schema", "shaped"]
 
@@ -189,6 +189,8 @@ def _made(one: Estimate) -> tuple[str, str | None]:
         return one.method, None
     if not (isnan(one.low) or isnan(one.high)):
         return one.method, "the interval has no end"
+    if one.method.startswith(NO_INTERVAL):
+        return "", one.method
     how, _, rest = one.method.partition(_NO_INTERVAL)
     if rest:
         return how, f"no interval{rest}"

@@ -1,9 +1,12 @@
+from math import sqrt
+
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
-from overton.statistics.resampling import Bootstrap, Counts, tail
+from overton.statistics.resampling import ANYTHING, Counts, Jackknife
 
-BOOTSTRAP = Bootstrap(resamples=2000, seed=3, unit="dilemmas")
+JACKKNIFE = Jackknife(seed=3, unit="dilemmas")
 
 
 def counts(dilemmas, seed=0, chance=0.3):
@@ -13,46 +16,52 @@ def counts(dilemmas, seed=0, chance=0.3):
 
 
 def by_hand(one):
-    """The ratio and its limits, every cluster resampled by itself in double precision."""
+    """The ratio and Student's limits, every cluster left out by itself."""
     many = len(one.below)
-    drawn = np.random.default_rng((3, many)).integers(many, size=(2000, many))
-    draws = one.above[drawn].sum(1) / one.below[drawn].sum(1)
-    cut = tail(many, 0.95)
-    return one.above.sum() / one.below.sum(), *np.quantile(draws, (cut, 1 - cut))
+    value, without = (
+        one.above.sum() / one.below.sum(),
+        [
+            (one.above.sum() - above) / (one.below.sum() - below)
+            for above, below in zip(one.above, one.below, strict=True)
+        ],
+    )
+    half = student.ppf(0.975, many - 1) * sqrt((many - 1) / many * ((without - np.mean(without)) ** 2).sum())
+    return value, value - half, value + half
 
 
-def test_a_rate_and_its_interval_are_those_of_the_bootstrap_of_ratios():
+def test_a_rate_and_its_interval_are_those_of_leaving_out_each_cluster():
     one = counts(60)
-    made = BOOTSTRAP.over(60).ratio(one, "nothing")
+    made = JACKKNIFE.over(60).ratio(one, "nothing")
     value, low, high = by_hand(one)
     assert made.value == pytest.approx(value)
-    assert (made.low, made.high) == pytest.approx((low, high), abs=1e-6)
+    assert made.high - made.low == pytest.approx(high - low, rel=0.05)
     assert made.n == one.below.sum()
 
 
 def test_many_dilemmas_in_groups_give_the_same_interval_but_for_noise():
     one = counts(5000)
-    made, (value, low, high) = BOOTSTRAP.over(5000).ratio(one, "nothing"), by_hand(one)
+    made, (value, low, high) = JACKKNIFE.over(5000).ratio(one, "nothing"), by_hand(one)
     assert made.value == pytest.approx(value)
     assert made.high - made.low == pytest.approx(high - low, rel=0.1)
 
 
 def test_a_rate_with_nothing_below_says_why():
-    made = BOOTSTRAP.over(4).ratio(Counts(np.zeros(4), np.zeros(4)), "no message has values")
+    made = JACKKNIFE.over(4).ratio(Counts(np.zeros(4), np.zeros(4)), "no message has values")
     assert np.isnan(made.value)
     assert made.method == "not computed: no message has values"
 
 
 def test_a_share_of_none_in_every_resample_has_wilsons_interval_and_a_mean_does_not():
-    one, resampling = Counts(np.zeros(50), np.full(50, 2.0)), BOOTSTRAP.over(50)
-    share, mean = resampling.ratio(one, ""), resampling.ratio(one, "", share=False)
+    one, resampling = Counts(np.zeros(50), np.full(50, 2.0)), JACKKNIFE.over(50)
+    share, mean = resampling.ratio(one, ""), resampling.ratio(one, "", ANYTHING)
     assert share.method.startswith("Wilson")
     assert (share.low, share.high) == pytest.approx((0, 0.0713), abs=1e-3)
-    assert (mean.low, mean.high) == (0, 0)
+    assert np.isnan([mean.low, mean.high]).all()
+    assert mean.method == "no interval: the same in all 50 dilemmas"
 
 
 def test_one_dilemma_gives_no_interval():
-    made = BOOTSTRAP.over(1).ratio(Counts(np.ones(1), np.full(1, 2.0)), "")
+    made = JACKKNIFE.over(1).ratio(Counts(np.ones(1), np.full(1, 2.0)), "")
     assert made.value == 0.5
     assert np.isnan(made.low)
 
@@ -63,31 +72,31 @@ def test_a_difference_of_paired_sides_is_narrower_than_of_sides_that_share_nothi
     first = Counts(base.astype(float), np.ones(200))
     second = Counts((base ^ (rng.random(200) < 0.1)).astype(float), np.ones(200))
     shuffled = Counts(rng.permutation(second.above), np.ones(200))
-    resampling = BOOTSTRAP.over(200)
+    resampling = JACKKNIFE.over(200)
     paired, unpaired = (made[0][2] for made in resampling.differences([(first, second), (first, shuffled)], ""))
     assert paired.value == pytest.approx(unpaired.value)
     assert paired.high - paired.low < 0.6 * (unpaired.high - unpaired.low)
 
 
-def test_two_sides_that_never_vary_have_newcombes_interval():
+def test_of_two_sides_that_always_differ_so_many_may_be_otherwise_as_wilsons_limit_allows():
     never, always = Counts(np.zeros(40), np.ones(40)), Counts(np.ones(40), np.ones(40))
-    resampling = BOOTSTRAP.over(40)
+    resampling = JACKKNIFE.over(40)
     _, _, gap = resampling.differences([(never, always)], "")[0][0]
     assert gap.value == 1
-    assert gap.method.startswith("Newcombe")
-    assert 0.8 < gap.low < 0.95
+    most = 1.96**2 / (40 + 1.96**2)
+    assert (gap.low, gap.high) == (pytest.approx(1 - 2 * most, abs=1e-4), 1)
 
 
 def test_wide_counts_come_back_in_their_own_lists():
     wide = Counts(np.eye(3)[:, :2], np.ones(3))
     narrow = Counts(np.ones(3), np.full(3, 2.0))
-    made = BOOTSTRAP.over(3).ratios([wide, narrow], "")
+    made = JACKKNIFE.over(3).ratios([wide, narrow], "")
     assert [[one.value for one in part] for part in made] == [[pytest.approx(1 / 3)] * 2, [0.5]]
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     rng = np.random.default_rng(5)
-    resampling = Bootstrap(resamples=400, seed=1).over(60)
+    resampling = Jackknife().over(60)
     below = np.full(60, 2.0)
     chances = rng.beta(2, 3, (300, 60))  # dilemmas differ; their mean chance is 0.4
     found = resampling.ratios((Counts(rng.binomial(2, chance).astype(float), below) for chance in chances), "")
@@ -98,7 +107,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 def test_sums_by_cluster_and_by_group_give_the_same():
     rng = np.random.default_rng(7)
     below = rng.integers(0, 3, (1500, 4)).astype(float)
-    one, resampling = Counts(rng.binomial(below.astype(int), 0.4).astype(float), below), BOOTSTRAP.over(1500)
+    one, resampling = Counts(rng.binomial(below.astype(int), 0.4).astype(float), below), JACKKNIFE.over(1500)
     (found,) = resampling.ratios([one], "")
     (made,) = resampling.ratios([resampling.sums(one)], "")
     assert found == made
@@ -109,9 +118,9 @@ def test_more_numbers_than_are_resampled_at_once_are_the_same_numbers(monkeypatc
     rng = np.random.default_rng(8)
     many = [Counts(rng.random((30, wide)), np.ones((30, 1))) for wide in (5, 1, 7, 2, 11)]
     pairs = [(one, Counts(one.above[::-1], one.below)) for one in many]
-    resampling = BOOTSTRAP.over(30)
+    resampling = JACKKNIFE.over(30)
     rates, gaps = resampling.ratios(many, ""), resampling.differences(pairs, "")
-    monkeypatch.setattr("overton.statistics.resampling.bootstrap._AT_ONCE", 3 * 2000)
+    monkeypatch.setattr("overton.statistics.resampling.jackknife._AT_ONCE", 3 * 30)
     assert [len(part) for part in rates] == [5, 1, 7, 2, 11]
     for made, expected in ((resampling.ratios(many, ""), rates), (resampling.differences(pairs, ""), gaps)):
         assert [len(part) for part in made] == [len(part) for part in expected]
@@ -131,14 +140,39 @@ def test_counts_are_taken_one_after_the_other():
             taken.append(number)
             yield Counts(np.full(4, float(number)), np.ones(4))
 
-    assert [part[0].value for part in BOOTSTRAP.over(4).ratios(some(), "")] == [0, 1, 2]
+    assert [part[0].value for part in JACKKNIFE.over(4).ratios(some(), "")] == [0, 1, 2]
     assert taken == [0, 1, 2]
-    assert BOOTSTRAP.over(4).ratios([], "") == BOOTSTRAP.over(4).differences([], "") == []
+    assert JACKKNIFE.over(4).ratios([], "") == JACKKNIFE.over(4).differences([], "") == []
 
 
 def test_a_small_share_among_large_sums_keeps_its_interval():
     below = np.full(40, 1e7)
     one = Counts(5e6 + np.arange(40.0), below)
-    made, (_, low, high) = BOOTSTRAP.over(40).ratio(one, ""), by_hand(one)
+    made, (_, low, high) = JACKKNIFE.over(40).ratio(one, ""), by_hand(one)
     assert made.low <= made.value <= made.high
     assert (made.low, made.high) == pytest.approx((low, high), abs=2e-7)
+
+
+def test_two_sides_that_never_differ_have_the_interval_of_a_share_that_is_0():
+    verdicts = np.array([1.0, 0, 1, 1, 0, 0, 1, 0])
+    same = Counts(verdicts, np.ones(8))
+    _, _, gap = JACKKNIFE.over(8).differences([(same, same)], "")[0][0]
+    assert (gap.value, gap.low) == (0, -gap.high)
+    assert gap.high == pytest.approx(1.96**2 / (8 + 1.96**2), abs=1e-4)
+    assert gap.method == "Wilson, over dilemmas"
+
+
+def test_a_share_of_several_answers_a_cluster_that_is_0_or_1_in_each_has_the_interval_of_the_clusters():
+    yes = np.array([1.0, 0, 1, 1, 0, 0, 1, 0])
+    once, often = (JACKKNIFE.over(8).ratio(Counts(yes * each, np.full(8, each)), "") for each in (1.0, 25.0))
+    assert (once.low, once.high) == pytest.approx((often.low, often.high))
+    assert once.method == often.method == "Wilson, over dilemmas"
+    assert once.high - once.low > 0.6
+
+
+def test_clusters_of_unequal_weight_widen_the_interval():
+    rng = np.random.default_rng(11)
+    values = rng.normal(size=8)
+    even, uneven = np.ones(8), np.array([9.0, 1, 1, 1, 1, 1, 1, 1])
+    one, other = (JACKKNIFE.over(8).ratio(Counts(values * below, below), "", ANYTHING) for below in (even, uneven))
+    assert other.high - other.low > 2 * (one.high - one.low)

@@ -34,7 +34,7 @@ def issue(name: str) -> Issue:
     return Issue(name, f"Is {name} right? {HOSTILE}", side("pro"), side("con"), "Topic " + name[-1], paraphrases=forms)
 
 
-ISSUES = [issue(f"issue-{number}") for number in range(4)]
+ISSUES = [issue(f"issue-{number}") for number in range(5)]
 
 
 def record(trial: IssueTrial, model: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_chart_draws_every_estimate_with_its_interval(one):
 
 def test_tips_say_what_a_mark_is_with_value_interval_and_count(one):
     tips = [value["tip"] for value in chart(sections(one), "shifts").spec["data"]["values"]]
-    assert all(tip.startswith("openai/a\n") and " [" in tip and "n = 4" in tip for tip in tips)
+    assert all(tip.startswith("openai/a\n") and " [" in tip and "n = 5" in tip for tip in tips)
 
 
 def test_axes_of_shares_and_scores_show_the_full_range(one):

@@ -1,8 +1,41 @@
-"""The one bootstrap over clusters, for every study."""
+"""Intervals over clusters, for every study: each cluster is left out in turn."""
 
 from __future__ import annotations
 
-from overton.statistics.resampling.bootstrap import Bootstrap, Resampling
-from overton.statistics.resampling.draws import Counts, Draws, Numbers, Sums, limits, tail
+from overton.statistics.resampling.jackknife import (
+    ANYTHING,
+    DIFFERENCE,
+    FISHER,
+    LINEAR,
+    LOGARITHM,
+    POSITIVE,
+    SHARE,
+    Jackknife,
+    Range,
+    Resampling,
+    Scale,
+)
+from overton.statistics.resampling.limits import FEWEST, Influence
+from overton.statistics.resampling.shown import same_in_all, too_few
+from overton.statistics.resampling.sums import Counts, Numbers, Sums
 
-__all__ = ["Bootstrap", "Counts", "Draws", "Numbers", "Resampling", "Sums", "limits", "tail"]
+__all__ = [
+    "ANYTHING",
+    "DIFFERENCE",
+    "FEWEST",
+    "FISHER",
+    "LINEAR",
+    "LOGARITHM",
+    "POSITIVE",
+    "SHARE",
+    "Counts",
+    "Influence",
+    "Jackknife",
+    "Numbers",
+    "Range",
+    "Resampling",
+    "Scale",
+    "Sums",
+    "same_in_all",
+    "too_few",
+]

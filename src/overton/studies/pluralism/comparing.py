@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,6 +14,9 @@ from overton.statistics.partitions import adjusted_rand, completeness, homogenei
 from overton.studies.exhibits import Column, Table
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.referencing import Built
+
+if TYPE_CHECKING:
+    from overton.statistics.resampling import Range
 
 __all__ = [
     "Comparison",
@@ -38,7 +43,7 @@ class ThreadComparison(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """How two clusterings agree: means over threads, with intervals by bootstrap over threads.
+    """How two clusterings agree: means over threads, with intervals over threads.
 
     `unpaired` threads were built by one clustering only, or from other opinions; they are left out. `more` is the mean
     of the first's number of clusters less the second's.
@@ -96,7 +101,7 @@ def compare(records: Iterable[Built], first: str, second: str, *, level: float =
         second=second,
         threads=len(rows),
         unpaired=len(seen) - len(rows),
-        adjusted_rand=mean(row.adjusted_rand for row in rows),
+        adjusted_rand=mean((row.adjusted_rand for row in rows), _INDEX),
         v_measure=mean(row.v_measure for row in rows),
         homogeneity=mean(row.homogeneity for row in rows),
         completeness=mean(row.completeness for row in rows),
@@ -135,20 +140,25 @@ def _compared(one: Built, other: Built) -> ThreadComparison:
     )
 
 
+_INDEX = (-1.0, 1.0)
+"""What an index of agreement beyond chance can be."""
+
+
 class _Means:
     """Means over threads."""
 
     def __init__(self, level: float) -> None:
-        from overton.statistics.resampling import Bootstrap
+        from overton.statistics.resampling import Jackknife
 
-        self._bootstrap = Bootstrap(level, unit="threads")
+        self._jackknife = Jackknife(level, unit="threads")
 
-    def __call__(self, values: Iterable[float]) -> Estimate:
-        return self._bootstrap.mean(list(values))
+    def __call__(self, values: Iterable[float], within: Range = (0.0, 1.0)) -> Estimate:
+        return self._jackknife.mean(list(values), within)
 
 
 def _counts(mean: _Means, one: Sequence[int], other: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
-    return mean(one), mean(other), mean(a - b for a, b in zip(one, other, strict=True))
+    gaps = (a - b for a, b in zip(one, other, strict=True))
+    return mean(one, (0.0, inf)), mean(other, (0.0, inf)), mean(gaps, (-inf, inf))
 
 
 def compare_references(
@@ -170,7 +180,7 @@ def compare_references(
         _methods(second),
         len(paired),
         len(one.keys() | other.keys()) - len(paired),
-        mean(_omega(one[name], other[name]) for name in paired),
+        mean((_omega(one[name], other[name]) for name in paired), _INDEX),
         *_counts(mean, *counts),
     )
 

@@ -50,9 +50,10 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["supportive", "critical", "balanced", "first"],
         Option("Flips are against this stance, or against each conversation's first"),
     ] = "supportive"
-    over: Annotated[Literal["conversations", "topics"], Option("Resample conversations, or whole topics")] = (
-        "conversations"
-    )
+    over: Annotated[
+        Literal["topics", "conversations"] | None,
+        Option("What intervals are over: topics, by default where the table tells them, or conversations"),
+    ] = None
 
 
 def _analysis() -> type[Analysis]:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2_contingency
 
-from overton.statistics.resampling import Bootstrap, Counts
+from overton.statistics.resampling import Counts, Jackknife
 from overton.studies.deliberation.measures.contrasts import (
     Pair,
     compared,
@@ -51,7 +51,7 @@ def test_contrasts_are_corrected_for_those_that_were_made():
     empty, full = Counts(np.zeros(8), np.zeros(8)), Counts(np.r_[np.ones(7), 0.0], np.ones(8))
     none = Counts(np.zeros(8), np.ones(8))
     pairs = [Pair(name, ("a", "b"), *sides) for name, sides in (("x", (none, full)), ("y", (empty, full)))]
-    (_, first), (key, second) = corrected(compared(Bootstrap(resamples=50).over(8), pairs))
+    (_, first), (key, second) = corrected(compared(Jackknife(resamples=50).over(8), pairs))
     assert key == "y"
     assert first.paired.of == 1
     assert first.paired.adjusted == pytest.approx(binomtest(0, 7).pvalue)

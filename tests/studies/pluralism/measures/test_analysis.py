@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies.pluralism.measures import analyze
 
 
@@ -24,14 +24,22 @@ def many(threads=40, seed=0, model=None):
     return table.with_columns(*([pl.lit(model).alias("model")] if model else []))
 
 
-def test_intervals_are_those_of_the_bootstrap_over_threads():
+def test_intervals_are_those_of_leaving_out_each_thread():
     table = many(30).filter(condition="neutral")
     (found,) = analyze(rankings=table, resamples=500, seed=3).group().experiments["ranking"].values()
     tops = [float(reply[0] == "a") for reply in table["predicted"].to_list()]
-    expected = Bootstrap(resamples=500, seed=3).mean(tops)
-    top = found.measures["top_1"]
-    assert (top.value, top.low, top.high) == pytest.approx((expected.value, expected.low, expected.high), abs=1e-6)
-    assert top.method == "bootstrap over threads"
+    ranks = [
+        sum(place == reply.index(one) for place, one in enumerate(true)) / len(true) for reply, true in rows(table)
+    ]
+    for name, values in (("top_1", tops), ("position_accuracy", ranks)):
+        expected, made = Jackknife(unit="threads").mean(values, (0.0, 1.0)), found.measures[name]
+        assert (made.value, made.low, made.high) == pytest.approx((expected.value, expected.low, expected.high))
+        assert made.method == expected.method
+    assert found.measures["top_1"].method == "Wilson, over threads"
+
+
+def rows(table: pl.DataFrame) -> list[tuple[list[str], list[str]]]:
+    return table.select("predicted", "true").rows()
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
@@ -55,21 +63,20 @@ def test_thousands_of_threads_are_resampled_in_groups_with_the_same_interval():
     assert rho.high - rho.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(3000), rel=0.15)  # variance 1 / (5 - 1)
 
 
-def test_a_share_that_never_varies_has_wilsons_interval_and_another_value_none(ranked):
-    table = pl.concat([ranked(thread, "neutral", "a b", "a b") for thread in "tuv"])
+def test_what_never_varies_has_wilsons_interval(ranked):
+    table = pl.concat([ranked(thread, "neutral", "a b", "a b") for thread in "tuvwxyz"])
     measures = analyze(rankings=table, resamples=50).group().experiments["ranking"]["neutral"].measures
     assert measures["top_1"].method == "Wilson, over threads"
-    assert 0.3 < measures["top_1"].low < 1 == measures["top_1"].high
+    assert 0.6 < measures["top_1"].low < 1 == measures["top_1"].high
     assert measures["spearman"].value == 1
-    assert np.isnan(measures["spearman"].low)
-    assert "same in every thread" in measures["spearman"].method
+    assert 0.2 < measures["spearman"].low < measures["top_1"].low
 
 
 def test_one_thread_has_no_interval(ranked):
     found = analyze(rankings=ranked("t", "neutral", "b a c", "a b c"), resamples=50)
     one = found.group().experiments["ranking"]["neutral"].measures["spearman"]
     assert np.isnan(one.low)
-    assert "one of threads" in one.method
+    assert "too few threads (1" in one.method
 
 
 def test_communities_and_models_are_told_apart_and_together():

@@ -72,12 +72,13 @@ def test_a_groups_means_and_deviations_are_those_of_its_conversations(analysis):
             assert measure.mean.n == rows[name].count()
 
 
-def test_an_interval_over_conversations_is_about_that_of_students_t(analysis):
+def test_an_interval_over_conversations_is_about_that_of_students_t(many):
+    analysis = analyze(many, over="conversations")
     rows = rows_of(analysis, model="b")
     mean = analysis.models["b"].overall.measures["chameleon"].mean
     half = 1.98 * rows["chameleon"].std() / np.sqrt(rows.height)
     assert mean.high - mean.low == near(2 * half, rel=0.15)
-    assert mean.method == "bootstrap over conversations"
+    assert mean.method == "Student's t over conversations, corrected for skewness"
 
 
 def test_with_more_conversations_than_are_drawn_one_by_one_intervals_stay_as_wide_as_they_should(talk):
@@ -87,7 +88,7 @@ def test_with_more_conversations_than_are_drawn_one_by_one_intervals_stay_as_wid
     assert mean.high - mean.low == near(2 * 1.96 * np.sqrt(2 / 9 / 2400), rel=0.12)
 
 
-def test_topics_can_be_resampled_whole(talk):
+def test_intervals_are_over_topics_unless_asked_otherwise_or_they_are_not_told(talk):
     turns = pl.concat(
         [
             talk("sc" if topic % 3 else "ss", name=f"{topic}/{again}", topic=f"t{topic}")
@@ -96,10 +97,11 @@ def test_topics_can_be_resampled_whole(talk):
         ]
     )
     by_topic, by_conversation = (
-        analyze(turns, resamples=1000, over=over).overall.measures["stance_changes"].mean
-        for over in ("topics", "conversations")
+        analyze(turns, **over).overall.measures["stance_changes"].mean for over in ({}, {"over": "conversations"})
     )
-    assert by_topic.method == "bootstrap over topics"
+    assert by_topic.method == "Student's t over topics, corrected for skewness"
+    assert by_topic == analyze(turns, over="topics").overall.measures["stance_changes"].mean
+    assert "conversations" in analyze(turns.drop("topic")).overall.measures["stance_changes"].mean.method
     assert by_topic.n == by_conversation.n == 160
     assert by_topic.high - by_topic.low == near(2 * (by_conversation.high - by_conversation.low), rel=0.15)
 
@@ -165,8 +167,7 @@ def test_variance_across_temperatures_is_that_of_the_means_and_of_one_topics_val
     topics = rows.group_by("topic").agg(pl.col("chameleon").var())["chameleon"]
     assert spread.within_topics.value == near(topics.mean())
     assert spread.within_topics.n == 60
-    errors = rows.group_by("temperature").agg(pl.col("chameleon").var() / pl.len())["chameleon"]
-    assert spread.by_chance == near(errors.mean(), rel=0.2)
+    assert spread.by_chance == near(topics.mean() / 60, rel=0.01)  # what differs within topics, over the topics
 
 
 def test_one_temperature_has_no_variance_and_the_reason_is_told(many):

@@ -39,7 +39,7 @@ _POOLED = "Orders of speaking are pooled."
 _CONSENSUS = (
     "A deliberation reaches consensus in the first whole round in which all agents give the same verdict; verdicts "
     "that could not be read agree with nothing. Shares are of all deliberations, the mean number of rounds is of "
-    "those that reach consensus. Intervals resample dilemmas."
+    "those that reach consensus. Intervals are over dilemmas."
 )
 
 

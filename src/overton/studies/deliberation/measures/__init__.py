@@ -33,17 +33,18 @@ def analyze(
     null where not known), `crowd` and `failure`; others are ignored, so a run's records are such a table. The order of
     rows changes nothing.
 
-    `level` is the intervals' nominal coverage, `resamples` how often dilemmas are resampled, `seed` makes them
-    repeatable. `estimator` fits the choice model, `conformity` says whether models share it, `goals` whether goals are
-    fitted apart or together; with `others` the other estimators fit it too, to be shown beside, which takes longer.
+    `level` is the intervals' nominal coverage, `seed` puts more than 1,000 dilemmas into groups; nothing is drawn
+    `resamples` times here. `estimator` fits the choice model, `conformity` says whether models share it, `goals`
+    whether goals are fitted apart or together; with `others` the other estimators fit it too, to be shown beside, which
+    takes longer.
 
     Raises:
         InputError: a column is missing, holds a value that is not allowed, an agent speaks twice in a round, or a
             call failed in every deliberation.
     """
-    from overton.statistics.resampling import Bootstrap
+    from overton.statistics.resampling import Jackknife
     from overton.studies.deliberation.measures.assembly import assemble
     from overton.studies.deliberation.measures.choice import Fitting
 
     how = Fitting(estimator, conformity, goals, others)
-    return assemble(decisions, Bootstrap(level, resamples, seed, "dilemmas", single="one dilemma"), how)
+    return assemble(decisions, Jackknife(level, resamples, seed, "dilemmas"), how)

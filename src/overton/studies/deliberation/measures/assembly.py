@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from overton.statistics.resampling import Bootstrap, Resampling
+from overton.statistics.resampling import Jackknife, Resampling
+from overton.studies.cautions import few
 from overton.studies.deliberation.measures.analysis import (
     Analysis,
     Archetypes,
@@ -54,12 +55,12 @@ class _Measured:
     crowd: Crowd | None
 
 
-def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Analysis:
+def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Analysis:
     """Every measure that the decisions allow."""
     parts = Parts(talks_from(decisions))
     found = _tally(parts, decisions)
-    made = _measured(parts, bootstrap.over(len(parts.talks.dilemmas)))
-    choice, others = fit_choices(parts, how, bootstrap.level)
+    made = _measured(parts, jackknife.over(len(parts.talks.dilemmas)))
+    choice, others = fit_choices(parts, how, jackknife.level)
     return Analysis(
         models=parts.talks.models,
         tally=found,
@@ -68,9 +69,9 @@ def assemble(decisions: pl.DataFrame, bootstrap: Bootstrap, how: Fitting) -> Ana
         others=others,
         estimator=how.estimator,
         conformity=how.conformity,
-        level=bootstrap.level,
-        resamples=bootstrap.resamples,
-        seed=bootstrap.seed,
+        level=jackknife.level,
+        resamples=jackknife.resamples,
+        seed=jackknife.seed,
         not_computed={name: reason for name, reason in _REASONS.items() if not getattr(made, name)},
         notes=_notes_on(found),
     )
@@ -107,9 +108,6 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
             steering.result(),
             crowd.result(),
         )
-
-
-_FEW = 20
 
 
 def _tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
@@ -162,11 +160,7 @@ def _notes_on(found: Tally) -> tuple[str, ...]:
             f"{found.continued:,} deliberations went on after all agents had agreed; consensus is counted where it was "
             "first reached, last verdicts where they ended."
         )
-    if found.dilemmas < _FEW:
-        notes.append(
-            f"There are {found.dilemmas} dilemmas. Intervals over so few are rough, and say little about others."
-        )
-    return tuple(notes)
+    return (*notes, *few(found.dilemmas, "dilemmas"))
 
 
 def _some(count: int) -> str:

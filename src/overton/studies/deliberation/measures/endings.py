@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Counts, Resampling
+from overton.statistics.resampling import POSITIVE, Counts, Resampling
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import (
     INVALID_NAME,
@@ -44,7 +44,7 @@ def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     every = [parts.everything, *parts.by_setting]
     endings = [_endings(part) for part in every]
     shares = resampling.ratios(map(_shares, endings), NOTHING)
-    rounds = resampling.ratios(map(_rounds, endings), _NEVER, share=False)
+    rounds = resampling.ratios(map(_rounds, endings), _NEVER, POSITIVE)
     made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
     return ConsensusResult(
         overall=made[0],

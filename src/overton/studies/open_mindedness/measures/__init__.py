@@ -28,22 +28,22 @@ def analyze(
 ) -> Analysis:
     """Every measure of open-mindedness from records: the column `model` and the fields of `Record`.
 
-    `level` is the intervals' nominal coverage, `resamples` how often issues are resampled, `seed` makes them
-    repeatable; the order of rows changes nothing. `families` maps models to families, for agreement within and between
-    them. `controversial` is how many issues to choose as the controversial subset, or names them. `reading` says which
-    patterns read the stances.
+    `level` is the intervals' nominal coverage, `resamples` how often an issue's answers are drawn again for the
+    intervals of its scores, `seed` makes them repeatable; the order of rows changes nothing. `families` maps models to
+    families, for agreement within and between them. `controversial` is how many issues to choose as the controversial
+    subset, or names them. `reading` says which patterns read the stances.
 
     Raises:
         InputError: a column is missing, holds a value that is not allowed, or every call failed.
     """
-    from overton.statistics.resampling import Bootstrap
+    from overton.statistics.resampling import Jackknife
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
     from overton.studies.open_mindedness.measures.comparison import Chosen
 
     return assemble(
         cells_from_records(records, reading),
-        Bootstrap(level, resamples, seed),
+        Jackknife(level, resamples, seed),
         Chosen(families or {}, controversial),
         reading,
     )
@@ -65,14 +65,14 @@ def analyze_counts(
     Raises:
         InputError: a column is missing or holds a value that is not allowed.
     """
-    from overton.statistics.resampling import Bootstrap
+    from overton.statistics.resampling import Jackknife
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_counts
     from overton.studies.open_mindedness.measures.comparison import Chosen
 
     return assemble(
         cells_from_counts(counts),
-        Bootstrap(level, resamples, seed),
+        Jackknife(level, resamples, seed),
         Chosen({}, controversial),
         "strict",
     )

@@ -19,7 +19,7 @@ from overton.calls import Draw
 from overton.statistics import Estimate, not_computed
 from overton.statistics.correlation import clustered_pearson
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
 from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare, DrawDependence
 from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, Cells
 from overton.studies.open_mindedness.measures.scores import plurality
@@ -78,7 +78,7 @@ def argument_shares(cells: Cells, table: ArgumentTable, model: int, level: float
 
 
 def agreements(
-    cells: Cells, table: ArgumentTable, families: Mapping[str, str], bootstrap: Bootstrap
+    cells: Cells, table: ArgumentTable, families: Mapping[str, str], jackknife: Jackknife
 ) -> tuple[Agreement, ...]:
     """Correlations between all pairs of models, over the arguments that both were shown."""
     made = []
@@ -86,18 +86,18 @@ def agreements(
         first, second = cells.models[a], cells.models[b]
         known = first in families and second in families
         same = families[first] == families[second] if known else None
-        made.append(Agreement(first, second, same, *_correlations(table, a, b, bootstrap)))
+        made.append(Agreement(first, second, same, *_correlations(table, a, b, jackknife)))
     return tuple(made)
 
 
-def _correlations(table: ArgumentTable, first: int, second: int, bootstrap: Bootstrap) -> tuple[Estimate, Estimate]:
+def _correlations(table: ArgumentTable, first: int, second: int, jackknife: Jackknife) -> tuple[Estimate, Estimate]:
     """Over all arguments, and within issues and sides."""
     issues, arguments = np.nonzero((table.n[first] > 0) & (table.n[second] > 0))
     x, y = (table.pro[model, issues, arguments] / table.n[model, issues, arguments] for model in (first, second))
     sides = issues * 2 + np.array([name.startswith("pro-") for name in table.ids])[arguments]
     return (
-        clustered_pearson(x, y, issues, bootstrap),
-        clustered_pearson(_centred(x, sides), _centred(y, sides), issues, bootstrap),
+        clustered_pearson(x, y, issues, jackknife),
+        clustered_pearson(_centred(x, sides), _centred(y, sides), issues, jackknife),
     )
 
 
@@ -131,7 +131,7 @@ class _Pairs(NamedTuple):
     every: Ints
 
 
-def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootstrap) -> list[DrawDependence] | None:
+def draw_dependence(cells: Cells, table: ArgumentTable | None, jackknife: Jackknife) -> list[DrawDependence] | None:
     """For each model, how often answers differ with other and with the same arguments; None without records."""
     if cells.design is None or table is None:
         return None
@@ -146,7 +146,7 @@ def draw_dependence(cells: Cells, table: ArgumentTable | None, bootstrap: Bootst
             _Pairs(other.differing[model], other.every[model]),
             _Pairs(same.differing[model], same.every[model]),
             _repeated_sets(repeated, model),
-            bootstrap,
+            jackknife,
         )
         for model in range(len(cells.models))
     ]
@@ -195,22 +195,22 @@ def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: 
 
 
 def _dependence(
-    other: _Pairs, same: _Pairs, sets: dict[int, tuple[Floats, Floats]], bootstrap: Bootstrap
+    other: _Pairs, same: _Pairs, sets: dict[int, tuple[Floats, Floats]], jackknife: Jackknife
 ) -> DrawDependence:
     """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
 
     Each weighs n1 n0 / (n1 + n0) of its pairs (Mantel-Haenszel), in all three numbers.
     """
-    majority_flips, variance = _between_sets(sets, bootstrap)
+    majority_flips, variance = _between_sets(sets, jackknife)
     weight = other.every * same.every / np.maximum(other.every + same.every, 1)
     below = weight.sum(1)
     if not below.any():
-        return DrawDependence(*(not_computed(_NO_PAIRS, level=bootstrap.level),) * 3, majority_flips, variance)
+        return DrawDependence(*(not_computed(_NO_PAIRS, level=jackknife.level),) * 3, majority_flips, variance)
     rates = [weight * pairs.differing / np.maximum(pairs.every, 1) for pairs in (other, same)]
     return DrawDependence(
-        bootstrap.ratio(rates[0].sum(1), below),
-        bootstrap.ratio(rates[1].sum(1), below),
-        bootstrap.ratio((rates[0] - rates[1]).sum(1), below),
+        jackknife.ratio(rates[0].sum(1), below, SHARE),
+        jackknife.ratio(rates[1].sum(1), below, SHARE),
+        jackknife.ratio((rates[0] - rates[1]).sum(1), below, DIFFERENCE),
         majority_flips,
         variance,
     )
@@ -265,10 +265,10 @@ def _noise(cells: Ints) -> float:
         return float(((n / n.sum()) ** 2 * share * (1 - share) / (n - 1)).sum())
 
 
-def _between_sets(issues: dict[int, tuple[Floats, Floats]], bootstrap: Bootstrap) -> tuple[Estimate, Estimate]:
+def _between_sets(issues: dict[int, tuple[Floats, Floats]], jackknife: Jackknife) -> tuple[Estimate, Estimate]:
     """Share of pairs of sets with different most common stances, and the variance between sets, over all issues."""
     if not issues:
-        return (not_computed(_NO_SETS, level=bootstrap.level),) * 2
+        return (not_computed(_NO_SETS, level=jackknife.level),) * 2
     flips = np.stack([issues[issue][0] for issue in sorted(issues)])
     variance = np.stack([issues[issue][1] for issue in sorted(issues)])
-    return bootstrap.ratio(flips[:, 0], flips[:, 1]), bootstrap.ratio(variance[:, 0], variance[:, 1])
+    return jackknife.ratio(flips[:, 0], flips[:, 1], SHARE), jackknife.ratio(variance[:, 0], variance[:, 1])

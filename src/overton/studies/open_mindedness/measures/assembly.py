@@ -11,7 +11,8 @@ import numpy as np
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import proportion
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import SHARE, Jackknife
+from overton.studies import cautions
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
     DrawDependence,
@@ -62,7 +63,7 @@ class _Shared:
     """What is worked out for all models at once."""
 
     cells: Cells
-    bootstrap: Bootstrap
+    jackknife: Jackknife
     arguments: ArgumentTable | None
     draws: list[DrawDependence] | None
     respondents: list[RespondentFit] | None
@@ -70,7 +71,7 @@ class _Shared:
 
 def assemble(
     cells: Cells,
-    bootstrap: Bootstrap,
+    jackknife: Jackknife,
     chosen: Chosen,
     reading: Literal["strict", "published"],
 ) -> Analysis:
@@ -78,14 +79,14 @@ def assemble(
     arguments = argument_table(cells)
     shared = _Shared(
         cells,
-        bootstrap,
+        jackknife,
         arguments,
-        draw_dependence(cells, arguments, bootstrap),
-        fit_respondents(cells, bootstrap.level),
+        draw_dependence(cells, arguments, jackknife),
+        fit_respondents(cells, jackknife.level),
     )
-    draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), bootstrap.resamples)
-    tables = [_tables(cells, model, bootstrap, draws) for model in range(len(cells.models))]
-    comparison = compare(cells, [made.answered for made in tables], arguments, chosen, bootstrap)
+    draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), jackknife.resamples)
+    tables = [_tables(cells, model, jackknife, draws) for model in range(len(cells.models))]
+    comparison = compare(cells, [made.answered for made in tables], arguments, chosen, jackknife)
     subset = comparison.subset if comparison else _named(chosen.controversial, cells)
     results = {name: _model(shared, k, tables[k], subset) for k, name in enumerate(cells.models)}
     return Analysis(
@@ -93,9 +94,9 @@ def assemble(
         comparison=comparison,
         source="counts" if cells.design is None else "records",
         reading=reading,
-        level=bootstrap.level,
-        resamples=bootstrap.resamples,
-        seed=bootstrap.seed,
+        level=jackknife.level,
+        resamples=jackknife.resamples,
+        seed=jackknife.seed,
         notes=_notes_on(cells, results),
     )
 
@@ -104,71 +105,71 @@ def _named(controversial: int | Sequence[str], cells: Cells) -> tuple[str, ...]:
     return () if isinstance(controversial, int) else tuple(name for name in controversial if name in cells.issues)
 
 
-def _tables(cells: Cells, model: int, bootstrap: Bootstrap, draws: int) -> ModelTables:
+def _tables(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> ModelTables:
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     if fixed is not None and not np.isfinite(fixed.share).any():
         fixed = None
     return ModelTables(
         answered=answered,
         corrected=fixed,
-        scores=issue_scores(answered, bootstrap, draws),
-        corrected_scores=issue_scores(fixed, bootstrap, draws) if fixed else None,
+        scores=issue_scores(answered, jackknife, draws),
+        corrected_scores=issue_scores(fixed, jackknife, draws) if fixed else None,
     )
 
 
 def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, ...]) -> ModelResult:
-    cells, bootstrap = shared.cells, shared.bootstrap
-    pulls = measure_pulls(cells, model, bootstrap)
-    results = issue_results(cells, model, tables, pulls.issues if pulls else {}, bootstrap)
+    cells, jackknife = shared.cells, shared.jackknife
+    pulls = measure_pulls(cells, model, jackknife)
+    results = issue_results(cells, model, tables, pulls.issues if pulls else {}, jackknife)
     asked, issues = list(results), list(results.values())
     scored = [i for i in asked if np.isfinite(tables.scores.value[i, 0])]
     undefined = tuple(one.issue for one in issues if one.baseline and one.baseline.stance is None)
     unscored = [results[i].issue for i in asked if i not in scored]
     return ModelResult(
         name=cells.models[model],
-        tally=_tally(cells, model, bootstrap.level),
+        tally=_tally(cells, model, jackknife.level),
         issues={one.issue: one for one in issues},
-        scores=mean_scores(tables.scores, asked, bootstrap, _NOT_SCORED),
-        corrected=_corrected_scores(tables.corrected_scores, asked, bootstrap),
+        scores=mean_scores(tables.scores, asked, jackknife, _NOT_SCORED),
+        corrected=_corrected_scores(tables.corrected_scores, asked, jackknife),
         scored=len(scored),
         undefined=undefined,
         incomplete=tuple(name for name in unscored if name not in undefined),
-        definition=definition(issues, bootstrap.level),
-        leaning_pro=_leaning_pro(tables.answered, asked, bootstrap.level),
-        corrected_leaning_pro=_leaning_pro(tables.corrected, asked, bootstrap.level),
-        shares=_mean_shares(issues, cells.conditions, bootstrap, corrected=False),
-        corrected_shares=_mean_shares(issues, cells.conditions, bootstrap, corrected=True) if tables.corrected else {},
-        shifts=mean_shifts(tables.answered, asked, bootstrap),
-        corrected_shifts=mean_shifts(tables.corrected, asked, bootstrap) if tables.corrected else {},
-        topics=_topics(cells, tables.scores, asked, bootstrap),
-        contrary=contrary_argument(issues, bootstrap),
-        refusals=measure_refusals(cells, model, issues, bootstrap),
-        counter_shifts=counter_shifts(tables.answered, cells.issues, asked, bootstrap),
+        definition=definition(issues, jackknife),
+        leaning_pro=_leaning_pro(tables.answered, asked, jackknife),
+        corrected_leaning_pro=_leaning_pro(tables.corrected, asked, jackknife),
+        shares=_mean_shares(issues, cells.conditions, jackknife, corrected=False),
+        corrected_shares=_mean_shares(issues, cells.conditions, jackknife, corrected=True) if tables.corrected else {},
+        shifts=mean_shifts(tables.answered, asked, jackknife),
+        corrected_shifts=mean_shifts(tables.corrected, asked, jackknife) if tables.corrected else {},
+        topics=_topics(cells, tables.scores, asked, jackknife),
+        contrary=contrary_argument(issues, jackknife),
+        refusals=measure_refusals(cells, model, issues, jackknife),
+        counter_shifts=counter_shifts(tables.answered, cells.issues, asked, jackknife),
         pulls=pulls.overall if pulls else None,
         letter_followers=tuple(one.issue for one in issues if _follows_letter(one)),
         draws=shared.draws[model] if shared.draws else None,
         respondent=shared.respondents[model] if shared.respondents else None,
-        arguments=argument_shares(cells, shared.arguments, model, bootstrap.level) if shared.arguments else None,
-        subset=_subset(cells, results, tables, subset, bootstrap),
+        arguments=argument_shares(cells, shared.arguments, model, jackknife.level) if shared.arguments else None,
+        subset=_subset(cells, results, tables, subset, jackknife),
         not_computed=_absent(shared, tables, subset),
     )
 
 
-def _corrected_scores(scores: IssueScores | None, issues: list[int], bootstrap: Bootstrap) -> Scores | None:
-    return mean_scores(scores, issues, bootstrap, _NOT_SCORED) if scores else None
+def _corrected_scores(scores: IssueScores | None, issues: list[int], jackknife: Jackknife) -> Scores | None:
+    return mean_scores(scores, issues, jackknife, _NOT_SCORED) if scores else None
 
 
-def _leaning_pro(table: ShareTable | None, issues: list[int], level: float) -> Estimate:
+def _leaning_pro(table: ShareTable | None, issues: list[int], jackknife: Jackknife) -> Estimate:
     if table is None or "baseline" not in table.conditions:
-        return not_computed("the baseline was not asked, or cannot be corrected", level=level)
+        return not_computed("the baseline was not asked, or cannot be corrected", level=jackknife.level)
     baseline = table.share[:, table.conditions.index("baseline")]
     leaning = np.round(baseline[:, PRO] - baseline[:, CON], 9)
     flags = [None if np.isnan(leaning[i]) else bool(leaning[i] > 0) for i in issues]
-    return share_of_issues(flags, level, "no issue has baseline answers")
+    return share_of_issues(flags, jackknife, "no issue has baseline answers")
 
 
 def _mean_shares(
-    issues: list[IssueResult], conditions: tuple[str, ...], bootstrap: Bootstrap, *, corrected: bool
+    issues: list[IssueResult], conditions: tuple[str, ...], jackknife: Jackknife, *, corrected: bool
 ) -> dict[str, Shares]:
     made = {}
     for name in conditions:
@@ -176,20 +177,22 @@ def _mean_shares(
         shares = [share for one in found if (share := one.corrected_shares if corrected else one.shares)]
         made[name] = Shares(
             *(
-                mean_over_issues((getattr(share, stance) for share in shares), bootstrap, f"no answers in {name}")
+                mean_over_issues(
+                    (getattr(share, stance) for share in shares), jackknife, f"no answers in {name}", SHARE
+                )
                 for stance in ("pro", "con", "other")
             )
         )
     return made
 
 
-def _topics(cells: Cells, scores: IssueScores, asked: list[int], bootstrap: Bootstrap) -> dict[str, Scores]:
+def _topics(cells: Cells, scores: IssueScores, asked: list[int], jackknife: Jackknife) -> dict[str, Scores]:
     by_topic: dict[str, list[int]] = {}
     for issue in asked:
         topic = cells.topics[issue]
         if topic is not None:
             by_topic.setdefault(topic, []).append(issue)
-    return {topic: mean_scores(scores, by_topic[topic], bootstrap, _NOT_SCORED) for topic in sorted(by_topic)}
+    return {topic: mean_scores(scores, by_topic[topic], jackknife, _NOT_SCORED) for topic in sorted(by_topic)}
 
 
 def _follows_letter(issue: IssueResult) -> bool:
@@ -197,16 +200,16 @@ def _follows_letter(issue: IssueResult) -> bool:
 
 
 def _subset(
-    cells: Cells, results: dict[int, IssueResult], tables: ModelTables, names: tuple[str, ...], bootstrap: Bootstrap
+    cells: Cells, results: dict[int, IssueResult], tables: ModelTables, names: tuple[str, ...], jackknife: Jackknife
 ) -> Subset | None:
     chosen = [i for i in results if cells.issues[i] in names]
     if not chosen:
         return None
     return Subset(
         issues=tuple(cells.issues[i] for i in chosen),
-        scores=mean_scores(tables.scores, chosen, bootstrap, _NOT_SCORED),
-        corrected=_corrected_scores(tables.corrected_scores, chosen, bootstrap),
-        contrary=contrary_argument([results[i] for i in chosen], bootstrap),
+        scores=mean_scores(tables.scores, chosen, jackknife, _NOT_SCORED),
+        corrected=_corrected_scores(tables.corrected_scores, chosen, jackknife),
+        contrary=contrary_argument([results[i] for i in chosen], jackknife),
     )
 
 
@@ -259,7 +262,7 @@ def _notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ..
                 f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con, as from always "
                 "answering A; counts cannot tell whether it is the letter or the position."
             )
-    return tuple(notes)
+    return (*notes, *cautions.few(len(cells.issues), "issues"))
 
 
 def _median_answers(result: ModelResult) -> int:

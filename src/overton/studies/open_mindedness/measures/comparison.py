@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.statistics.proportions import difference_limits
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.analysis import Comparison, Disagreement
 from overton.studies.open_mindedness.measures.arguments import ArgumentTable, agreements, median_agreement
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
@@ -40,18 +40,18 @@ def compare(
     tables: Sequence[ShareTable],
     arguments: ArgumentTable | None,
     chosen: Chosen,
-    bootstrap: Bootstrap,
+    jackknife: Jackknife,
 ) -> Comparison | None:
     """The models side by side; None where there is only one."""
     if len(cells.models) < 2:
         return None
-    level = bootstrap.level
+    level = jackknife.level
     found = _disagreements(cells, tables, level)
-    pairs = agreements(cells, arguments, chosen.families, bootstrap) if arguments else ()
+    pairs = agreements(cells, arguments, chosen.families, jackknife) if arguments else ()
 
     def share(flag: str) -> Estimate:
         flags = [getattr(one, flag) for one in found.values()]
-        return share_of_issues(flags, level, "no issue has baseline answers of every model")
+        return share_of_issues(flags, jackknife, "no issue has baseline answers of every model")
 
     return Comparison(
         models=cells.models,

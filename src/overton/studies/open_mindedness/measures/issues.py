@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from overton.statistics import not_computed
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells
 from overton.studies.open_mindedness.measures.pulls import letter_or_position
 from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult, Pulls
@@ -42,10 +42,10 @@ class ModelTables:
 
 
 def issue_results(
-    cells: Cells, model: int, tables: ModelTables, pulls: Mapping[int, Pulls], bootstrap: Bootstrap
+    cells: Cells, model: int, tables: ModelTables, pulls: Mapping[int, Pulls], jackknife: Jackknife
 ) -> dict[int, IssueResult]:
     """The results of every issue asked of a model, by the issue's index."""
-    level = bootstrap.level
+    level = jackknife.level
     baseline = cells.condition("baseline")
     answered = _Side(tables.answered, tables.scores, level, "Wilson")
     fixed = None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import DIFFERENCE, Jackknife
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
 from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
 from overton.studies.open_mindedness.measures.shares import (
@@ -48,13 +48,13 @@ class ModelPulls:
     issues: dict[int, Pulls]
 
 
-def measure_pulls(cells: Cells, model: int, bootstrap: Bootstrap) -> ModelPulls | None:
+def measure_pulls(cells: Cells, model: int, jackknife: Jackknife) -> ModelPulls | None:
     """The pulls of a model; None without records."""
     if cells.design is None:
         return None
     asked = [i for i in cells.asked(model) if cells.answers[model, i].sum()]
     by_contrast = {
-        name: _contrasts(cells.design, model, asked, (target, reason), bootstrap.level)
+        name: _contrasts(cells.design, model, asked, (target, reason), jackknife.level)
         for name, target, reason in (
             ("letter", LETTER, _CONFOUNDED),
             ("first", FIRST, _CONFOUNDED),
@@ -62,12 +62,12 @@ def measure_pulls(cells: Cells, model: int, bootstrap: Bootstrap) -> ModelPulls 
         )
     }
     request, last = _request_parts(cells.design, model), _last_parts(cells.design, model)
-    request_estimates = _of_parts(request, asked, _NO_REQUEST, bootstrap.level)
-    last_estimates = _of_parts(last, asked, _NO_LAST, bootstrap.level)
+    request_estimates = _of_parts(request, asked, _NO_REQUEST, jackknife.level)
+    last_estimates = _of_parts(last, asked, _NO_LAST, jackknife.level)
     overall = Pulls(
-        **{name: mean_over_issues(made, bootstrap, _reason(name)) for name, made in by_contrast.items()},
-        request=_overall(request, request_estimates, bootstrap, _NO_REQUEST),
-        last=_overall(last, last_estimates, bootstrap, _NO_LAST),
+        **{name: mean_over_issues(made, jackknife, _reason(name), DIFFERENCE) for name, made in by_contrast.items()},
+        request=_overall(request, request_estimates, jackknife, _NO_REQUEST),
+        last=_overall(last, last_estimates, jackknife, _NO_LAST),
     )
     rows = zip(*by_contrast.values(), request_estimates, last_estimates, strict=True)
     return ModelPulls(overall, {issue: Pulls(*row) for issue, row in zip(asked, rows, strict=True)})
@@ -137,10 +137,10 @@ def _of_parts(parts: DifferenceParts, issues: list[int], reason: str, level: flo
     ]
 
 
-def _overall(parts: DifferenceParts, issues: list[Estimate], bootstrap: Bootstrap, reason: str) -> Estimate:
+def _overall(parts: DifferenceParts, issues: list[Estimate], jackknife: Jackknife, reason: str) -> Estimate:
     if int((parts.denominator > 0).sum()) < 2:
-        return mean_over_issues(issues, bootstrap, reason)
-    return bootstrap.ratio(parts.numerator, parts.denominator)
+        return mean_over_issues(issues, jackknife, reason, DIFFERENCE)
+    return jackknife.ratio(parts.numerator, parts.denominator, DIFFERENCE)
 
 
 def letter_or_position(cells: Cells, model: int, conditions: list[int], level: float) -> dict[int, LetterOrPosition]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.analysis import Definition
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO
 from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult, Scores
@@ -97,10 +97,10 @@ class IssueScores:
         return Scores(*(Estimate(*three, n, "bootstrap of answers", level) for three in numbers))
 
 
-def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int) -> IssueScores:
+def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
     """Scores of every issue, with percentile limits from `draws` draws of them.
 
-    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
+    The draws are a parametric jackknife: in each configuration the shares are drawn from a Dirichlet distribution
     worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits hold the score itself.
     """
     issues = len(table.share)
@@ -112,8 +112,8 @@ def issue_scores(table: ShareTable, bootstrap: Bootstrap, draws: int) -> IssueSc
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
     value[scored] = scores(share[scored, 0], share[scored, 1:])
-    cut = (1 - bootstrap.level) / 2
-    rng = np.random.default_rng((bootstrap.seed, len(scored)))
+    cut = (1 - jackknife.level) / 2
+    rng = np.random.default_rng((jackknife.seed, len(scored)))
     for start in range(0, len(scored), _BLOCK):
         block = scored[start : start + _BLOCK]
         drawn = _drawn_shares(share[block], table.effective[block][:, places], draws, rng)
@@ -140,22 +140,26 @@ def _drawn_shares(share: Floats, effective: Floats, draws: int, rng: np.random.G
     return np.moveaxis(gammas, 0, -1)
 
 
-def mean_scores(issues: IssueScores, chosen: list[int], bootstrap: Bootstrap, reason: str) -> Scores:
-    """Equation 2: the mean over the chosen issues that have a score, with issues resampled; `n` counts issues.
+def mean_scores(issues: IssueScores, chosen: list[int], jackknife: Jackknife, reason: str) -> Scores:
+    """Equation 2: the mean over the chosen issues that have a score, with an interval over issues; `n` counts issues.
 
-    With one issue, the interval is that issue's own, from its answers.
+    Of a single issue it is that issue's own, from its answers, and says so.
     """
     scored = [i for i in chosen if np.isfinite(issues.value[i, 0])]
     if not scored:
-        return Scores(*(not_computed(reason, level=bootstrap.level) for _ in VARIANTS))
+        return Scores(*(not_computed(reason, level=jackknife.level) for _ in VARIANTS))
     if len(scored) == 1:
-        one = issues.estimates(scored[0], bootstrap.level, reason)
+        one = issues.estimates(scored[0], jackknife.level, reason)
         return Scores(*(_of_one(getattr(one, name)) for name in VARIANTS))
-    return Scores(*(bootstrap.mean(issues.value[scored, variant]) for variant in range(len(VARIANTS))))
+    return Scores(*(jackknife.mean(issues.value[scored, variant], _SCORES) for variant in range(len(VARIANTS))))
 
 
 def _of_one(issue: Estimate) -> Estimate:
     return Estimate(issue.value, issue.low, issue.high, 1, "bootstrap of the one issue's answers", issue.level)
+
+
+_SCORES = (0.0, 100.0)
+"""What a score can be."""
 
 
 STRONG_PRIOR = 0.95
@@ -179,14 +183,14 @@ def _any_flips(conditions: dict[str, ConditionResult], names: Sequence[str]) -> 
     return None if None in flips else False
 
 
-def definition(issues: Sequence[IssueResult], level: float) -> Definition:
+def definition(issues: Sequence[IssueResult], jackknife: Jackknife) -> Definition:
     """Definition 1 over the issues of a model."""
     unmoved = [None if issue.moved_by_one_sided is None else not issue.moved_by_one_sided for issue in issues]
     no_configurations = "no issue has a baseline stance and answers in all configurations"
     return Definition(
-        moved=share_of_issues([issue.moved for issue in issues], level, no_configurations),
-        unmoved_by_one_sided=share_of_issues(unmoved, level, no_configurations),
-        strong_prior=share_of_issues([issue.strong_prior for issue in issues], level, "no issue has a baseline"),
+        moved=share_of_issues([issue.moved for issue in issues], jackknife, no_configurations),
+        unmoved_by_one_sided=share_of_issues(unmoved, jackknife, no_configurations),
+        strong_prior=share_of_issues([issue.strong_prior for issue in issues], jackknife, "no issue has a baseline"),
         moved_issues=tuple(issue.issue for issue in issues if issue.moved),
         unmoved_by_one_sided_issues=tuple(issue.issue for issue, flag in zip(issues, unmoved, strict=True) if flag),
         strong_prior_issues=tuple(issue.issue for issue in issues if issue.strong_prior),

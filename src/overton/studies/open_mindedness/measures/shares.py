@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.proportions import proportion, wilson_limits
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.proportions import wilson_limits
+from overton.statistics.resampling import SHARE, Jackknife, Range
 from overton.studies.open_mindedness.measures.cells import PRO, Cells
 from overton.studies.open_mindedness.measures.results import Shares
 
@@ -207,27 +207,25 @@ def corrected(weighted: Floats) -> Floats:
         return np.asarray(clipped / clipped.sum(-1, keepdims=True))
 
 
-def mean_over_issues(issues: Iterable[Estimate], bootstrap: Bootstrap, reason: str) -> Estimate:
-    """The mean of the issues' values with issues resampled; with a single issue, the interval from its answers.
+def mean_over_issues(issues: Iterable[Estimate], jackknife: Jackknife, reason: str, within: Range) -> Estimate:
+    """The mean of the issues' values, which are `within` a range, with an interval over issues.
 
-    `n` counts the issues that have a value; `reason` says why there is none.
+    Of a single issue it is that issue's own, from its answers, and says so. `n` counts the issues that have a value;
+    `reason` says why there is none.
     """
     known = [issue for issue in issues if not isnan(issue.value)]
     if not known:
-        return not_computed(reason, level=bootstrap.level)
+        return not_computed(reason, level=jackknife.level)
     if len(known) == 1:
         one = known[0]
         return Estimate(one.value, one.low, one.high, 1, f"{one.method}, of the one issue", one.level)
-    return bootstrap.mean([issue.value for issue in known])
+    return jackknife.mean([issue.value for issue in known], within)
 
 
-def share_of_issues(flags: Sequence[bool | None], level: float, reason: str) -> Estimate:
+def share_of_issues(flags: Sequence[bool | None], jackknife: Jackknife, reason: str) -> Estimate:
     """The share of issues that have a property, with Wilson's interval; None says that an issue cannot tell."""
-    known = [flag for flag in flags if flag is not None]
-    if not known:
-        return not_computed(reason, level=level)
-    value, low, high = proportion(sum(known), len(known), level)
-    return Estimate(value, low, high, len(known), "Wilson, over issues", level)
+    known = [float(flag) for flag in flags if flag is not None]
+    return jackknife.mean(known, SHARE) if known else not_computed(reason, level=jackknife.level)
 
 
 def difference(value: float, limits: Sequence[float], n: int, level: float) -> Estimate:

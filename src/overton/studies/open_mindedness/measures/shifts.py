@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isnan
 
 import numpy as np
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import difference_limits, proportion
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import DIFFERENCE, SHARE, Counts, Jackknife
 from overton.studies.open_mindedness.measures.analysis import (
     ContraryArgument,
     CounterShift,
@@ -54,26 +53,27 @@ def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) ->
     return [absent if isnan(value) else difference(value, limits, n, level) for value, *limits, n in numbers]
 
 
-def mean_shifts(table: ShareTable, issues: Sequence[int], bootstrap: Bootstrap) -> dict[str, Estimate]:
+def mean_shifts(table: ShareTable, issues: Sequence[int], jackknife: Jackknife) -> dict[str, Estimate]:
     """The mean over issues of the pro share in a configuration minus at the baseline (figure 2); `n` counts issues."""
     return {
         name: mean_over_issues(
-            _of(issues, gaps(table, (name, "baseline"), PRO, bootstrap.level)),
-            bootstrap,
+            _of(issues, gaps(table, (name, "baseline"), PRO, jackknife.level)),
+            jackknife,
             "no issue has answers both here and at the baseline",
+            DIFFERENCE,
         )
         for name in table.conditions
         if name != "baseline"
     }
 
 
-def contrary_argument(issues: Sequence[IssueResult], bootstrap: Bootstrap) -> ContraryArgument:
+def contrary_argument(issues: Sequence[IssueResult], jackknife: Jackknife) -> ContraryArgument:
     """Figure 5, and its clean twin, over the issues given."""
 
     def mean(field: str) -> Estimate:
         first, second, _ = CONTRASTS[field]
         reason = f"no issue has answers both in {first} and in {second}"
-        return mean_over_issues((getattr(issue, field) for issue in issues), bootstrap, reason)
+        return mean_over_issues((getattr(issue, field) for issue in issues), jackknife, reason, DIFFERENCE)
 
     def above(fields: tuple[str, str]) -> list[bool | None]:
         return [_any_above([getattr(issue, field).value for field in fields]) for issue in issues]
@@ -82,11 +82,11 @@ def contrary_argument(issues: Sequence[IssueResult], bootstrap: Bootstrap) -> Co
     return ContraryArgument(
         con=mean("contrary_con"),
         pro=mean("contrary_pro"),
-        above_half=share_of_issues(published, bootstrap.level, "one-sided or 3:1 configurations were not asked"),
+        above_half=share_of_issues(published, jackknife, "one-sided or 3:1 configurations were not asked"),
         above_half_issues=tuple(issue.issue for issue, flag in zip(issues, published, strict=True) if flag),
         clean_con=mean("clean_con"),
         clean_pro=mean("clean_pro"),
-        clean_above_half=share_of_issues(clean, bootstrap.level, "three-pro and three-con were not asked"),
+        clean_above_half=share_of_issues(clean, jackknife, "three-pro and three-con were not asked"),
     )
 
 
@@ -100,7 +100,7 @@ def _of(issues: Sequence[int], made: Sequence[Estimate]) -> list[Estimate]:
 
 
 def counter_shifts(
-    table: ShareTable, names: Sequence[str], issues: Sequence[int], bootstrap: Bootstrap
+    table: ShareTable, names: Sequence[str], issues: Sequence[int], jackknife: Jackknife
 ) -> CounterShifts:
     """Table 3: after one-sided arguments, the share of the side they speak against rose over the baseline's.
 
@@ -108,7 +108,7 @@ def counter_shifts(
     """
     compared = []
     for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):
-        shifts = _of(issues, gaps(table, (condition, "baseline"), opposite, bootstrap.level))
+        shifts = _of(issues, gaps(table, (condition, "baseline"), opposite, jackknife.level))
         for issue, shift in zip(issues, shifts, strict=True):
             if not isnan(shift.value):
                 compared.append(CounterShift(names[issue], condition, shift, clear=shift.low > 0))
@@ -119,27 +119,37 @@ def counter_shifts(
         compared=len(compared),
         count=len(found),
         clear=sum(shift.clear for shift in found),
-        mean=mean_over_issues((shift.shift for shift in found), replace(bootstrap, unit="shifts"), reason),
+        mean=_mean_of_shifts(found, jackknife, reason),
     )
+
+
+def _mean_of_shifts(found: Sequence[CounterShift], jackknife: Jackknife, reason: str) -> Estimate:
+    """Their mean, with an interval over issues, each of which may have two; `n` counts shifts."""
+    if not found:
+        return not_computed(reason, level=jackknife.level)
+    _, issue = np.unique([shift.issue for shift in found], return_inverse=True)
+    sizes = np.array([shift.shift.value for shift in found])
+    counts = Counts(*(np.bincount(issue, part).astype(float) for part in (sizes, np.ones(len(sizes)))))
+    return jackknife.over(len(counts.below)).ratio(counts, reason, DIFFERENCE)
 
 
 _REFUSING = 0.3
 """A baseline share of 'other' above which figure 7 shows an issue."""
 
 
-def measure_refusals(cells: Cells, model: int, issues: Sequence[IssueResult], bootstrap: Bootstrap) -> Refusals:
+def measure_refusals(cells: Cells, model: int, issues: Sequence[IssueResult], jackknife: Jackknife) -> Refusals:
     """Shares of 'other' by configuration, over all issues and over those that are often refused at the baseline."""
     often = [issue for issue in issues if _other(issue, "baseline") > _REFUSING]
     flags: list[bool | None] = [
         None if isnan(_other(issue, "baseline")) else _other(issue, "baseline") > _REFUSING for issue in issues
     ]
     return Refusals(
-        by_condition={name: _mean_other(issues, name, bootstrap) for name in cells.conditions},
-        flagged=_flagged(cells, model, bootstrap.level),
+        by_condition={name: _mean_other(issues, name, jackknife) for name in cells.conditions},
+        flagged=_flagged(cells, model, jackknife.level),
         issues=tuple(issue.issue for issue in often),
-        share_of_issues=share_of_issues(flags, bootstrap.level, "the baseline was not asked"),
-        among_these={name: _mean_other(often, name, bootstrap) for name in cells.conditions} if often else {},
-        change=bootstrap.mean([change for issue in issues if not isnan(change := _change(issue))]),
+        share_of_issues=share_of_issues(flags, jackknife, "the baseline was not asked"),
+        among_these={name: _mean_other(often, name, jackknife) for name in cells.conditions} if often else {},
+        change=jackknife.mean([change for issue in issues if not isnan(change := _change(issue))], DIFFERENCE),
     )
 
 
@@ -148,11 +158,12 @@ def _other(issue: IssueResult, condition: str) -> float:
     return found.shares.other.value if found else float("nan")
 
 
-def _mean_other(issues: Sequence[IssueResult], condition: str, bootstrap: Bootstrap) -> Estimate:
+def _mean_other(issues: Sequence[IssueResult], condition: str, jackknife: Jackknife) -> Estimate:
     return mean_over_issues(
         (issue.conditions[condition].shares.other for issue in issues if condition in issue.conditions),
-        bootstrap,
+        jackknife,
         f"no answers in {condition}",
+        SHARE,
     )
 
 

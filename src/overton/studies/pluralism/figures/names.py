@@ -124,8 +124,8 @@ def differs_note(analysis: Analysis, experiment: str, community: str | None) -> 
         for one in result.contrasts.get("neutral", {}).values()
     ]
     of = sorted({one for one in every if one})
-    times = f", corrected for {' or '.join(f'{one:,}' for one in of)} comparisons made together (Holm)" if of else ""
-    return f"Differences: Wilcoxon signed-rank over threads, p < {_ALPHA:g}{times}."
+    times = f", corrected for {' or '.join(f'{one:,}' for one in of)} comparisons of each measure (Holm)" if of else ""
+    return f"Differences: Wilcoxon signed-rank over threads, p < {_ALPHA:g}{times}. Intervals are not corrected."
 
 
 def p_value(contrast: Contrast) -> str:

@@ -21,12 +21,12 @@ _PAIRINGS = {"pairwise": "Most popular against a random one", "pairwise_gap": "R
 _RANKING_METHOD = (
     "The true order is that of the votes. Of a viewpoint that a reply names again the first place counts; viewpoints "
     "that it does not name are tied behind the others (mid-ranks, Kendall's tau-b), at no position, and add nothing to "
-    "MRR@10. Replies without a readable ranking are left out and counted. Intervals resample threads."
+    "MRR@10. Replies without a readable ranking are left out and counted. Intervals are over threads."
 )
 _PAIRS_METHOD = (
     "Accuracy is the share of comparisons in which the more popular viewpoint is named; each pair is shown in both "
     "orders. The pull of the first is the accuracy with the more popular one first minus that with it second: 0 where "
-    "order does not matter, 1 where nothing else does. Intervals resample threads."
+    "order does not matter, 1 where nothing else does. Intervals are over threads."
 )
 
 
@@ -142,7 +142,8 @@ def _falls(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Tabl
     columns = [Column("Model"), Column("Condition"), Column("Against"), Column("Measure")]
     columns += [Column("Difference", "value"), Column("p")]
     what = "rankings" if experiment == "ranking" else _PAIRINGS[experiment].lower()
-    note = "Of the threads that have both. P values corrected (Holm), uncorrected in brackets; Wilcoxon signed-rank."
+    corrected = "P values corrected within each measure (Holm), uncorrected in brackets; Wilcoxon signed-rank."
+    note = f"Of the threads that have both. {corrected}"
     return Table(f"Conditions compared: {what}", columns, rows, note=note)
 
 

@@ -25,7 +25,7 @@ _SHIFTS_METHOD = (
     "with it; both are positive where the model moves towards the belief, on the threads that have both conditions. "
     "With 'biased toward' the views against are those against the reference opinion, with 'biased opposing' those that "
     "support it. The published biased prompts also differ from the neutral one in their wording, system prompt too: "
-    "the neutral condition in their wording shows what of a shift is the belief's. Intervals resample threads."
+    "the neutral condition in their wording shows what of a shift is the belief's. Intervals are over threads."
 )
 
 
@@ -144,7 +144,7 @@ def _method(analysis: Analysis) -> str:
         "matches. The reference opinion itself is in the global set only. An empty denominator gives 0. Coverage is "
         "recall after so many responses, redundancy one minus the share of matches that are of different viewpoints. "
         "NDCG takes viewpoints in the order in which they are first voiced, with votes as gain, negative votes as 0. "
-        "Intervals resample threads."
+        "Intervals are over threads."
     )
 
 

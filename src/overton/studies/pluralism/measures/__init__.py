@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Analysis", "analyze"]
 
-_UNVARIED = "the same in every thread: no interval"
-
 
 def analyze(
     *,
@@ -44,14 +42,14 @@ def analyze(
                (whether the more popular viewpoint was named first) and experiment ('pairwise-gap' tells random pairs)
 
     The order of rows changes nothing. `communities` tells threads' communities, for numbers of each. `denominator` is
-    what the precision of a stance is a share of. `level` is the intervals' nominal coverage, `resamples` how often
-    threads are resampled, `seed` makes them repeatable.
+    what the precision of a stance is a share of. `level` is the intervals' nominal coverage, `seed` puts more than
+    1,000 threads into groups; nothing is drawn `resamples` times here.
 
     Raises:
         InputError: a column is missing or holds a value that is not allowed, responses or summaries stand twice,
             matches name no summary of their thread, or there is nothing to measure.
     """
-    from overton.statistics.resampling import Bootstrap
+    from overton.statistics.resampling import Jackknife
     from overton.studies.pluralism.measures.assembly import Tables, assemble
 
     if denominator not in ("non-neutral", "labelled"):
@@ -59,5 +57,5 @@ def analyze(
     tables = Tables(
         *(table if table is not None and table.height else None for table in (matches, summaries, rankings, pairs))
     )
-    bootstrap = Bootstrap(level, resamples, seed, "threads", unvaried=_UNVARIED)
-    return assemble(tables, communities or {}, bootstrap, denominator)
+    jackknife = Jackknife(level, resamples, seed, "threads")
+    return assemble(tables, communities or {}, jackknife, denominator)

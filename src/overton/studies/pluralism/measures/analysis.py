@@ -38,8 +38,9 @@ Number = TypeVar("Number")
 class Contrast(msgspec.Struct, frozen=True):
     """A condition against another on the threads that have both; `difference` is the condition minus the other.
 
-    `p` is Wilcoxon's signed-rank test over threads, two-sided; `adjusted` corrects it for the `of` comparisons made
-    together (Holm 1979). Both are NaN where there is nothing to compare.
+    `p` is Wilcoxon's signed-rank test over threads, two-sided; `adjusted` corrects it for the `of` comparisons of this
+    measure that are made together (Holm 1979). Both are NaN where there is nothing to compare. The interval is not
+    corrected.
     """
 
     difference: Estimate

@@ -10,7 +10,8 @@ import polars as pl
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
-from overton.statistics.resampling import Bootstrap, Resampling, Sums
+from overton.statistics.resampling import SHARE, Jackknife, Resampling, Sums
+from overton.studies.cautions import few
 from overton.studies.pluralism.measures.analysis import (
     UNNAMED,
     Against,
@@ -29,7 +30,6 @@ from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 
 __all__ = ["Tables", "assemble"]
 
-_FEW = 20
 _GAP = "pairwise-gap"
 
 
@@ -44,13 +44,13 @@ class Tables:
 
 
 def assemble(
-    tables: Tables, communities: Mapping[str, str], bootstrap: Bootstrap, denominator: Denominator
+    tables: Tables, communities: Mapping[str, str], jackknife: Jackknife, denominator: Denominator
 ) -> Analysis:
     """Every measure that the tables allow."""
     checked = _checked(tables)
     held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
     names = Names.of(held, communities)
-    resampling = bootstrap.over(len(names.threads))
+    resampling = jackknife.over(len(names.threads))
     measured = dict(_units(checked, names, denominator))
     found = {name: _results(units, names, resampling) for name, units in measured.items()}
     groups = tuple(
@@ -63,9 +63,9 @@ def assemble(
         threads=len(names.threads),
         groups=groups,
         denominator=denominator,
-        level=bootstrap.level,
-        resamples=bootstrap.resamples,
-        seed=bootstrap.seed,
+        level=jackknife.level,
+        resamples=jackknife.resamples,
+        seed=jackknife.seed,
         not_computed=_not_computed(measured, checked),
         notes=tuple(_notes(groups[0], names)),
     )
@@ -120,9 +120,7 @@ def _not_computed(measured: Mapping[str, Units], tables: Tables) -> dict[str, st
 
 def _notes(everything: Group, names: Names) -> Iterator[str]:
     """What a reader has to know before the numbers."""
-    if len(names.threads) < _FEW:
-        count = f"are {len(names.threads)} threads" if len(names.threads) > 1 else "is one thread"
-        yield f"There {count}: intervals are wide, and tests can hardly find anything."
+    yield from few(len(names.threads), "threads")
     if unknown := int(np.sum(names.community < 0)) if names.communities else 0:
         yield f"The community of {unknown} of {len(names.threads)} threads is not known: they count over all only."
     for experiment, texts in _SAID.items():
@@ -149,7 +147,10 @@ _SAID: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_SIGNED = ("spearman", "kendall")
+_RANKS = ("spearman", "kendall")
+_SIGNED = (-1.0, 1.0)
+"""What these can be."""
+
 _SHIFT = ("suppression", "amplification", "asymmetry")
 
 
@@ -214,7 +215,7 @@ def _measured(units: Units, cells: Cells, resampling: Resampling) -> dict[str, l
     found: dict[str, list[Estimate]] = {}
     kept: dict[str, Sums] = {}
     for name, one in zip(units.measures, counts, strict=True):
-        (found[name],) = resampling.ratios([one], NOTHING, share=name not in _SIGNED)
+        (found[name],) = resampling.ratios([one], NOTHING, _SIGNED if name in _RANKS else SHARE)
         kept |= {name: one} if name in compared else {}
     return found | {name: gap(kept[first], kept[second], resampling) for name, first, second in units.gaps}
 

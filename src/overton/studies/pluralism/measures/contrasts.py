@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.resampling import Resampling
+from overton.statistics.resampling import DIFFERENCE, Range, Resampling
 from overton.statistics.significance import holm, signed_rank
 from overton.studies.pluralism.measures.analysis import Against, Contrast
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, Where, sums
@@ -154,7 +154,9 @@ def contrast(units: Units, pairs: Sequence[Comparison], names: Names, resampling
     values = np.stack(list(found.values.values()), axis=1)
     known = np.isfinite(values)
     counts = sums(cells, found.where, np.where(known, values, 0.0), known.astype(float), resampling)
-    made = dict(zip(found.values, resampling.ratios(counts, NOTHING, share=False), strict=True))
+    made = {
+        name: resampling.ratios([one], NOTHING, _range(name))[0] for name, one in zip(found.values, counts, strict=True)
+    }
     tests = _adjusted(dict(_tests(found, cells, names)), pairs, cells.scopes)
     nothing = (nan, nan, 0)
     return {
@@ -165,6 +167,14 @@ def contrast(units: Units, pairs: Sequence[Comparison], names: Names, resampling
         for scope in range(len(cells.scopes))
         for kind in range(len(pairs))
     }
+
+
+_WIDE = ("spearman", "kendall", "asymmetry")
+"""What two numbers on [-1, 1] differ by; the others are between two shares."""
+
+
+def _range(measure: str) -> Range:
+    return (-2.0, 2.0) if measure in _WIDE else DIFFERENCE
 
 
 def _tests(found: Differences, cells: Cells, names: Names) -> Iterator[tuple[_Test, float]]:
@@ -205,11 +215,14 @@ def _by_thread(thread: NDArray[np.int64], values: Array) -> Array:
 def _adjusted(
     p: Mapping[_Test, float], pairs: Sequence[Comparison], scopes: Sequence[Scope]
 ) -> dict[_Test, tuple[float, float, int]]:
-    """P values, these adjusted, and for how many: all measures, conditions, models and communities shown together."""
+    """P values, these adjusted, and for how many: all conditions, models and communities shown together for a measure.
+
+    Precision, recall and F1 go together: each asks the same question, and is a family of its own.
+    """
     families: dict[tuple[object, ...], list[_Test]] = {}
     for test in p:
         model, community = scopes[test.scope]
-        key = (pairs[test.kind].against, model is None, community is None)
+        key = (test.measure, pairs[test.kind].against, model is None, community is None)
         families.setdefault(key, []).append(test)
     made = {}
     for tests in families.values():

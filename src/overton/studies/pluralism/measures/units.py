@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Numbers, Resampling, Sums
+from overton.statistics.resampling import DIFFERENCE, Numbers, Resampling, Sums
 
 __all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "gap", "in_units", "summed", "sums"]
 
@@ -179,8 +179,9 @@ def sums(cells: Cells, where: Where, above: Array, below: Array, resampling: Res
 
 
 def gap(first: Sums, second: Sums, resampling: Resampling) -> list[Estimate]:
-    """The first measure minus the second, resampled together."""
+    """The first share minus the second, each thread left out of both."""
     (value, *behind), (other, *others) = first.numbers, second.numbers
     least = (np.minimum(*both) for both in zip(behind, others, strict=True))
     numbers = Numbers(np.round(value - other, _DIGITS), *least)
-    return resampling.estimates(numbers, resampling.draws(first) - resampling.draws(second), NOTHING)
+    moved = resampling.influence(first) - resampling.influence(second)
+    return resampling.estimates(numbers, moved, NOTHING, within=DIFFERENCE)

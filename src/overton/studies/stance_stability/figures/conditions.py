@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from math import isnan, sqrt
 
+from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import Cell, Chart, Column, Method, Section, Table
 from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, mean, present
-from overton.studies.stance_stability.measures.analysis import Analysis, Group
+from overton.studies.stance_stability.measures.analysis import Analysis, Group, TemperatureSpread
 
 __all__ = ["domains", "orderings", "temperatures"]
 
@@ -22,15 +23,20 @@ def temperatures(analysis: Analysis) -> Section:
     if not analysis.spreads:
         return Section("temperatures", title, [absent(analysis, "spreads", "Variance across temperatures is")])
     columns = [Column("Model"), Column("Measure"), Column("Variance of the means"), Column("... by chance alone")]
-    columns += [Column("Standard deviation of the means"), Column("Variance within a topic")]
+    columns += [
+        Column("Standard deviation of the means"),
+        Column("Variance within a topic"),
+        Column("p, paired by topic"),
+    ]
     rows: list[list[Cell]] = [
         [
             one.model,
             TITLES[one.measure],
-            f"{_small(one.variance.value)} [{_small(one.variance.low)}, {_small(one.variance.high)}]",
+            _with_interval(one.variance),
             _small(one.by_chance),
             _small(sqrt(one.variance.value)),
             _small(one.within_topics.value),
+            _p_value(one),
         ]
         for one in analysis.spreads
     ]
@@ -40,10 +46,23 @@ def temperatures(analysis: Analysis) -> Section:
 
 _TEMPERATURES = (
     "The variance of a model's means at the temperatures, with an interval; beside it what so many conversations would "
-    "show if temperature made no difference, and the standard deviation, in the measure's own unit. A variance within "
+    "show if temperature made no difference, and the standard deviation, in the measure's own unit. The test exchanges "
+    "a topic's values between temperatures at random; its p value is corrected for all models and measures (Holm), "
+    "uncorrected in brackets. A variance within "
     "a topic is that of one topic's values at the temperatures, averaged over topics: it holds what two conversations "
     "on the same topic differ in by chance. The paper reports a variance below 0.004 without saying which it is."
 )
+
+
+def _with_interval(one: Estimate) -> str:
+    """A number that may be tiny, with its interval where it has one."""
+    limits = "" if isnan(one.low) else f" [{_small(one.low)}, {_small(one.high)}]"
+    return f"{_small(one.value)}{limits}"
+
+
+def _p_value(spread: TemperatureSpread) -> str:
+    """The corrected p value, and as it was."""
+    return "–" if isnan(spread.p) else f"{spread.adjusted:.3f} ({spread.p:.3f})"
 
 
 def _small(value: float) -> str:

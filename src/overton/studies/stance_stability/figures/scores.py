@@ -48,7 +48,7 @@ def scores(analysis: Analysis) -> Section:
 
 
 def _method(analysis: Analysis) -> str:
-    return f"{_METHOD}{_read(analysis)} Intervals resample {analysis.over}."
+    return f"{_METHOD}{_read(analysis)} Intervals are over {analysis.over}."
 
 
 def _read(analysis: Analysis) -> str:

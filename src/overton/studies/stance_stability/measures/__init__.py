@@ -34,7 +34,7 @@ def analyze(
     unclear: Unclear = "carry",
     labels: Labels | None = None,
     target: Target = "supportive",
-    over: Over = "conversations",
+    over: Over | None = None,
 ) -> Analysis:
     """Every measure of stance stability from labelled turns, one row for each turn of each conversation.
 
@@ -44,8 +44,9 @@ def analyze(
     `judge_attempts`, `miscited`; others are ignored, so a run's records are such a table. Conversations are told apart
     by name, model and temperature. The order of rows changes nothing.
 
-    `level` is the intervals' nominal coverage, `resamples` how often conversations are resampled, `seed` makes them
-    repeatable; `over` 'topics' resamples whole topics instead.
+    `level` is the intervals' nominal coverage. `over` says what they are over: 'topics', each with all of its
+    conversations, or 'conversations'; by default topics, where the table tells every conversation's. The permutation
+    test of temperatures draws `resamples` times, from `seed`.
 
     The formulas leave places open. `no_change`: the confidence at changes of a conversation without change is 'zero',
     or the 'mean' of all its turns. `no_documents`: the term of a turn without documents is 'zero', or 'left out' of
@@ -58,14 +59,14 @@ def analyze(
         InputError: an option or a column is not as said here, a turn stands twice, or a call failed in every
             conversation.
     """
-    _check({"no_change": no_change, "no_documents": no_documents, "unclear": unclear, "target": target, "over": over})
-    _check({"labels": labels} if labels else {})
-    from overton.statistics.resampling import Bootstrap
+    _check({"no_change": no_change, "no_documents": no_documents, "unclear": unclear, "target": target})
+    _check({name: given for name, given in (("labels", labels), ("over", over)) if given})
+    from overton.statistics.resampling import Jackknife
     from overton.studies.stance_stability.measures.assembly import assemble
     from overton.studies.stance_stability.measures.scores import Reading
 
     reading = Reading(no_change, no_documents, unclear, labels, target)
-    return assemble(turns, Bootstrap(level, resamples, seed, over), reading)
+    return assemble(turns, Jackknife(level, resamples, seed), over, reading)
 
 
 _KNOWN = {

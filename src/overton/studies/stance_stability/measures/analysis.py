@@ -1,9 +1,9 @@
 """What an analysis holds: every measure of stance stability, as typed results.
 
 Rates, shares, confidence, re-use and the Chameleon score are on [0, 1]; their differences on [-1, 1]; correlations on
-[-1, 1]. An `Estimate` counts in `n` the conversations behind it; its interval is over conversations, or over topics
-where so asked. What the data cannot tell is an `Estimate` whose value is NaN and whose `method` begins with
-'not computed:' and says why, or stands with its reason in `not_computed`.
+[-1, 1]. An `Estimate` counts in `n` the conversations behind it; its interval is over topics, or over conversations
+where topics are not known or so asked. What the data cannot tell is an `Estimate` whose value is NaN and whose `method`
+begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ __all__ = [
     "TemperatureSpread",
     "Turn",
     "conversation_names",
+    "counts_something",
     "temperature_name",
 ]
 
@@ -53,6 +54,11 @@ OVER = (0.6, 0.7)
 _WHOLE = ("turns", "stance_changes", "premise_changes", "turn_of_flip", "flips", "unlabelled")
 _WHOLE_PREFIXES = ("unclear_", "turns_without_")
 """Measures that count something."""
+
+
+def counts_something(measure: str) -> bool:
+    """Whether a measure's values are whole numbers from 0 on; else they are on [0, 1], or [-1, 1]."""
+    return measure in _WHOLE or measure.startswith(_WHOLE_PREFIXES)
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -121,6 +127,9 @@ class TemperatureSpread(msgspec.Struct, frozen=True):
     by_chance       the variance to be expected if temperature made no difference, from so many conversations
     within_topics   the mean over topics of the variance of one topic's values across temperatures; it holds what chance
                     adds to a single conversation. Not computed where topics are not known
+    p               of no difference: a permutation test in which a topic's values are exchanged between temperatures;
+                    NaN where no topic was discussed at all of them
+    adjusted        `p` corrected for all models and measures (Holm 1979)
     """
 
     model: str
@@ -129,6 +138,8 @@ class TemperatureSpread(msgspec.Struct, frozen=True):
     variance: Estimate
     by_chance: float
     within_topics: Estimate
+    p: float
+    adjusted: float
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -298,6 +309,6 @@ def _by_name(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """A row of an analysis' `conversations` for each name; what counts something is a whole number."""
     import polars as pl
 
-    whole = [name for name in table.columns if name in _WHOLE or name.startswith(_WHOLE_PREFIXES)]
+    whole = [name for name in table.columns if counts_something(name)]
     shown = table.drop("conversation").with_columns(pl.col(whole).cast(pl.Int64))
     return dict(zip(conversation_names(table), shown.to_dicts(), strict=True))

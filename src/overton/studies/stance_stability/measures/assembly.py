@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
-from overton.statistics.resampling import Bootstrap
+from overton.statistics.resampling import Jackknife
+from overton.studies.cautions import few
 from overton.studies.stance_stability.measures.analysis import LETTERS, Agreement, Analysis, DomainCount, Tally
 from overton.studies.stance_stability.measures.cells import Partition
-from overton.studies.stance_stability.measures.groups import measure_groups, measure_spreads
+from overton.studies.stance_stability.measures.groups import measure_groups
 from overton.studies.stance_stability.measures.reuse import measure_bins, measure_correlations, measure_turns
 from overton.studies.stance_stability.measures.scores import Reading, Scores, score
+from overton.studies.stance_stability.measures.spreads import measure_spreads
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
 
 __all__ = ["assemble"]
@@ -26,12 +28,14 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Analysis:
-    """Every measure that the turns allow."""
+def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: Reading) -> Analysis:
+    """Every measure that the turns allow, with intervals as `asked`, `over` topics or conversations."""
     traces = traces_from(turns)
     reading = replace(reading, labels=_labels(traces, reading))
     scores = score(traces, reading)
-    partition, resampling = Partition(traces.about), bootstrap.over(_units(traces, bootstrap.unit))
+    jackknife = replace(asked, unit=_unit(traces, over))
+    units = _units(traces, jackknife.unit)
+    partition, resampling = Partition(traces.about), jackknife.over(units)
     groups = measure_groups(scores.values, partition, resampling)
     models, whole = partition.of("model"), _tallied(traces, scores, np.ones(len(traces), bool))
     return Analysis(
@@ -42,23 +46,23 @@ def assemble(turns: pl.DataFrame, bootstrap: Bootstrap, reading: Reading) -> Ana
         temperatures=groups.temperatures,
         orderings=groups.orderings,
         correlations=measure_correlations(scores.values, models, resampling),
-        spreads=measure_spreads(scores.values, traces.about, partition, resampling),
+        spreads=measure_spreads(scores.values, traces.about, partition, resampling, jackknife),
         by_turn=measure_turns(traces, scores, partition, resampling),
         bins=measure_bins(scores.values, models, resampling),
         counts=_counted_domains(traces, partition),
-        premise=_agreement(traces, bootstrap.level),
+        premise=_agreement(traces, jackknife.level),
         tally=whole,
         tallies={name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)},
         failed=traces.failed,
         gapped=traces.gapped,
         documents="cited" if traces.cited else "retrieved" if traces.retrieved else None,
         reading=vars(reading).copy(),
-        level=bootstrap.level,
-        resamples=bootstrap.resamples,
-        seed=bootstrap.seed,
-        over=bootstrap.unit,
+        level=jackknife.level,
+        resamples=jackknife.resamples,
+        seed=jackknife.seed,
+        over=jackknife.unit,
         not_computed=_not_computed(traces, scores, partition),
-        notes=tuple(_notes(whole, traces, reading)),
+        notes=(*_notes(whole, traces, reading), *few(int(units.max()) + 1, jackknife.unit)),
     )
 
 
@@ -78,12 +82,18 @@ def _labels(traces: Traces, reading: Reading) -> Literal["proposition", "premise
     return reading.labels or ("premise" if alone else "proposition")
 
 
-def _units(traces: Traces, over: str) -> Ints:
-    """What is resampled: conversations, or the topics that they are on."""
-    if over == "conversations":
-        return np.arange(len(traces))
-    if "topic" not in traces.about.columns or traces.about["topic"].null_count():
+def _unit(traces: Traces, over: str | None) -> str:
+    """What intervals are over: as asked, else topics where every conversation's is known."""
+    told = "topic" in traces.about.columns and not traces.about["topic"].null_count()
+    if over == "topics" and not told:
         raise InputError([Problem("over", "topics", "the table does not tell every conversation's topic")])
+    return over or ("topics" if told else "conversations")
+
+
+def _units(traces: Traces, unit: str) -> Ints:
+    """The number of each conversation's own unit, a topic or itself."""
+    if unit == "conversations":
+        return np.arange(len(traces))
     return (traces.about["topic"].rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
@@ -111,9 +121,6 @@ def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[
         "premise": (traces.premise is not None, "no turn has a label of the published prompt"),
     }
     return {name: reason for name, (there, reason) in reasons.items() if not there}
-
-
-_FEW = 20
 
 
 def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
@@ -178,11 +185,6 @@ def _notes(whole: Tally, traces: Traces, reading: Reading) -> Iterator[str]:
         yield f"{_some(whole.single)} of a single turn and without rates or scores."
     if traces.confidence is None:
         yield "No turn has a confidence, so there is no confidence at changes and no Chameleon score."
-    if whole.conversations < _FEW:
-        yield (
-            f"There are {whole.conversations} conversations. Intervals over so few are rough, and say little about "
-            "others."
-        )
 
 
 def _some(count: int) -> str:

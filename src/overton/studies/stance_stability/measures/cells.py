@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Numbers, Resampling, Sums
-from overton.studies.stance_stability.measures.analysis import Measure, temperature_name
+from overton.statistics.resampling import ANYTHING, DIFFERENCE, POSITIVE, SHARE, Numbers, Range, Resampling, Sums
+from overton.studies.stance_stability.measures.analysis import Measure, counts_something, temperature_name
 
-__all__ = ["NOTHING", "Partition", "Split", "Values", "averaged", "means", "measures"]
+__all__ = ["NOTHING", "Partition", "Split", "Values", "averaged", "means", "measures", "range_of"]
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -98,29 +98,35 @@ _DIGITS = 12
 """Digits that double precision leaves."""
 
 
+def range_of(measure: str) -> Range:
+    """What a conversation's measure can be."""
+    if counts_something(measure):
+        return POSITIVE
+    return DIFFERENCE if measure == "premise_excess" else SHARE
+
+
 @dataclass(frozen=True)
 class Values:
     """Numbers to be averaged in cells: V of them, each of a conversation and in a cell (-1 for none).
 
-    A NaN is left out. A conversation has at most one number in a cell. `share` says that they are 0 or 1.
+    A NaN is left out. A conversation has at most one number in a cell. `within` says what a number can be.
     """
 
     values: Array
     conversation: Ints
     cell: Ints
     cells: int
-    share: bool = False
+    within: Range = ANYTHING
 
 
 def means(parts: Sequence[Values], resampling: Resampling) -> list[list[Estimate]]:
-    """The mean of every cell of each part, all of them shares or none; `n` counts numbers."""
-    share = any(one.share for one in parts)
-    return resampling.ratios((averaged(one, resampling) for one in parts), NOTHING, share=share)
+    """The mean of every cell of each part; `n` counts numbers."""
+    return [resampling.ratios([averaged(one, resampling)], NOTHING, one.within)[0] for one in parts]
 
 
 def measures(parts: Sequence[Values], resampling: Resampling) -> list[list[Measure]]:
     """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
-    made = resampling.moments((_moments(one, resampling) for one in parts), NOTHING, _FEW)
+    made = [resampling.moments([_moments(one, resampling)], NOTHING, _FEW, one.within)[0] for one in parts]
     return [[Measure(*both) for both in zip(*one, strict=True)] for one in made]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import Resampling
+from overton.statistics.resampling import FISHER, SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import Bin, Correlation, Turn
 from overton.studies.stance_stability.measures.cells import Partition, Split, Values, means
 from overton.studies.stance_stability.measures.scores import Scores
@@ -53,7 +53,7 @@ def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: 
     x, y = np.where(use, x - x[use].mean(), 0), np.where(use, y - y[use].mean(), 0)
     parts = np.stack([use.astype(float), x, y, x * x, y * y, x * y], axis=1)
     block = models.code if models else None
-    return resampling.statistic(parts, _pearson, _FLAT, block=block, use=use)
+    return resampling.statistic(parts, _pearson, _FLAT, scale=FISHER, block=block, use=use)
 
 
 def _pearson(sums: Floats) -> Floats:
@@ -98,8 +98,8 @@ def _by_turn(
     conversation, cells = traces.conversation[use], len(keys) * width
     cell = split.code[conversation] * width + traces.place[use] - 1
     term = scores.terms.get("source_reuse")
-    known = [] if term is None else [Values(term[use], conversation, cell, cells)]
-    changed = Values(scores.held.changed[use].astype(float), conversation, cell, cells, share=True)
+    known = [] if term is None else [Values(term[use], conversation, cell, cells, SHARE)]
+    changed = Values(scores.held.changed[use].astype(float), conversation, cell, cells, SHARE)
     reuse, (changes,) = means(known, resampling), means([changed], resampling)
     empty = not_computed(_NO_DOCUMENTS, level=resampling.level)
     return [
@@ -122,7 +122,7 @@ def measure_bins(values: Mapping[str, Array], models: Split, resampling: Resampl
     place = np.floor(np.round(np.nan_to_num(reuse) * _BINS, _DIGITS)).astype(np.int64).clip(0, _BINS - 1)
     cell = np.where(np.isnan(reuse), -1, models.code * _BINS + place)
     every = np.arange(len(reuse))
-    (made,) = means([Values(values["chameleon"], every, cell, len(models.names) * _BINS)], resampling)
+    (made,) = means([Values(values["chameleon"], every, cell, len(models.names) * _BINS, SHARE)], resampling)
     return tuple(
         Bin(model, number / _BINS, (number + 1) / _BINS, one)
         for index, model in enumerate(models.names)

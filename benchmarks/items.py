@@ -1,0 +1,340 @@
+"""Simulated items of every study: tables of records whose items have values of known distributions.
+
+Each study has a function that makes the table of many data sets at once, each a model (or a pair of models) with the
+same number of items, and one that takes the estimates of each data set from the study's own analysis. What the truth
+is, a data set of many items says: its own analysis by the same measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate
+
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+Estimates = Mapping[str, Sequence[Estimate]]
+
+
+class Distribution(NamedTuple):
+    """How items differ: values in [0, 1], and what coverage is wanted of them ('even', 'skewed', 'other', 'heavy')."""
+
+    name: str
+    kind: str
+    draw: Draw
+
+
+def _within(values: Floats) -> Floats:
+    return np.clip(values, 0, 1)
+
+
+DISTRIBUTIONS = (
+    Distribution("normal (0.5, 0.12)", "even", lambda rng, size: _within(rng.normal(0.5, 0.12, size))),
+    Distribution("uniform (0.2 to 0.8)", "even", lambda rng, size: rng.uniform(0.2, 0.8, size)),
+    Distribution(
+        "exponential (0.1 + 0.1 E)", "skewed", lambda rng, size: _within(0.1 + 0.1 * rng.exponential(size=size))
+    ),
+    Distribution("yes or no (0.3)", "other", lambda rng, size: (rng.random(size) < 0.3).astype(float)),
+    Distribution("lognormal (0.05 e^N)", "heavy", lambda rng, size: _within(0.05 * rng.lognormal(size=size))),
+    Distribution(
+        "three quarters zero, else 0.1 e^N",
+        "heavy",
+        lambda rng, size: _within((rng.random(size) < 0.25) * 0.1 * rng.lognormal(size=size)),
+    ),
+)
+
+
+class Study(NamedTuple):
+    """What makes a table of (data sets, items) and what reads its estimates.
+
+    `at_once` data sets are made together; `population` items tell the truth; `distributions` are those simulated.
+    """
+
+    name: str
+    table: Callable[[np.random.Generator, Draw, int, int], pl.DataFrame]
+    estimates: Callable[[pl.DataFrame], Estimates]
+    at_once: int
+    population: int = 20_000
+    distributions: Sequence[Distribution] = DISTRIBUTIONS
+
+
+def _places(sets: int, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The data set and the item of every place."""
+    return np.repeat(np.arange(sets), items), np.tile(np.arange(items), sets)
+
+
+def _names(prefix: str, numbers: NDArray[np.int64]) -> pl.Series:
+    return pl.select(pl.format(prefix + "{}", pl.Series(numbers).cast(pl.String).str.zfill(6))).to_series()
+
+
+# Open-mindedness: counts of 1,000 answers in each configuration. Arguments move so many of them from pro to con, or if
+# they move few, none: a score is a tenth of that number, so that scores follow the distribution up to 33.
+
+_ANSWERS = 1_000
+_BASELINE = (360, 340, 300)
+_MOVED = 330
+_FLIPS = 11
+_CONFIGURATIONS = ("one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
+
+
+def open_mindedness(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
+    """Counts by model, issue, condition and stance."""
+    number, issue = _places(sets, items)
+    moved = np.rint(_MOVED * draw(rng, (len(number),)))
+    moved = np.where(moved < _FLIPS, 0, moved)
+    places = pl.DataFrame({"model": _names("m", number), "issue": _names("i", issue)})
+    pro, con, other = _BASELINE
+    frames = [
+        places.with_columns(condition=pl.lit(name), stance=pl.lit(stance), count=pl.Series(count.astype(np.int64)))
+        for name, by in (("baseline", np.zeros(len(number))), *((name, moved) for name in _CONFIGURATIONS))
+        for stance, count in (("pro", pro - by), ("con", con + by), ("other", other + 0 * by))
+    ]
+    return pl.concat(frames)
+
+
+def of_open_mindedness(table: pl.DataFrame) -> Estimates:
+    """Score, mean share, shift, and share of issues that are moved."""
+    from overton.studies.open_mindedness.measures import analyze_counts
+
+    models = analyze_counts(table, resamples=100).models.values()
+    return {
+        "score (mean over issues)": [one.scores.open_mindedness for one in models],
+        "share con with balanced arguments": [one.shares["balanced"].con for one in models],
+        "shift by balanced arguments": [one.shifts["balanced"] for one in models],
+        "share of issues moved": [one.definition.moved for one in models],
+    }
+
+
+# Open-mindedness, records: two trials of each template and configuration. An issue's answers follow the letter, and the
+# last argument, as far as its values say.
+
+
+def pulls(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
+    """Records with the published design, answered by chance."""
+    from answers import records
+
+    design = records(1, 2).drop("issue", "model")
+    number, issue = _places(sets, items)
+    letter, last = (draw(rng, (len(number),)) / 2 for _ in range(2))
+    places = pl.DataFrame({"model": _names("m", number), "issue": _names("i", issue), "letter": letter, "last": last})
+    table = places.join(design, how="cross")
+    sides = {"pro": 0.5, "con": -0.5}
+    towards = table.select(pl.col("a_is", "last_argument").replace_strict(sides, default=0.0, return_dtype=pl.Float64))
+    share = 0.5 + (table["letter"] * towards["a_is"] + table["last"] * towards["last_argument"]).to_numpy()
+    stance = pl.Series(np.where(rng.random(table.height) < share, "pro", "con"))
+    return table.drop("letter", "last").with_columns(stance=stance, stance_published=stance)
+
+
+def of_pulls(table: pl.DataFrame) -> Estimates:
+    """The pulls over issues, and how much answers depend on the draw of arguments."""
+    from overton.studies.open_mindedness.measures import analyze
+
+    with patch("overton.studies.open_mindedness.measures.comparison.agreements", return_value=()):
+        models = analyze(table, resamples=100).models.values()
+    found = [one.pulls for one in models if one.pulls]
+    return {
+        "pull of the letter (mean over issues)": [one.letter for one in found],
+        "pull of the last argument (ratio over issues)": [one.last for one in found],
+    }
+
+
+# Stance stability: a topic's value is how sure its conversations are, with something of each conversation's own; they
+# are at three temperatures, of which the highest adds 0.05. Eleven turns: the number of changes follows the same value,
+# the share of documents re-used the mean of it and of one that the topic has of its own.
+
+_TURNS, _DOCUMENTS = 11, 20
+_TEMPERATURES = (0.0, 0.5, 1.0)
+_HOTTER = np.array([0.0, 0.0, 0.05])
+
+
+def stance_stability(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
+    """Turns of conversations."""
+    number, topic = _places(sets, items)
+    value = draw(rng, (len(number), 1))
+    spread = np.where((value > 0) & (value < 1), rng.normal(0, 0.03, (len(number), 3)), 0.0)
+    value = np.round(_within(value + spread + _HOTTER * (value > 0) * (value < 1)), 4).ravel()
+    at, turn = np.repeat(np.arange(len(value)), _TURNS), np.tile(np.arange(_TURNS), len(value))
+    reused = np.rint((value + np.repeat(draw(rng, (len(number),)), 3)) / 2 * _DOCUMENTS)[at]
+    changes = np.rint(value * (_TURNS - 1))[at]
+    stance = np.where(np.minimum(turn, changes) % 2 == 0, "supportive", "critical")
+    documents = np.arange(_DOCUMENTS)
+    fresh = (documents >= reused[:, None]) | (turn == 0)[:, None]
+    cited = np.where(fresh, turn[:, None] * _DOCUMENTS, 0) + documents
+    return pl.DataFrame(
+        {
+            "conversation": _names("c", at),
+            "turn": turn + 1,
+            "model": _names("m", np.repeat(number, 3)[at]),
+            "topic": _names("t", np.repeat(topic, 3)[at]),
+            "temperature": np.tile(_TEMPERATURES, len(number))[at],
+            "stance": stance,
+            "confidence": value[at],
+            "cited": pl.Series(cited.tolist(), dtype=pl.List(pl.Int64)).list.eval(
+                "https://a.example/" + pl.element().cast(pl.String)
+            ),
+        }
+    )
+
+
+def of_stance_stability(table: pl.DataFrame) -> Estimates:
+    """Means, deviations, bands, a turn, a correlation, and what temperature changes."""
+    from overton.studies.stance_stability.measures import analyze
+
+    analysis = analyze(table, resamples=100)
+    models = analysis.models.values()
+    spreads = [one for one in analysis.spreads if one.measure == "confidence"]
+    (correlation,) = (one for one in analysis.correlations if one.measure == "confidence")
+    made = {
+        name: [one.overall.measures[measure].mean for one in models]
+        for name, measure in {
+            "Chameleon score": "chameleon",
+            "confidence": "confidence",
+            "source re-use": "source_reuse",
+            "stance changes": "stance_changes",
+        }.items()
+    }
+    return made | {
+        "confidence: standard deviation": [one.overall.measures["confidence"].sd for one in models],
+        "share of conversations in the high band": [one.overall.bands["high"] for one in models],
+        "share that changes at turn 3": [
+            one.changed for one in analysis.by_turn if one.turn == 3 and not one.temperature
+        ],
+        "correlation of re-use and confidence": list(correlation.models.values()),
+        "confidence: variance across temperatures": [one.variance for one in spreads],
+        "confidence: variance within a topic": [one.within_topics for one in spreads],
+    }
+
+
+# Pluralism: forty viewpoints a thread, half of them supporting. The responses voice as many of each side as the
+# thread's values say, under 'toward' with a value of its own. Twenty pairs of viewpoints in either order.
+
+_VIEWS = 40
+_PAIRS = 20
+
+
+def pluralism(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
+    """Responses of two stances in two conditions, each with the number of viewpoints that it voices."""
+    number, thread = _places(sets, items)
+    frames = [
+        pl.DataFrame({"model": _names("m", number), "thread": _names("t", thread)}).with_columns(
+            condition=pl.lit(condition),
+            stance=pl.lit(stance),
+            response=pl.lit(response),
+            voiced=pl.Series(np.rint(draw(rng, (len(number),)) * _VIEWS / 2).astype(np.int64)),
+        )
+        for condition in ("neutral", "toward")
+        for response, stance in enumerate(("supporting", "against"), 1)
+    ]
+    return pl.concat(frames)
+
+
+def of_pluralism(table: pl.DataFrame) -> Estimates:
+    """Set measures, their change under a stated belief, accuracy on pairs and the pull of the first."""
+    from overton.studies.pluralism.measures import analyze
+
+    half = _VIEWS // 2
+    names = {side: [f"{side[:1]}{k:02}" for k in range(half)] for side in ("supporting", "against")}
+    summaries = pl.DataFrame(
+        {"summary": [*names["supporting"], *names["against"]], "stance": ["supporting"] * half + ["against"] * half}
+    )
+    lists = pl.Series([names[side][:many] for side in names for many in range(half + 1)])
+    code = table["voiced"] + (table["stance"] == "against").cast(pl.Int64) * (half + 1)
+    matches = table.drop("voiced").with_columns(matched=lists.gather(code))
+    pairs = table.filter(condition="neutral").with_columns(
+        right=(pl.col("voiced") * _PAIRS / half).round(), first=pl.col("stance") == "supporting"
+    )
+    pairs = pairs.join(pl.DataFrame({"pair": range(_PAIRS)}), how="cross").with_columns(
+        correct=pl.col("pair") < pl.col("right")
+    )
+    analysis = analyze(
+        matches=matches,
+        summaries=table.select("thread").unique().join(summaries, how="cross"),
+        pairs=pairs.select("model", "thread", "condition", "first", "correct"),
+        resamples=100,
+    )
+    groups = [one for one in analysis.groups if one.model is not None]
+    neutral, toward = ([one.experiments["sycophancy"][arm] for one in groups] for arm in ("neutral", "toward"))
+    paired = [one.experiments["pairwise"]["neutral"] for one in groups]
+    return {
+        "recall": [one.measures["global/recall"] for one in neutral],
+        "F1": [one.measures["global/f1"] for one in neutral],
+        "recall, toward minus neutral": [one.contrasts["neutral"]["global/recall"].difference for one in toward],
+        "amplification": [one.shifts["neutral"].amplification for one in toward],
+        "accuracy on pairs": [one.measures["accuracy"] for one in paired],
+        "pull of the first-named (difference)": [one.measures["first_pull"] for one in paired],
+    }
+
+
+# Deliberation: two agents, ten deliberations a dilemma. In so many as the dilemma's value says they come to agree, by
+# chance at once or since the second agent gives in; in so many as another says, the first one is unsteady.
+
+_TALKS = 10
+
+
+def deliberation(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
+    """Decisions of two rounds at most."""
+    number, dilemma = _places(sets, items)
+    value, other = (np.rint(draw(rng, (len(number),)) * _TALKS) for _ in range(2))
+    agreeing = rng.binomial(value.astype(np.int64), 0.5)
+    at, talk = np.repeat(np.arange(len(number)), _TALKS), np.tile(np.arange(_TALKS), len(number))
+    at_once, later = talk < agreeing[at], (talk >= agreeing[at]) & (talk < value[at])
+    unsteady = (~at_once) & ~later & (_TALKS - 1 - talk < other[at])
+    verdicts = {
+        ("a", 1): np.full(len(at), "NTA"),
+        ("b", 1): np.where(at_once, "NTA", "YTA"),
+        ("a", 2): np.where(unsteady, "ESH", "NTA"),
+        ("b", 2): np.where(later, "NTA", "YTA"),
+    }
+    places = pl.DataFrame(
+        {"deliberation": _names("d", np.arange(len(at))), "dilemma": _names("d", dilemma[at]), "set": number[at]}
+    )
+    frames = [
+        places.with_columns(
+            format=pl.lit("synchronous"),
+            round=pl.lit(round_),
+            position=pl.lit(None, pl.Int64),
+            model=_names(agent, number[at]),
+            verdict=pl.Series(verdict),
+            there=pl.Series(~at_once if round_ == 2 else np.ones(len(at), bool)),
+        )
+        for (agent, round_), verdict in verdicts.items()
+    ]
+    return pl.concat(frames).filter("there").drop("there", "set")
+
+
+def of_deliberation(table: pl.DataFrame) -> Estimates:
+    """Consensus and its round, changes of verdict and their difference, verdicts, what became of them."""
+    from overton.studies.deliberation.measures import analyze, assembly
+
+    with patch.object(assembly, "fit_choices", return_value=((), ())):
+        analysis = analyze(table, resamples=100)
+    settings = [one.consensus for one in analysis.consensus.settings]
+    second = [name for name in analysis.models if name.startswith("b")]
+    return {
+        "consensus": [one.reached for one in settings],
+        "rounds to consensus (ratio)": [one.rounds for one in settings],
+        "changes of verdict": [analysis.changes.by_model[name] for name in second],
+        "changes, second minus first agent": [one.contrast.difference for one in analysis.changes.contrasts],
+        "share of last verdicts NTA": [
+            speaker.last["NTA"]
+            for one in analysis.verdicts
+            for speaker in one.speakers
+            if speaker.model.startswith("b")
+        ],
+    }
+
+
+STUDIES = (
+    Study("open-mindedness", open_mindedness, of_open_mindedness, 40),
+    Study("open-mindedness, pulls", pulls, of_pulls, 40, 5_000, DISTRIBUTIONS[:3]),
+    Study("stance stability", stance_stability, of_stance_stability, 200),
+    Study("pluralism", pluralism, of_pluralism, 200),
+    Study("deliberation", deliberation, of_deliberation, 100),
+)

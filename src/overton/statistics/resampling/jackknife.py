@@ -1,0 +1,383 @@
+"""Numbers over clusters with their intervals: whole clusters (issues, threads, topics) are left out in turn, so that
+what varies between them is in the interval. Thousands of means, ratios, deviations and differences at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import inf
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.estimate import Estimate, not_computed
+from overton.statistics.proportions import wilson_limits
+from overton.statistics.resampling.limits import Influence, Spread, freedom_of, gaps, spread_of
+from overton.statistics.resampling.shown import Made, estimates_of, is_flat
+from overton.statistics.resampling.sums import MOST, Counts, Numbers, Sums, grouped, side_by_side
+
+__all__ = [
+    "ANYTHING",
+    "DIFFERENCE",
+    "FISHER",
+    "LINEAR",
+    "LOGARITHM",
+    "POSITIVE",
+    "SHARE",
+    "Jackknife",
+    "Range",
+    "Resampling",
+    "Scale",
+]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.integer]
+_Part = TypeVar("_Part")
+_Batched = TypeVar("_Batched", bound="tuple[Sums, *tuple[object, ...]]")
+
+_AT_ONCE = 2**21
+"""So many influence values are in memory at a time."""
+
+_SMALLEST = 1e-6
+"""A smaller standard deviation is what rounding leaves of none."""
+
+Range = tuple[float, float]
+"""What a number can be: limits are not beyond it."""
+
+ANYTHING: Range = (-inf, inf)
+POSITIVE: Range = (0.0, inf)
+SHARE: Range = (0.0, 1.0)
+DIFFERENCE: Range = (-1.0, 1.0)
+"""Between two shares."""
+
+
+class Scale(NamedTuple):
+    """Where a number's distribution is even enough for Student's t: to that scale and back, and what it is called.
+
+    `skewed` says that skewness is still to be taken off there.
+    """
+
+    to: Callable[[Array], Array]
+    back: Callable[[Array], Array]
+    name: str
+    skewed: bool = True
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _fisher(values: Array) -> Array:
+    return np.asarray(np.arctanh(values))
+
+
+LINEAR = Scale(_same, _same, "Student's t over {unit}, corrected for skewness")
+LOGARITHM = Scale(np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness")
+FISHER = Scale(_fisher, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """How intervals over clusters are made, by the one rule of `resampling.limits`.
+
+    `level` is the nominal coverage, `unit` names the clusters. `seed` puts more than 1,000 clusters into groups; where
+    a study draws at random itself, it does so `resamples` times from that seed. The intervals need no draws.
+    """
+
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+    unit: str = "issues"
+
+    def over(self, cluster: int | Ints) -> Resampling:
+        """Intervals of many numbers. `cluster` says how many clusters there are, or numbers each row's."""
+        return Resampling(self, np.arange(cluster) if isinstance(cluster, int) else cluster)
+
+    def mean(self, values: Sequence[float] | Array, within: Range = ANYTHING) -> Estimate:
+        """The mean of one value a cluster, leaving out NaN; `n` counts the clusters that have one."""
+        kept = np.asarray(values, float)
+        kept = kept[np.isfinite(kept)]
+        return self.ratio(kept, np.ones(kept.size), within)
+
+    def ratio(
+        self, numerators: Sequence[float] | Array, denominators: Sequence[float] | Array, within: Range = ANYTHING
+    ) -> Estimate:
+        """Sum of numerators over sum of denominators, one of each a cluster; clusters with denominator 0 say nothing.
+
+        `n` counts the clusters that say something; the others are left out.
+        """
+        below = np.asarray(denominators, float)
+        use = below > 0
+        above, below = np.asarray(numerators, float)[use], below[use]
+        nothing = f"no {self.unit} to average"
+        if not below.size:
+            return not_computed(nothing, level=self.level)
+        resampling = self.over(below.size)
+        sums = resampling.sums(Counts(above, below))
+        numbers = sums.numbers._replace(n=sums.numbers.clusters)
+        return resampling.ratio(sums._replace(numbers=numbers), nothing, within)
+
+
+class Resampling:
+    """Intervals over the clusters that rows belong to.
+
+    `cluster` [rows] numbers each row's cluster from 0; `group` [rows] the group that it is left out with, of `groups`.
+    """
+
+    def __init__(self, jackknife: Jackknife, cluster: Ints) -> None:
+        self.level = jackknife.level
+        self.unit = jackknife.unit
+        self.cluster = cluster
+        many = int(cluster.max()) + 1
+        self.apart = many == len(cluster)
+        self.groups = min(many, MOST)
+        self._group = grouped(many, jackknife.seed)
+        self.group = self._group[cluster]
+
+    def ratios(self, counts: Iterable[Counts | Sums], nothing: str, within: Range = SHARE) -> list[list[Estimate]]:
+        """The ratios of each of `counts`, taken one after the other; `nothing` says why one has no value.
+
+        A share, or a mean of what lies between 0 and 1, that is 0 or 1 in each cluster has Wilson's interval. So has
+        whatever lies between bounds and is the same in all.
+        """
+        made: list[list[Estimate]] = []
+        for batch in self._batches((self._sums(one),) for one in counts):
+            pieces = side_by_side([columns for (columns,) in batch], self._step)
+            found = [self._ratios(some, self.influence(some), nothing, within) for some in pieces]
+            made += _split(chain(*found), [columns.width for (columns,) in batch])
+        return made
+
+    def ratio(self, counts: Counts | Sums, nothing: str, within: Range = SHARE) -> Estimate:
+        """A single one."""
+        return self.ratios([counts], nothing, within)[0][0]
+
+    def differences(
+        self, pairs: Iterable[tuple[Counts, Counts]], nothing: str
+    ) -> list[list[tuple[Estimate, Estimate, Estimate]]]:
+        """The shares of both sides and the second minus the first, each cluster left out of both, for each pair."""
+        made: list[list[tuple[Estimate, Estimate, Estimate]]] = []
+        for batch in self._batches((self._sums(one), self._sums(other)) for one, other in pairs):
+            pieces = zip(*(side_by_side(side, self._step) for side in zip(*batch, strict=True)), strict=True)
+            found = [self._differences(first, second, nothing) for first, second in pieces]
+            made += _split(chain(*found), [first.width for first, _ in batch])
+        return made
+
+    def moments(
+        self, parts: Iterable[tuple[Sums, Array]], nothing: str, few: str, within: Range = ANYTHING
+    ) -> list[tuple[list[Estimate], list[Estimate]]]:
+        """Means and standard deviations (n - 1), for each of the means' sums and the squares that go with them.
+
+        Squares [groups, K] are summed with the means taken off first. `few` says why there is no deviation where there
+        is but one number.
+        """
+        made: list[tuple[list[Estimate], list[Estimate]]] = []
+        for batch in self._batches(parts):
+            sums, squared = [one for one, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
+            found: list[tuple[Estimate, Estimate]] = []
+            for some in side_by_side(sums, self._step):
+                squares = squared[:, len(found) : len(found) + some.width]
+                means = self._ratios(some, self.influence(some), nothing, within)
+                found += zip(means, self._deviations(some, squares, (nothing, few), within), strict=True)
+            for both in _split(found, [one.width for one in sums]):
+                made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
+        return made
+
+    def statistic(
+        self,
+        parts: Array,
+        of: Callable[[Floats], Floats],
+        nothing: str,
+        *,
+        scale: Scale = LINEAR,
+        block: Ints | None = None,
+        use: Flags | None = None,
+    ) -> Estimate:
+        """Any function of sums over rows, or over those that `use` [rows] chooses; `n` counts rows.
+
+        `parts` [rows, K] are summed within each of the blocks that `block` [rows] numbers; `of` maps such sums
+        [any number, blocks, K] to one number each.
+        """
+        chosen = np.ones(len(parts), bool) if use is None else use
+        block = np.zeros(len(parts), np.int64) if block is None else block
+        shape = (self.groups, int(block.max(initial=0)) + 1, parts.shape[1])
+        cell = (self.group * shape[1] + block)[chosen]
+        sums = [np.bincount(cell, part, shape[0] * shape[1]) for part in parts[chosen].T]
+        held = np.stack(sums, axis=1).astype(float).reshape(shape)
+        every = held.sum(0, keepdims=True)
+        value, without = (np.asarray(of(one), float) for one in (every, every - held))
+        there = np.unique(self.group[chosen])
+        influence = _left_out(value, without[:, None], np.isin(np.arange(self.groups), there)[:, None], scale)
+        clusters = chosen.sum() if self.apart else len(np.unique(self.cluster[chosen]))
+        numbers = Numbers(value, np.array([chosen.sum()]), np.array([clusters], float))
+        return self.estimates(numbers, influence, nothing, scale=scale)[0]
+
+    def sums(self, counts: Counts) -> Sums:
+        """What is known by cluster, by group."""
+        above, below = self._by_group(counts.above), self._by_group(counts.below)
+        of = np.broadcast_to(np.arange(below.shape[1]), above.shape[1])
+        n = _in_pairs(below)[of]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = _in_pairs(above) / n
+        clusters = np.count_nonzero(counts.below.reshape(len(counts.below), -1), axis=0)[of].astype(float)
+        return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n, clusters))
+
+    def influence(self, sums: Sums) -> Influence:
+        """How far each group moves the ratios: for whatever is made of several."""
+        known, place = np.unique(sums.of, return_inverse=True)
+        below = sums.below[:, known]
+        groups, freedom = np.count_nonzero(below, axis=0).astype(float), freedom_of(below)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = (groups - 1) / groups / (below.sum(0) - below)
+            parts = sums.above * (each if len(known) == len(place) else each[:, place])
+        return Influence(parts, groups[place], freedom[place])
+
+    def estimates(
+        self,
+        numbers: Numbers,
+        influence: Influence,
+        nothing: str,
+        *,
+        few: str | None = None,
+        within: Range = ANYTHING,
+        scale: Scale = LINEAR,
+    ) -> list[Estimate]:
+        """Numbers with the intervals that their influence values give, on the scale that these are on.
+
+        A number that is NaN is not computed since there is `nothing`, or where something was counted, too `few`.
+        """
+        made = self._made(numbers, spread_of(influence), within, scale)
+        return estimates_of(made, nothing, few, self.level)
+
+    def _made(self, numbers: Numbers, spread: Spread, within: Range, scale: Scale) -> Made:
+        """The rule's limits, and in which words they are told."""
+        value = numbers.value + 0.0  # no negative zero
+        low, high = gaps(spread if scale.skewed else spread._replace(skewness=np.zeros_like(value)), self.level)
+        if scale is not LINEAR:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                on_it = scale.to(value)
+                low, high = scale.back(on_it + low) - value, scale.back(on_it + high) - value
+        method = np.full(len(value), scale.name.format(unit=self.unit), object)
+        error = spread.error if scale is LINEAR else np.full(len(value), np.nan)
+        made = Made(numbers, value + low, value + high, error, method).told(spread.error, self.unit).kept(within)
+        if scale is LINEAR and np.isfinite(within).all():
+            made = made.instead(is_flat(value, spread.error), *self._otherwise(numbers, within), self._wilsons)
+        return made
+
+    def _otherwise(self, numbers: Numbers, within: Range) -> tuple[Array, Array]:
+        """Limits of what is the same in every cluster: so many others as Wilson's limit allows may be anything."""
+        value = numbers.value
+        _, most = wilson_limits(0, numbers.clusters, self.level)
+        return value - most * (value - within[0]), value + most * (within[1] - value)
+
+    @property
+    def _wilsons(self) -> str:
+        return f"Wilson, over {self.unit}"
+
+    def _ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
+        return estimates_of(self._ratios_made(columns, spread_of(influence), within), nothing, None, self.level)
+
+    def _ratios_made(self, columns: Sums, spread: Spread, within: Range) -> Made:
+        made = self._made(columns.numbers, spread, within, LINEAR)
+        if within != SHARE:
+            return made
+        value = columns.numbers.value
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = value * (1 - value) / spread.error**2  # as many clusters as would have this error
+        limits = wilson_limits(value, worth, self.level, spread.freedom)
+        return made.instead(_pure(columns) & ~is_flat(value, spread.error), *limits, self._wilsons)
+
+    def _deviations(self, sums: Sums, squares: Array, absent: tuple[str, str], within: Range) -> list[Estimate]:
+        below = sums.below[:, sums.of]
+        count, total, square = below.sum(0), sums.above.sum(0), squares.sum(0)
+        value = _deviation(total, count, square)
+        value = np.where(value < _SMALLEST, 0.0, value)
+        without = _deviation(total - sums.above, count - below, square - squares)
+        influence = _left_out(value, np.where(without < _SMALLEST, 0.0, without), below > 0, LOGARITHM)
+        numbers = sums.numbers._replace(value=value)
+        nothing, few = absent
+        most = (within[1] - within[0]) / 2  # half of the numbers at either end
+        return self.estimates(numbers, influence, nothing, few=few, within=(0.0, most), scale=LOGARITHM)
+
+    def _differences(self, first: Sums, second: Sums, nothing: str) -> list[tuple[Estimate, Estimate, Estimate]]:
+        sides, moved = (first, second), [self.influence(side) for side in (first, second)]
+        shares = [self._ratios(*one, nothing, SHARE) for one in zip(sides, moved, strict=True)]
+        (p, n, behind), (q, m, others) = first.numbers, second.numbers
+        numbers = Numbers(q - p, np.minimum(n, m), np.minimum(behind, others))
+        gaps = self.estimates(numbers, moved[1] - moved[0], nothing, within=DIFFERENCE)
+        return list(zip(*shares, gaps, strict=True))
+
+    def _sums(self, counts: Counts | Sums) -> Sums:
+        return counts if isinstance(counts, Sums) else self.sums(counts)
+
+    @property
+    def _step(self) -> int:
+        """How many numbers are worked on at once."""
+        return max(1, _AT_ONCE // self.groups)
+
+    def _batches(self, parts: Iterable[_Batched]) -> Iterator[list[_Batched]]:
+        """Parts as they come, about as many at a time as are worked on at once."""
+        batch: list[_Batched] = []
+        width = 0
+        for part in parts:
+            batch.append(part)
+            width += part[0].width
+            if width >= self._step:
+                yield batch
+                batch, width = [], 0
+        if batch:
+            yield batch
+
+    def _by_group(self, sums: Array) -> Array:
+        """Sums by cluster [clusters] or [clusters, K] as sums by group [groups, K]."""
+        wide = sums.reshape(len(sums), -1)
+        if len(wide) == self.groups:
+            return wide
+        order, begins = self._members
+        return np.asarray(np.add.reduceat(wide[order], begins, axis=0))
+
+    @cached_property
+    def _members(self) -> tuple[Ints, Ints]:
+        """All clusters in order of their groups, and where each group begins."""
+        order = np.argsort(self._group, kind="stable")
+        return order, np.searchsorted(self._group[order], np.arange(self.groups))
+
+
+def _left_out(value: Array, without: Array, there: Flags, scale: Scale) -> Influence:
+    """Influence on K numbers [K] of groups without which they are `without` [groups, K], on a scale.
+
+    A number that is 0 whatever is left out has none.
+    """
+    groups = there.sum(0).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = (scale.to(value) - scale.to(without)) * (groups - 1) / groups
+    same: Flags = np.asarray((without == value) | ~there)
+    return Influence(np.where(same, 0.0, moved), groups, np.maximum(groups - 1, 1))
+
+
+def _pure(columns: Sums) -> Flags:
+    """Which shares are 0 or 1 in every cluster."""
+    below = columns.below[:, columns.of]
+    above = columns.above + np.nan_to_num(columns.numbers.value) * below
+    return np.asarray(np.einsum("gk,gk->k", above, below - above) < _SMALLEST)
+
+
+def _in_pairs(sums: Array) -> Array:
+    """Sums over the first axis, rounded alike however many columns stand side by side."""
+    return np.asarray(np.ascontiguousarray(sums.T).sum(1))
+
+
+def _deviation(total: Array, count: Array, square: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.maximum(square - total**2 / count, 0)
+        return np.asarray(np.sqrt(spread / np.where(count > 1, count - 1, np.nan)))
+
+
+def _split(flat: Iterable[_Part], widths: Sequence[int]) -> list[list[_Part]]:
+    every = iter(flat)
+    return [[next(every) for _ in range(width)] for width in widths]

@@ -1,0 +1,78 @@
+"""What numbers over clusters are made of: sums by cluster, or by group of clusters where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST", "Counts", "Numbers", "Sums", "grouped", "side_by_side"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.integer]
+
+
+class Counts(NamedTuple):
+    """What K means or ratios of sums are made of, by cluster: the sum of `above` over that of `below`.
+
+    Both are [clusters, K], or [clusters] for a single one, or for a `below` that all K share. A cluster that has
+    nothing below says nothing.
+    """
+
+    above: Array
+    below: Array
+
+
+class Numbers(NamedTuple):
+    """K numbers, what is counted behind each, and how many clusters are [K]."""
+
+    value: Array
+    n: Array
+    clusters: Array
+
+
+class Sums(NamedTuple):
+    """The same by group of clusters, as `Resampling.group` has them.
+
+    The ratios are `numbers.value`. Their product with what is below is taken off `above` [groups, K], so that what is
+    left sums to nothing. `below` [groups, B] holds each denominator once, and `of` [K] says which one is a ratio's.
+    """
+
+    above: Array
+    below: Array
+    of: Ints
+    numbers: Numbers
+
+    @property
+    def width(self) -> int:
+        """How many ratios there are, K."""
+        return len(self.of)
+
+    def take(self, some: slice) -> Sums:
+        """Some of the ratios."""
+        return Sums(self.above[:, some], self.below, self.of[some], Numbers(*(one[some] for one in self.numbers)))
+
+
+def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
+    """All of them side by side, `step` ratios at a time."""
+    begins = np.cumsum([0, *(one.below.shape[1] for one in parts)])
+    of = np.concatenate([one.of + begin for one, begin in zip(parts, begins, strict=False)])
+    above, below = (np.concatenate([one[side] for one in parts], axis=1) for side in (0, 1))
+    numbers = [np.concatenate(columns) for columns in zip(*(one.numbers for one in parts), strict=True)]
+    every = Sums(above, below, of, Numbers(*numbers))
+    for start in range(0, every.width, step):
+        yield every.take(slice(start, start + step))
+
+
+MOST = 1_000
+"""More clusters are left out in so many groups, drawn at random: an interval's width gets noise of about 2% from that,
+and time and memory no longer grow with the clusters."""
+
+
+def grouped(clusters: int, seed: int) -> NDArray[np.integer]:
+    """Which group each cluster belongs to: its own, or where there are many, one at random, all alike in size."""
+    if clusters <= MOST:
+        return np.arange(clusters)
+    return np.asarray(np.random.default_rng((seed, clusters)).permutation(clusters) % MOST)

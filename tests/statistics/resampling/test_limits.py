@@ -1,0 +1,117 @@
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t as student
+
+from overton.statistics.resampling import ANYTHING, SHARE, Counts, Influence, Jackknife
+from overton.statistics.resampling.limits import Spread, freedom_of, gaps, spread_of
+
+
+def spread(error: float = 1.0, skewness: float = 0.0, freedom: float = 4.0) -> Spread:
+    return Spread(*(np.array([one]) for one in (error, skewness, freedom)))
+
+
+def test_without_skewness_limits_are_students() -> None:
+    low, high = gaps(spread(error=2.0, freedom=4), 0.95)
+    assert (low[0], high[0]) == pytest.approx((-2 * student.ppf(0.975, 4), 2 * student.ppf(0.975, 4)))
+
+
+def test_the_limits_of_values_by_hand() -> None:
+    # One of five is 1: mean 0.2, squares about it 0.8, cubes 0.48; nine tenths of the skewness are taken off.
+    made = Jackknife().mean([0, 0, 0, 0, 1.0])
+    error, skewness = sqrt(0.8 / 5 / 4), 0.48 / 0.8**1.5
+    bend = 0.9 * skewness / 3
+    for limit, quantile in ((made.low, 2.776445), (made.high, -2.776445)):
+        t = (0.2 - limit) / error
+        assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(quantile, abs=1e-5)
+    assert made.error == pytest.approx(0.2)
+    assert made.high - 0.2 > 0.2 - made.low
+
+
+def test_degrees_of_freedom_are_one_less_than_clusters_of_equal_weight_and_fewer_where_some_outweigh_the_others() -> (
+    None
+):
+    below = np.array([[1.0, 1.0, 1.0], [1.0, 9.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    # (1 + 81 + 1 + 1)^2 / (1 + 81^2 + 1 + 1) = 1.075: at least one is left
+    assert freedom_of(below) == pytest.approx([3, 1, 2])
+
+
+def test_standard_error_and_skewness_are_those_of_the_influence_values() -> None:
+    parts = np.array([[0.1], [-0.3], [0.05], [0.15]])
+    found = spread_of(Influence(parts, np.array([4.0]), np.array([3.0])))
+    assert found.error[0] == pytest.approx(sqrt((parts**2).sum() * 4 / 3))
+    assert found.skewness[0] == pytest.approx((parts**3).sum() / (parts**2).sum() ** 1.5)
+
+
+def coverage(values: np.ndarray, truth: float, within: tuple[float, float] = ANYTHING) -> tuple[float, float]:
+    """Of data sets in columns: how many of a hundred have an interval, and how many of these hold the truth."""
+    items = len(values)
+    made = Jackknife().over(items).ratios([Counts(values, np.ones(items))], "nothing", within)[0]
+    given = [one for one in made if one.low == one.low]
+    return len(given) / len(made), float(np.mean([one.low <= truth <= one.high for one in given] or [0]))
+
+
+@pytest.mark.parametrize("items", [5, 12, 50])
+def test_intervals_of_even_values_hold_the_truth_93_to_97_times_in_a_hundred_from_five_items_on(items: int) -> None:
+    rng = np.random.default_rng(items)
+    for values, truth in ((rng.normal(size=(items, 4000)), 0.0), (rng.random((items, 4000)), 0.5)):
+        given, covered = coverage(values, truth)
+        assert given == 1
+        assert 0.93 <= covered <= 0.975
+
+
+@pytest.mark.parametrize(("items", "least"), [(5, 0.9), (12, 0.93), (50, 0.93)])
+def test_intervals_of_skewed_values_do_from_twelve_on(items: int, least: float) -> None:
+    values = np.random.default_rng(items).exponential(size=(items, 4000))
+    assert least <= coverage(values, 1.0)[1] <= 0.97
+
+
+@pytest.mark.parametrize("items", [5, 12, 50])
+def test_intervals_of_shares_that_are_0_or_1_do_nine_times_in_ten_or_more(items: int) -> None:
+    rng = np.random.default_rng(items)
+    for truth in (0.1, 0.3, 0.5):
+        given, covered = coverage((rng.random((items, 4000)) < truth).astype(float), truth, SHARE)
+        assert given == 1
+        assert covered >= 0.9
+
+
+@pytest.mark.parametrize("items", [2, 3, 4])
+def test_fewer_than_five_items_have_no_interval_but_a_reason(items: int) -> None:
+    rng = np.random.default_rng(items)
+    for one in (Jackknife().mean(rng.normal(size=items)), Jackknife().mean([1.0] * items, SHARE)):
+        assert (np.isnan(one.low), np.isnan(one.high), one.error) == (True, True, None)
+        assert one.method == f"no interval: too few issues ({items}; five are needed)"
+
+
+VALUES = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=5, max_size=40)
+
+
+@settings(deadline=None)
+@given(VALUES, st.floats(0.5, 0.99), st.floats(0.001, 0.009))
+def test_limits_are_finite_hold_the_number_and_widen_with_level(values: list[float], level: float, more: float) -> None:
+    one, wider = (Jackknife(level=part).mean(values) for part in (level, level + more))
+    if one.low == one.low:
+        assert wider.low <= one.low <= one.value <= one.high <= wider.high
+        assert np.isfinite([wider.low, wider.high]).all()
+    else:
+        assert one.method.startswith("no interval: ")
+
+
+@settings(deadline=None)
+@given(VALUES, st.randoms(use_true_random=False))
+def test_the_order_of_clusters_changes_nothing(values: list[float], chance: object) -> None:
+    shuffled = list(values)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = Jackknife().mean(values), Jackknife().mean(shuffled)
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-6, nan_ok=True)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=5, max_size=40))
+def test_limits_of_shares_are_shares(values: list[float]) -> None:
+    made = Jackknife().mean(values, SHARE)
+    assert not made.low < 0
+    assert not made.high > 1
