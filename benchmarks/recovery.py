@@ -159,19 +159,23 @@ def simulate(
     *,
     spread: float = 1.0,
     taste: float = 0.0,
+    follow: float = 1.0,
 ) -> Decisions:
-    """Every deliberation of the design on every dilemma, agent by agent, ended by agreement or after the last round."""
+    """Every deliberation of the design on every dilemma, agent by agent, ended by agreement or after the last round.
+
+    Inertia and conformity are `follow` times those above.
+    """
     preference = np.log(SHARES) - np.log(SHARES).mean(axis=1, keepdims=True)
     liking = preference + spread * rng.standard_normal((dilemmas, 1, len(VERDICTS)))  # [dilemma, model, verdict]
     liking = liking + taste * rng.standard_normal(liking.shape)
     decided: list[tuple[Indices, ...]] = []
     for number, deliberation in enumerate(design):
-        decided += deliberate(rng, liking, deliberation, number)
+        decided += deliberate(rng, liking, deliberation, number, follow)
     return Decisions(*(np.concatenate(part) for part in zip(*decided, strict=True)), models=MODELS, verdicts=VERDICTS)
 
 
 def deliberate(
-    rng: np.random.Generator, liking: Floats, deliberation: Deliberation, number: int
+    rng: np.random.Generator, liking: Floats, deliberation: Deliberation, number: int, follow: float
 ) -> list[tuple[Indices, ...]]:
     """The decisions of one deliberation on all dilemmas at once, in the order of the fields of `Decisions`."""
     dilemmas, verdicts, agents = len(liking), len(VERDICTS), deliberation.agents
@@ -187,8 +191,8 @@ def deliberate(
             own = last[seat, going]
             heard = said[:, going].sum(0) - said[seat, going]
             before = within[going] if deliberation.in_turn else np.zeros_like(heard)
-            logits = liking[going, model] + PREVIOUS * heard + WITHIN * before
-            logits = logits + INERTIA[model] * (own[:, None] == np.arange(verdicts))
+            logits = liking[going, model] + follow * (PREVIOUS * heard + WITHIN * before)
+            logits = logits + follow * INERTIA[model] * (own[:, None] == np.arange(verdicts))
             choice = (logits + rng.gumbel(size=logits.shape)).argmax(1)  # a draw from the softmax
             decided.append((np.full_like(going, model), going, number * dilemmas + going, own, heard, before, choice))
             now[seat, going] = choice

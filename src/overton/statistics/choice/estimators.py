@@ -11,15 +11,10 @@ from overton.statistics.choice.climbing import Peak, Start, Until, climb
 from overton.statistics.choice.design import Block, Conformity, Design, Situations, blocks, design
 from overton.statistics.choice.identification import Told, fit_patterns
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
-from overton.statistics.choice.marginal import (
-    Spread,
-    Spreads,
-    any_covariance,
-    marginal_likelihood,
-    one_size,
-    taste_likelihood,
-)
-from overton.statistics.choice.quadrature import coarse, fine, finest
+from overton.statistics.choice.effects import Spread, any_covariance, one_size
+from overton.statistics.choice.marginal import marginal_likelihood
+from overton.statistics.choice.quadrature import coarse, finest
+from overton.statistics.choice.tastes import Spreads, taste_likelihood
 
 __all__ = ["Fitted", "fit_alike", "fit_paper", "fit_random", "fit_taste"]
 
@@ -39,8 +34,8 @@ _EM_STEPS = 3
 _ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
 """Few points need not be used to the end; with tastes, where every step is dear, what the last one leaves is little."""
 
-_TASTE = np.array([0.5])
-"""Logits, to start from."""
+_TASTE, _LEAST_TASTE = np.array([0.5]), 0.1
+"""Logits, to start from; and at least, since a size near zero is left by small steps only."""
 
 _SOME = 150
 """Dilemmas on which tastes' spread is first looked for, where there are twice as many or more."""
@@ -87,7 +82,7 @@ def fit_alike(told: Told) -> Fitted:
 def fit_random(told: Told) -> Fitted:
     """Marginal maximum likelihood with normal effects of dilemmas, their covariance estimated."""
     width, count = told.design.basis.shape[1], len(told.kept)
-    spread = any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
+    spread = _spread_of(told)
     fit, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes])
     parameters, latent = np.concatenate([fit.coefficients, factors]), fit.latent
@@ -99,22 +94,29 @@ def fit_random(told: Told) -> Fitted:
     return _spread(told, peak, spread)
 
 
-def fit_taste(told: Told, models: int, near: Fitted) -> Fitted:
-    """The same with normal effects of each model in each dilemma besides, of one size; from the fit without them."""
-    assert near.spread is not None
+def fit_taste(told: Told, models: int) -> Fitted:
+    """The same with normal effects of each model in each dilemma besides, of one size."""
     width, count = told.design.basis.shape[1], len(told.kept)
-    spreads = Spreads(near.spread, one_size(width))
-    sizes = np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes])
-    parameters = np.concatenate([near.coefficients, near.dilemma, _TASTE])
-    stages = [(told, coarse(width), _ROUGHLY), (told, fine(width), _FAIRLY)]
+    spread = _spread_of(told)
+    near, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
+    sizes = np.concatenate([np.zeros(count, bool), spread.sizes, one_size(width).sizes])
+    parameters = np.concatenate([near.coefficients, factors, _TASTE])
+    stages = [(told, _FAIRLY)]
     if (step := told.situations.dilemmas // _SOME) > 1:
-        stages.insert(0, (replace(told, situations=told.situations.every(step)), coarse(width), _ROUGHLY))
-    for part, rule, until in stages:
-        rows = _rows(part, len(coarse(width)[1]) * len(rule[1]), models=models)
-        at = taste_likelihood(rows, spreads, (coarse(width), rule), count)
-        peak = climb(at, parameters, _nowhere(rows, width * (1 + models)), sizes, until)
+        stages.insert(0, (replace(told, situations=told.situations.every(step)), _ROUGHLY))
+    for part, until in stages:
+        rows = _rows(part, 1, models=models)
+        at = taste_likelihood(rows, Spreads(spread, one_size(width)), finest(width), count)
+        parameters[-1:] = np.maximum(np.abs(parameters[-1:]), _LEAST_TASTE)
+        peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
         parameters = peak.parameters
-    return _spread(told, peak, near.spread)
+    return _spread(told, peak, spread)
+
+
+def _spread_of(told: Told) -> Spread:
+    """How the dilemmas' effects may be spread, as far as so many tell it."""
+    width = told.design.basis.shape[1]
+    return any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
 
 
 def _rows(told: Told, nodes: int, *, models: int = 1) -> list[Block]:

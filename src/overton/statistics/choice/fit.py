@@ -194,8 +194,7 @@ def _with_effects(told: Told, *, tastes: bool) -> Fitted:
     """With random effects of dilemmas, and models' tastes for them, as far as anything tells how dilemmas differ."""
     if _alike(told.situations):
         return fit_alike(told)
-    fitted = fit_random(told)
-    return fit_taste(told, len(told.used), fitted) if tastes else fitted
+    return fit_taste(told, len(told.used)) if tastes else fit_random(told)
 
 
 def _warnings(told: Told, fitted: Fitted, estimator: Estimator, untold_taste: str | None) -> Iterator[str]:
