@@ -1,4 +1,4 @@
-"""The three estimators: of coefficients, of spreads, and of how far both may be off."""
+"""The estimators: of coefficients, of spreads, and of how far both may be off."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics.choice.as_published import fit_as_published
 from overton.statistics.choice.climbing import Peak, Start, Until, climb
+from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Block, Conformity, Design, Situations, blocks, design
+from overton.statistics.choice.effects import Spread, any_covariance, one_size
 from overton.statistics.choice.identification import Told, fit_patterns
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
-from overton.statistics.choice.effects import Spread, any_covariance, one_size
 from overton.statistics.choice.marginal import marginal_likelihood
 from overton.statistics.choice.quadrature import coarse, finest
 from overton.statistics.choice.tastes import Spreads, taste_likelihood
 
-__all__ = ["Fitted", "fit_alike", "fit_paper", "fit_random", "fit_taste"]
+__all__ = ["Fitted", "fit_alike", "fit_penalised", "fit_published", "fit_random", "fit_taste", "gain_by_tastes"]
 
 Array = NDArray[np.float64]
 
@@ -46,7 +48,8 @@ class Fitted:
     """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
 
     `spread` says what the dilemmas' factors mean; it is None, and there are none, where effects are not random.
-    `level` are the directions that are hardly told, see `Peak`.
+    `level` are the directions that are hardly told, see `Peak`. `refits` [R, P] are the coefficients of refits, where
+    intervals rest on these.
     """
 
     kept: list[int]
@@ -58,9 +61,10 @@ class Fitted:
     loglik: float
     converged: bool
     level: Array
+    refits: Array | None = None
 
 
-def fit_paper(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
+def fit_penalised(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
     """Penalised maximum likelihood with one free effect for each dilemma; standard errors from its Hessian.
 
     Maximises log-likelihood - penalty/2 times the sum of squares of all parameters. The penalty keeps every verdict's
@@ -72,6 +76,18 @@ def fit_paper(situations: Situations, models: int, conformity: Conformity, penal
     loading = np.eye(verdicts - 1)[None] / np.sqrt(penalty)
     start = fit_patterns(situations, made.features, penalty).coefficients
     return made, _unspread(list(range(len(start))), fit_jointly(rows, loading, penalty, start))
+
+
+def fit_published(
+    decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
+) -> tuple[Design, Fitted]:
+    """The published estimator as its authors ran it, and what scatters over its refits."""
+    made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
+    found = fit_as_published(decisions, made, conformity, refits)
+    count = len(found.coefficients)
+    scatter = np.cov(found.refits, rowvar=False) if refits > 1 else np.full((count, count), np.nan)
+    fit = JointFit(found.coefficients, scatter, [], [], found.loglik, converged=True)
+    return made, replace(_unspread(list(range(count)), fit), refits=found.refits)
 
 
 def fit_alike(told: Told) -> Fitted:
@@ -111,6 +127,19 @@ def fit_taste(told: Told, models: int) -> Fitted:
         peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
         parameters = peak.parameters
     return _spread(told, peak, spread)
+
+
+def gain_by_tastes(told: Told, models: int, plain: Fitted) -> float:
+    """Twice what the log-likelihood gains by tastes, over the `plain` fit without them.
+
+    Both by the same integrals, with tastes next to nothing for the one, so that what these miss is about the same.
+    """
+    assert plain.spread is not None
+    width, count = told.design.basis.shape[1], len(told.kept)
+    rows = _rows(told, 1, models=models)
+    at = taste_likelihood(rows, Spreads(plain.spread, one_size(width)), finest(width), count)
+    without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _nowhere(rows, 0)).loglik
+    return max(2 * (fit_taste(told, models).loglik - without), 0.0)
 
 
 def _spread_of(told: Told) -> Spread:

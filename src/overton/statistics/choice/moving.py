@@ -1,9 +1,9 @@
 """How the sites of expectation propagation move with the parameters, and what the curvature loses by it.
 
-The log of the integral, Phi, is stationary in the sites and in what stands around each site. Its second slopes in both
-are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density that prior and sites
-make, V its blocks on the diagonal, one a model, and T the same with the model's own decisions in the place of its site.
-With the mixed slopes Y in the parameters, the curvature is that with the sites held, less Y' [...]^-1 Y.
+The log of the integral, Phi, is stationary in the sites and in what stands around each site. Its second slopes in
+both are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density that prior and
+sites make, V its blocks on the diagonal, one a model, and T the same with the model's own decisions in the place of its
+site. With the mixed slopes Y in the parameters, the curvature is that with the sites held, less Y' [...]^-1 Y.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.choice.propagation import Posterior, Tilted
+from overton.statistics.choice.propagation import Posterior, Tilted, single
 from overton.statistics.choice.quadrature import Rule
 
 __all__ = ["Moving"]
@@ -86,17 +86,18 @@ class Moving:
     def decisions(self, tilted: Tilted, weighted: Array) -> tuple[Array, Array]:
         """T - V of a model [B, S, S], and its mixed slopes in coefficients [B, S, P].
 
-        `weighted` [B, P, Q] are the slopes of its decisions' log-likelihood, less their mean, times the points' chances.
+        `weighted` [B, P, Q] are slopes of its decisions' log-likelihood, less their mean, times the points' chances.
         """
         means = tilted.posterior @ self.values.T
         products = (tilted.posterior @ self.squares.T).reshape(len(means), *[len(self.values)] * 2)
         inner = products - means[:, :, None] * means[:, None] - np.diag(self.variances)
-        return inner, (weighted @ self.values.T.astype(np.float32)).swapaxes(1, 2)
+        return inner, (weighted @ single(self.values.T)).swapaxes(1, 2)
 
     def lost(self, inner: Array, prior: Array, decisions: Array) -> Array:
-        """Y' [...]^-1 Y, summed over dilemmas; `inner` [B, M, S, S] is T - V, `prior` and `decisions` [B, M, S, P] are Y.
+        """Y' [...]^-1 Y, summed over dilemmas.
 
-        V being diagonal, what stands around the sites is solved for once the sites are eliminated.
+        `inner` [B, M, S, S] is T - V, `prior` and `decisions` [B, M, S, P] are Y. V being diagonal, what stands around
+        the sites is solved for once the sites are eliminated.
         """
         size, models, many = self.shape
         whole = (size, models * many, models * many)

@@ -1,10 +1,10 @@
 """A dilemma's effects on several models given all decisions: expectation propagation (Minka 2001, UAI 17:362).
 
-The likelihood is a product over models, each model's part L_m a function of the J numbers v_m that move it. Together the
-v_m are normal, so that the integral is one over M J numbers. A normal *site*, exp(h'v_m - v_m' P v_m / 2), stands for
-each part. Where one part is put back in the place of its site, the integral is one over J numbers, taken at points; sites
-are chosen so that the mean and the covariance of v_m are then what they are with sites alone. Parts of decisive verdicts
-are far from normal, but met one at a time they are integrated as they are.
+The likelihood is a product over models, each model's part L_m a function of the J numbers v_m that move it. Together
+the v_m are normal, so that the integral is one over M J numbers. A normal *site*, exp(h'v_m - v_m' P v_m / 2), stands
+for each part. Where one part is put back in the place of its site, the integral is one over J numbers, taken at points;
+sites are chosen so that the mean and the covariance of v_m are then what they are with sites alone. Parts may be far
+from normal, as they are where a verdict was hardly ever given; met one at a time they are integrated as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from overton.statistics.choice.effects import Together
 from overton.statistics.choice.likelihood import AtPoint, Nodes, evaluate, modes
 from overton.statistics.choice.quadrature import Rule, normalised, principal_roots
 
-__all__ = ["Posterior", "Seat", "Sites", "Tilted", "seats", "settled", "sites_at_modes"]
+__all__ = ["Posterior", "Seat", "Sites", "Tilted", "seats", "settled", "single", "sites_at_modes"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -45,10 +45,10 @@ def seats(block: Block) -> list[Seat]:
         Seat(
             replace(
                 one,
-                features=_single(one.features),
-                counts=_single(one.counts),
-                trials=_single(one.trials),
-                basis=_single(one.basis),
+                features=single(one.features),
+                counts=single(one.counts),
+                trials=single(one.trials),
+                basis=single(one.basis),
             ),
             columns,
         )
@@ -56,8 +56,9 @@ def seats(block: Block) -> list[Seat]:
     ]
 
 
-def _single(numbers: Array) -> Array:
-    return numbers.astype(np.float32)  # type: ignore[return-value]
+def single(numbers: Array) -> Array:
+    """In single precision."""
+    return numbers.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Posterior:
         for model in range(models):
             own = slice(model * width, (model + 1) * width)
             precision[:, own, own] += sites.precision[:, model]
-        covariance = np.asarray(np.linalg.inv(precision), np.float64)
+        covariance = _inverse(precision)
         return cls(together, sites, _times(covariance, sites.shift.reshape(size, -1)), covariance)
 
     def own(self, model: int) -> slice:
@@ -139,9 +140,9 @@ class Posterior:
         """Put another site in the place of a model's, and the rest in order: Woodbury's identity."""
         own = self.own(model)
         more = precision - self.sites.precision[:, model]
-        push = shift - self.sites.shift[:, model] - _times(more, self.mean[:, own])
+        push: Array = shift - self.sites.shift[:, model] - _times(more, self.mean[:, own])
         across, here = self.covariance[:, :, own], self.covariance[:, own, own]
-        kept = np.linalg.inv(np.eye(here.shape[1]) + here @ more)
+        kept = _inverse(np.eye(here.shape[1]) + here @ more)
         self.mean = self.mean + _times(across, _times(kept.swapaxes(1, 2), push))
         self.covariance = self.covariance - across @ (more @ kept) @ across.swapaxes(1, 2)
         self.sites.precision[:, model], self.sites.shift[:, model] = precision, shift
@@ -168,12 +169,12 @@ class Tilted:
         """Of a model, given the others' sites."""
         mean, covariance = found.marginal(model)
         root = principal_roots(covariance)
-        whole = np.linalg.inv(covariance)
+        whole = _inverse(covariance)
         precision = whole - found.sites.precision[:, model]
         shift = _times(whole, mean) - found.sites.shift[:, model]
         points, weights = rule
-        effects = _single(mean)[..., None] + _single(root) @ _single(points)
-        nodes = evaluate(seat.block, _single(coefficients[seat.columns]), _single(np.eye(len(points)))[None], effects)
+        effects = single(mean)[..., None] + single(root) @ single(points)
+        nodes = evaluate(seat.block, single(coefficients[seat.columns]), single(np.eye(len(points)))[None], effects)
         # The rest's density at the points, as the sum of squares that it is.
         away = shift - _times(precision, mean)
         at_mean = np.sum(mean * (shift + away), axis=1) / 2 + np.linalg.slogdet(root)[1]
@@ -191,9 +192,9 @@ class Tilted:
         points = rule[0]
         moved = self.posterior @ points.T  # [B, J], in units of the root
         spread = (self.posterior @ _squares(points).T).reshape(self.root.shape) - moved[:, :, None] * moved[:, None]
-        back = np.linalg.inv(self.root)
+        back = _inverse(self.root)
         mean = self.mean + _times(self.root, moved)
-        values, axes = np.linalg.eigh(back.swapaxes(1, 2) @ np.linalg.inv(spread) @ back - self.rest[0])
+        values, axes = np.linalg.eigh(back.swapaxes(1, 2) @ _inverse(spread) @ back - self.rest[0])
         precision = (axes * np.maximum(values, 0.0)[:, None]) @ axes.swapaxes(1, 2)
         shift = _times(precision + self.rest[0], mean) - self.rest[1]
         away = max(float(np.abs(moved).max(initial=0)), float(np.abs(spread - np.eye(len(points))).max(initial=0)))
@@ -220,6 +221,10 @@ def settled(seats: list[Seat], coefficients: Array, together: Together, sites: S
         if furthest < _SETTLED:
             break
     return Posterior.of(together, found.sites)
+
+
+def _inverse(matrices: Array) -> Array:
+    return np.asarray(np.linalg.inv(matrices), np.float64)
 
 
 def _times(matrices: Array, vectors: Array) -> Array:

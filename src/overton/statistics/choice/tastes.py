@@ -4,8 +4,8 @@ A model that likes a verdict on a dilemma gives it again and again, in one discu
 inertia, which is holding on to what one has just said.
 
 The integral is that of expectation propagation (`propagation`): its log Phi is stationary in the sites s, so that its
-slope in the parameters is that with the sites held, and its curvature is Phi_pp - Phi_ps Phi_ss^-1 Phi_sp. Both are means
-and covariances: of the normal density of all effects, and of one model's effect with its own decisions.
+slope in the parameters is that with the sites held, and its curvature is Phi_pp - Phi_ps Phi_ss^-1 Phi_sp (`moving`).
+Both are means and covariances: of the normal density of all effects, and of one model's effect with its own decisions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from overton.statistics.choice.design import Block
 from overton.statistics.choice.effects import Spread, Together
 from overton.statistics.choice.likelihood import each
 from overton.statistics.choice.moving import Moving
-from overton.statistics.choice.propagation import Posterior, Seat, Sites, Tilted, seats, settled, sites_at_modes
+from overton.statistics.choice.propagation import Posterior, Seat, Sites, Tilted, seats, settled, single, sites_at_modes
 from overton.statistics.choice.quadrature import Rule
 
 __all__ = ["Spreads", "taste_likelihood"]
@@ -54,9 +54,7 @@ def taste_likelihood(
         def part(block: Block, near: Array) -> tuple[_Sums, Array]:
             together = Together.of(spreads.dilemma, spreads.taste, (shared, own), block.models)
             known = near.shape[1] > 0
-            sites = (
-                Sites.unpacked(near, block.models, len(rule[0])) if known else sites_at_modes(block, beta, roots)
-            )
+            sites = Sites.unpacked(near, block.models, len(rule[0])) if known else sites_at_modes(block, beta, roots)
             found = settled(by_block[id(block)], beta, together, sites, rule)
             return _sums(found, by_block[id(block)], beta, rule), found.sites.packed
 
@@ -91,7 +89,7 @@ def _sums(found: Posterior, seats: list[Seat], beta: Array, rule: Rule) -> _Sums
     for model, seat in enumerate(seats):
         tilted = Tilted.of(found, model, seat, beta, rule)
         loglik += float(tilted.height.sum()) - _log_volume(found, model)
-        chances = tilted.posterior.astype(np.float32)
+        chances = single(tilted.posterior)
         score = tilted.nodes.score()
         mean = score @ chances[..., None]
         weighted = (score - mean) * chances[:, None]
@@ -110,5 +108,3 @@ def _log_volume(found: Posterior, model: int) -> float:
     mean, covariance = found.marginal(model)
     inner = np.sum(mean * np.linalg.solve(covariance, mean[..., None])[..., 0])
     return float(inner + np.linalg.slogdet(covariance)[1].sum()) / 2
-
-

@@ -312,9 +312,9 @@ class Analysis(msgspec.Struct, frozen=True):
     """All measures of a table of decisions.
 
     `choice` holds a fit for each goal, or one for all; the first is that of correctness, where there is one. `others`
-    holds the same by the other estimators, so that 'random', 'taste' and 'paper' stand side by side; empty where they
-    were not asked for. What a table cannot tell is None or empty, with the reason in
-    `not_computed`. `notes` are warnings for the reader, each a sentence.
+    holds the same by the others of 'taste', 'random', 'penalised' and 'as_published', so that all stand side by side;
+    empty where they were not asked for. `estimator` is what was asked for, perhaps 'auto'. What a table cannot tell is
+    None or empty, with the reason in `not_computed`. `notes` are warnings for the reader, each a sentence.
     """
 
     models: tuple[str, ...]
