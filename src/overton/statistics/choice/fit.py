@@ -33,7 +33,7 @@ Estimator = Literal["auto", "taste", "random", "penalised", "as_published"]
 ESTIMATORS: tuple[Estimator, ...] = ("taste", "random", "penalised", "as_published")
 """All but 'auto', which chooses between the first two."""
 
-_FEW = 30
+_FEW = 100
 """Times that a model decided often enough on a dilemma; fewer tell little of tastes."""
 
 
