@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 
-from overton.statistics import Estimate
 from overton.studies.charts import Dot, Series, dots, series_of
-from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal
+from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
@@ -199,16 +198,11 @@ def _verdict_table(analysis: Analysis, names: Names) -> Table:
         for one in analysis.verdicts
         for speaker in one.speakers
         for verdict, estimate in speaker.first.items()
-        if _twice(estimate) or _twice(speaker.last.get(verdict))
+        if twice(estimate) or twice(speaker.last.get(verdict))
     ]
     title = "Verdicts in round 1 and in the last round"
     note = "Verdicts that a model gave less than twice in either round are left out (JSON has all)."
     return Table(title, columns, rows, note=note, source="figure 3")
-
-
-def _twice(share: Estimate | None) -> bool:
-    """Whether a share is of two cases or more."""
-    return share is not None and share.value * share.n > 1.5
 
 
 def archetypes(analysis: Analysis, names: Names) -> Section:

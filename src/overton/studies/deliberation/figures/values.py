@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, series_of
-from overton.studies.deliberation.figures.names import Names, absent, contrast_table
+from overton.studies.deliberation.figures.names import Names, absent, contrast_table, twice
 from overton.studies.deliberation.measures.analysis import Analysis, Inheritance, Similarity, ValueUse
 from overton.studies.deliberation.measures.results import Contrast, Setting
 from overton.studies.exhibits import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 __all__ = ["inherited", "similarity", "use"]
 
-_TOP, _LARGEST = 5, 5
+_TOP, _LARGEST = 5, 3
 _AGREEMENT = (Series("Different verdicts", SERIES[1], "square"), Series("Same verdict", SERIES[0], "circle"))
 _ENDS = (
     Series("Round 1, consensus later", SERIES[0], "circle"),
@@ -137,8 +137,10 @@ def inherited(analysis: Analysis, names: Names) -> Section | None:
         [names.whole(one.setting, pooled=True), one.model, value, estimate, one.as_published.get(value)]
         for one in found
         for value, estimate in _ranked(one)[:_TOP]
+        if twice(estimate)
     ]
-    note = f"The {_TOP} most common of each model (JSON has all). {_left_out(found)}".strip()
+    note = f"The {_TOP} most common of each model, where there are at least two cases (JSON has all)."
+    note = f"{note} {_left_out(found)}".strip()
     table = Table("Inherited values", columns, rows, note=note, source="figure 4, d to f")
     return Section("inherited", "Inherited values", [*(one for one in charts if one), table, Method(_INHERITED)])
 
