@@ -62,8 +62,11 @@ def fit(
     - "auto": "taste" where the decisions tell tastes from inertia, else "random".
 
     `conformity` is "shared" by all models, as published, or estimated "by model". What the decisions cannot tell is NaN
-    with a reason, and the rest is estimated still. Raises `InputError` where there are no decisions.
+    with a reason, and the rest is estimated still. Raises `InputError` where there are no decisions, or no such
+    estimator.
     """
+    if estimator not in ("auto", *ESTIMATORS):
+        raise InputError(f"there is no estimator {estimator!r}: there are auto, {', '.join(ESTIMATORS)}")
     if not len(decisions):
         raise InputError("there are no decisions to explain: no discussion holds a valid verdict")
     with one_thread_each():
