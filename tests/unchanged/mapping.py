@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .json_paths import RESHAPE, printed
+from .json_paths import ESTIMATORS, RESHAPE, printed
 
 __all__ = [
     "CLOSE",
@@ -104,8 +104,8 @@ HEAD = ("study", "schema")
 _BOUNDS = ("** > interval > *",)
 
 
-def _analysis(study: str, **more: Any) -> Form:
-    return Form(added=HEAD, resampled=_BOUNDS, reshape=RESHAPE[study], **more)
+def _analysis(study: str, added: tuple[str, ...] = (), **more: Any) -> Form:
+    return Form(added=(*HEAD, *added), resampled=_BOUNDS, reshape=RESHAPE[study], **more)
 
 
 _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
@@ -119,7 +119,14 @@ number of more digits is a token more. Now each plan begins at 1."""
 
 FORMS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): _analysis("open-mindedness"),
-    ("deliberation", "analysis"): _analysis("deliberation"),
+    ("deliberation", "analysis"): _analysis(
+        "deliberation",
+        added=(
+            *("consensus > majority > **", "consensus > settings > * > majority > **"),
+            *("values > inheritance > * > as_published", "values > inheritance > * > as_published > **"),
+            *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **"),
+        ),
+    ),
     ("stance-stability", "analysis"): _analysis("stance-stability", nearly=("temperature_variance > * > by_chance",)),
     ("pluralism", "analysis"): _analysis("pluralism", nearly=_BOUNDS),  # Wilson limits were rounded to 7 decimals
     ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, reshape=printed),
@@ -153,5 +160,8 @@ def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an analysis as they are named today."""
-    return {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
+    """The arguments of an analysis as they are named today; with what was the default then and is not today."""
+    made = {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
+    if study == "deliberation":
+        made["estimator"] = ESTIMATORS[recorded.get("estimator", "random")]
+    return made
