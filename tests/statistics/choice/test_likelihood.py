@@ -155,7 +155,12 @@ def test_slope_and_curvature_of_the_marginal_likelihood_are_those_of_its_values(
     check_slope_and_information(at, np.append(beta, [0.9, 0.2, 1.1]), zeros(rows, 2), 2e-3)
 
 
-def test_slope_and_curvature_with_tastes_are_those_of_its_values(simulated: Simulated) -> None:
+def test_slope_and_curvature_with_tastes_are_those_of_its_values(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the sites have settled, which they do over a few steps otherwise."""
+    monkeypatch.setattr("overton.statistics.choice.propagation._SWEEPS", 20)
+    monkeypatch.setattr("overton.statistics.choice.propagation._SETTLED", 1e-5)
     decisions = simulated(5, 12, preference={"A": (0.0, 0.6), "B": (0.3, 0.0), "C": (0.0, 0.1)}, taste=0.8)
     _, made, rows = laid_out(decisions, models=3)
     at = taste_likelihood(rows, Spreads(one_size(1), one_size(1)), gauss_hermite(1, 15), len(made.columns))

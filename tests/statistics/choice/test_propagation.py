@@ -37,7 +37,10 @@ def block(simulated: Callable[..., Decisions]) -> Block:
 def found(block: Block) -> Posterior:
     together = Together.of(one_size(1), one_size(1), SPREADS, 2)
     start = sites_at_modes(block, BETA, (np.diag(SPREADS[0]), np.diag(SPREADS[1])))
-    return settled(seats(block), BETA, together, start, RULE)
+    found = settled(seats(block), BETA, together, start, RULE)
+    for _ in range(3):
+        found = settled(seats(block), BETA, together, found.sites, RULE)
+    return found
 
 
 def test_each_models_decisions_put_back_change_neither_mean_nor_covariance(block: Block, found: Posterior) -> None:

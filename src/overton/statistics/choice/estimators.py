@@ -40,7 +40,7 @@ _TASTE, _LEAST_TASTE = np.array([0.5]), 0.1
 """Logits, to start from; and at least, since a size near zero is left by small steps only."""
 
 _SOME = 150
-"""Dilemmas on which tastes' spread is first looked for, where there are twice as many or more."""
+"""Dilemmas on which tastes' spread is first looked for, where there are four times as many or more."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ def fit_taste(told: Told, models: int) -> Fitted:
     """The same with normal effects of each model in each dilemma besides, of one size."""
     width, count = told.design.basis.shape[1], len(told.kept)
     spread = _spread_of(told)
-    near, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes, one_size(width).sizes])
-    parameters = np.concatenate([near.coefficients, factors, _TASTE])
     stages = [(told, _FAIRLY)]
-    if (step := told.situations.dilemmas // _SOME) > 1:
+    if (step := told.situations.dilemmas // _SOME) > 3:
         stages.insert(0, (replace(told, situations=told.situations.every(step)), _ROUGHLY))
+    near, factors = _approximately(_rows(stages[0][0], 1), spread, told.start.coefficients)
+    parameters = np.concatenate([near.coefficients, factors, _TASTE])
     for part, until in stages:
         rows = _rows(part, 1, models=models)
         at = taste_likelihood(rows, Spreads(spread, one_size(width)), finest(width), count)

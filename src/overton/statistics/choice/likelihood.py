@@ -21,9 +21,9 @@ __all__ = ["JointFit", "Nodes", "each", "evaluate", "fit_jointly", "modes", "one
 
 Array = NDArray[np.float64]
 
-_LEAST = 0.48
-"""Of a row's sum, as a power of the smallest number there is. Where it is that small the decision was as good as
-impossible, and its square is still a number."""
+_LEAST = 0.45
+"""Of an effect's factor, as a power of the smallest number there is, so that the square of a row's sum is still one. A
+verdict that is so much less likely than another is as good as impossible."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,8 @@ def evaluate(block: Block, coefficients: Array, loadings: Array, latent: Array) 
     logits -= logits.max(2, keepdims=True)
     shift = (block.basis @ loadings) @ latent[:, None]  # [B, G, K, Q]
     shift -= shift.max(2, keepdims=True)
-    plain, tilts = np.exp(logits), np.exp(shift)
+    plain, tilts = np.exp(logits), np.exp(np.maximum(shift, np.log(np.finfo(shift.dtype).tiny) * _LEAST))
     total = (_grouped(plain, block) @ tilts).reshape(*block.trials.shape, -1)
-    np.maximum(total, np.finfo(total.dtype).tiny ** _LEAST, out=total)
     counted = _grouped(block.counts, block).sum(2)  # [B, G, K]
     seen = np.sum(block.counts * np.where(block.counts > 0, logits, 0.0), axis=(1, 2))
     loglik = seen[:, None] + np.sum(counted[..., None] * shift, axis=(1, 2))
