@@ -54,6 +54,7 @@ def test_few_decisions_make_one_step_an_epoch_which_cannot_lead_far(decisions: D
     """Sixty steps of about 0.01 at most: made for 72,000 decisions, of which there are nine steps to an epoch."""
     found = fit(decisions, estimator="as_published", refits=0)
     assert 0.2 < found.inertia["A"].estimate < 0.65
+    assert any("further from zero than 0.6" in warning for warning in found.warnings)
     assert fit(decisions, estimator="penalised").inertia["A"].estimate > 1.2
 
 

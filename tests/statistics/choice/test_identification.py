@@ -174,6 +174,7 @@ def test_one_discussion_of_four_rounds_tells_tastes_and_few_of_them_are_warned_o
     assert found.estimator == "taste"
     assert found.inertia["A"].reason is None
     assert any("both are rough" in warning for warning in found.warnings)
+    assert not fit(simulated(7, 12, design=(("round-robin", "ABC"), ("synchronous", "AB")) * 4)).warnings
 
 
 def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Columns]) -> None:

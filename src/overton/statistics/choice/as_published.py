@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from overton.statistics.choice.decisions import NONE, Decisions
 from overton.statistics.choice.design import Conformity, Design
 from overton.statistics.choice.likelihood import each
 
-__all__ = ["REFITS", "Published", "fit_as_published"]
+__all__ = ["REFITS", "Published", "fit_as_published", "reaches"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -47,6 +48,11 @@ class _Pace:
 
 
 _FIT, _REFIT = _Pace(60, 8192, 0.01), _Pace(20, 4096, 0.02)
+
+
+def reaches(decisions: int) -> float:
+    """How far from zero the fit to so many decisions can get: the sum of all steps, which AdamW makes about as long."""
+    return _FIT.rate * _FIT.epochs * ceil(decisions / _FIT.batch)
 
 
 @dataclass(frozen=True)

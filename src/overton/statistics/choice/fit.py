@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from overton.errors import InputError
-from overton.statistics.choice.as_published import REFITS
+from overton.statistics.choice.as_published import REFITS, reaches
 from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Conformity, Design, count_situations
 from overton.statistics.choice.estimators import (
@@ -21,7 +21,7 @@ from overton.statistics.choice.estimators import (
     fit_taste,
     gain_by_tastes,
 )
-from overton.statistics.choice.identification import Told, alike, decided_often, no_tastes, what_is_told
+from overton.statistics.choice.identification import Told, alike, no_tastes, telling, what_is_told
 from overton.statistics.choice.likelihood import one_thread_each
 from overton.statistics.choice.results import ChoiceFit, LikelihoodRatio
 from overton.statistics.choice.view import View
@@ -33,8 +33,12 @@ Estimator = Literal["auto", "taste", "random", "penalised", "as_published"]
 ESTIMATORS: tuple[Estimator, ...] = ("taste", "random", "penalised", "as_published")
 """All but 'auto', which chooses between the first two."""
 
-_FEW = 100
-"""Times that a model decided often enough on a dilemma; fewer tell little of tastes."""
+_FEW = 150
+"""Decisions that tell tastes from inertia."""
+
+
+_FAR = 3.0
+"""Logits: further than most inertia."""
 
 
 def fit(
@@ -96,7 +100,7 @@ def fit(
         warnings=[
             *_about_effects(decisions, told, fitted, used, untold),
             *_about_tastes(tastes, estimator, used, untold),
-            *_about_the_maximum(fitted),
+            *_about_the_end(fitted, used, len(decisions)),
         ],
     )
 
@@ -144,10 +148,10 @@ def _about_effects(
         yield f"effects of dilemmas are left out: {why}"
     elif used == "taste" and untold:
         yield f"tastes for dilemmas are left out: {untold}"
-    elif used == "taste" and (often := int(decided_often(decisions).sum())) < _FEW:
+    elif used == "taste" and (few := telling(decisions)) < _FEW:
         yield (
-            f"only {often} times did a model decide three times on a dilemma, or twice afresh, which is what tells a"
-            " lasting taste for a verdict from inertia: both are rough"
+            f"only {few} decisions (a model's third on a dilemma and later, or its second afresh) tell a lasting taste"
+            " for a verdict from inertia: both are rough, and conformity is too"
         )
 
 
@@ -164,6 +168,11 @@ def _about_tastes(
         yield f"likelihood ratio of models' tastes for dilemmas against none: {tastes.statistic:.1f} ({p})"
 
 
-def _about_the_maximum(fitted: Fitted) -> Iterator[str]:
+def _about_the_end(fitted: Fitted, used: Estimator, decisions: int) -> Iterator[str]:
+    if used == "as_published" and (reach := reaches(decisions)) < _FAR:
+        yield (
+            f"as its authors ran it, it stops after so few steps with {decisions:,} decisions that no number gets much"
+            f" further from zero than {reach:.1f}"
+        )
     if not fitted.converged:
         yield "the likelihood's maximum was not reached: do not trust these numbers"

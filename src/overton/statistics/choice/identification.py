@@ -15,7 +15,7 @@ from overton.statistics.choice.design import Column, Conformity, Design, Situati
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 from overton.statistics.logit import independent
 
-__all__ = ["SHORT", "Told", "alike", "decided_often", "fit_patterns", "no_tastes", "what_is_told", "why_not"]
+__all__ = ["SHORT", "Told", "alike", "fit_patterns", "no_tastes", "telling", "what_is_told", "why_not"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -137,14 +137,15 @@ def no_tastes(decisions: Decisions) -> str | None:
     """
     if len(np.unique(decisions.model)) < 2:
         return _ALONE
-    return None if decided_often(decisions).any() else SHORT
+    return None if telling(decisions) else SHORT
 
 
-def decided_often(decisions: Decisions) -> Flags:
-    """For each model in each dilemma that it decided on, whether it did so three times, or twice afresh."""
+def telling(decisions: Decisions) -> int:
+    """How many decisions tell a taste for a dilemma from inertia: a model's third on it and later, or second afresh."""
     cell = decisions.dilemma * len(decisions.models) + decisions.model
     _, place = np.unique(cell, return_inverse=True)
-    return np.asarray((np.bincount(place) > 2) | (np.bincount(place, decisions.own_previous == NONE) > 1))
+    afresh = np.bincount(place, decisions.own_previous == NONE)
+    return int(np.maximum(np.maximum(np.bincount(place) - 2, afresh - 1), 0).sum())
 
 
 def alike(situations: Situations) -> str | None:

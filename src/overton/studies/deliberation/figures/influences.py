@@ -102,7 +102,7 @@ def _log_odds(points: list[Dot]) -> Axis:
 def _estimate(one: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:
     if isnan(one.estimate):
         return not_computed(one.reason or "the data do not tell", level=level)
-    return Estimate(one.estimate, one.low, one.high, fit.decisions, "Wald", level)
+    return Estimate(one.estimate, one.low, one.high, fit.decisions, one.number.method, level)
 
 
 def _parameter_table(one: Choice, names: Names, level: float) -> Table:

@@ -11,6 +11,7 @@ from overton.errors import InputError
 from overton.statistics.choice import (
     ALL_MODELS,
     ESTIMATORS,
+    ChoiceFit,
     Conformity,
     Decisions,
     Estimator,
@@ -92,10 +93,10 @@ def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, 
         made.estimator,
         n,
         decisions.dilemmas,
-        inertia=_parameters(made.inertia, n),
-        previous=_shared(_parameters(made.previous, n)),
-        within=_shared(_parameters(made.within, n)),
-        preferences={model: _parameters(found, n) for model, found in made.preference.items()},
+        inertia=_parameters(made.inertia, made),
+        previous=_shared(_parameters(made.previous, made)),
+        within=_shared(_parameters(made.within, made)),
+        preferences={model: _parameters(found, made) for model, found in made.preference.items()},
         dilemma_spread=_spread(made.dilemma_spread, n),
         taste_spread=_spread(made.taste_spread, n),
         loglik=made.loglik,
@@ -104,9 +105,10 @@ def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, 
     )
 
 
-def _parameters(found: Mapping[str, Fit], n: int) -> dict[str, Parameter]:
+def _parameters(found: Mapping[str, Fit], made: ChoiceFit) -> dict[str, Parameter]:
+    method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
     return {
-        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason, n)
+        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason, made.n, method)
         for name, one in found.items()
     }
 

@@ -95,7 +95,8 @@ _MEASURE = Shape(measure="number", without=("estimate", "low", "high", "reason",
 class Parameter(msgspec.Struct, frozen=True):
     """A parameter of equation 2: log-odds with standard error and interval, and its odds ratio.
 
-    All numbers are NaN where the data cannot tell, and `reason` says why. `n` counts the decisions of the fit.
+    All numbers are NaN where the data cannot tell, and `reason` says why. `n` counts the decisions of the fit, `method`
+    says of which kind the interval is.
     """
 
     estimate: float
@@ -105,13 +106,14 @@ class Parameter(msgspec.Struct, frozen=True):
     odds_ratio: float
     reason: str | None = None
     n: int = 0
+    method: str = "Wald"
 
-    SHAPE = _MEASURE
+    SHAPE = Shape(measure="number", without=("estimate", "low", "high", "reason", "n", "method"))
 
     @property
     def number(self) -> Estimate:
-        """It and its interval, of Wald's kind."""
-        return _number(self, "Wald")
+        """It and its interval."""
+        return _number(self, self.method)
 
 
 class Spread(msgspec.Struct, frozen=True):
