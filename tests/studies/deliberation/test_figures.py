@@ -119,7 +119,7 @@ def test_inertia_is_shown_by_every_estimator_side_by_side(analysis):
         "random dilemma effects and tastes",
         "random dilemma effects",
         "free dilemma effects, penalised",
-        "as the authors ran it",
+        "AdamW as published",
     ]
     assert {row[0] for row in shown.rows} >= {f"Inertia, {model}" for model in MODELS}
 

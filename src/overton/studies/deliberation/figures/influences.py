@@ -21,7 +21,7 @@ _ESTIMATORS = {
     "taste": "random dilemma effects and tastes",
     "random": "random dilemma effects",
     "penalised": "free dilemma effects, penalised",
-    "as_published": "as the authors ran it",
+    "as_published": "AdamW as published",
 }
 
 
@@ -47,9 +47,9 @@ _CHOICE = (
     "lasting taste for a verdict on a dilemma also makes it repeat itself; 'and tastes' gives every model a random "
     "effect of its own in every dilemma, so that inertia is only what the own earlier verdict adds. It needs models "
     "that decide three times on a dilemma, or twice afresh, and stands first wherever there are any. 'Penalised' frees "
-    "one effect for every dilemma: it is pulled towards zero, and its intervals ignore that. 'As the authors ran it' "
-    "pulls harder, and stops after 60 epochs. Intervals with random effects are Student's over dilemmas. Goals are "
-    "fitted apart unless asked otherwise."
+    "one effect for every dilemma: it is pulled towards zero, and its intervals ignore that. 'AdamW as published' "
+    "is the authors' own: it pulls harder, and stops after 60 epochs. Intervals with random effects are Student's over "
+    "dilemmas. Goals are fitted apart unless asked otherwise."
 )
 
 
