@@ -99,7 +99,8 @@ def fit(
         dilemmas=decisions.dilemmas,
         warnings=[
             *_about_effects(decisions, told, fitted, used, untold),
-            *_about_tastes(tastes, estimator, used, untold),
+            *(_about_tastes(told, untold) if estimator == "auto" and used == "random" else ()),
+            *(_about_the_ratio(tastes) if tastes else ()),
             *_about_the_end(fitted, used, len(decisions)),
         ],
     )
@@ -155,17 +156,18 @@ def _about_effects(
         )
 
 
-def _about_tastes(
-    tastes: LikelihoodRatio | None, asked: Estimator, used: Estimator, untold: str | None
-) -> Iterator[str]:
-    if asked == "auto" and used == "random":
-        yield (
-            "models' lasting tastes for verdicts are not told apart here, so that inertia may be taste, and conformity"
-            f" hidden by it: {untold or 'with tastes the maximum of the likelihood is not reached'}"
-        )
-    if tastes:
-        p = f"p = {tastes.p:.3f}" if tastes.p >= 0.001 else "p < 0.001"
-        yield f"likelihood ratio of models' tastes for dilemmas against none: {tastes.statistic:.1f} ({p})"
+def _about_tastes(told: Told, untold: str | None) -> Iterator[str]:
+    """Where it was left to the decisions, and tastes are left out."""
+    why = untold or alike(told.situations) or "with tastes the maximum of the likelihood is not reached"
+    yield (
+        "models' lasting tastes for verdicts are not told apart here, so that inertia may be taste, and conformity"
+        f" hidden by it: {why}"
+    )
+
+
+def _about_the_ratio(tastes: LikelihoodRatio) -> Iterator[str]:
+    p = f"p = {tastes.p:.3f}" if tastes.p >= 0.001 else "p < 0.001"
+    yield f"likelihood ratio of models' tastes for dilemmas against none: {tastes.statistic:.1f} ({p})"
 
 
 def _about_the_end(fitted: Fitted, used: Estimator, decisions: int) -> Iterator[str]:
