@@ -43,9 +43,9 @@ test-all: lint ## every test, then the benchmarks in small, with their budgets
 	@$(BIN)/python benchmarks/engine.py --quick --check
 	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
 	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
-	@$(BIN)/python benchmarks/recovery.py --datasets 20 --dilemmas 60 --taste-datasets 0 --sparse-datasets 0 --no-times
 	@$(BIN)/python benchmarks/coverage.py --simulations 100 --items 3 5 12 --study pluralism --check
 	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
+	@$(BIN)/python benchmarks/recovery.py --only "three at once, 100" --datasets 10 --no-times
 
 lint: .venv/installed-test ## ruff and mypy only
 	@$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from math import isnan
 from typing import Any
 
-__all__ = ["MOVED", "RESHAPE", "printed"]
+__all__ = ["ESTIMATORS", "MOVED", "RESHAPE", "printed"]
 
 _HELD = " (held to the answer format)"
 
@@ -47,6 +47,7 @@ MOVED: dict[str, tuple[tuple[str, str], ...]] = {
         ("(a fit's decisions)", "PARAMETER > plain > n"),
         ("consensus > settings > * > format, goal, agents", "consensus > settings > * > setting > ..."),
         ("crowd > settings > * > format, goal, agents", "crowd > settings > * > setting > ..."),
+        ("choice_models_by_estimator > paper", "choice_models_by_estimator > penalised"),
     ),
     "stance-stability": (("GROUP > MEASURE > sd", "GROUP > sd > MEASURE"),),
     "pluralism": (
@@ -162,9 +163,10 @@ def _deliberation(old: dict[str, Any]) -> dict[str, Any]:
     made["choice_model"] = _fit(old["choice_model"]) if old["choice_model"] else None
     made["choice_models"] = {goal: _fit(one) for goal, one in old["choice_models"].items()}
     made["choice_models_by_estimator"] = {
-        name: {goal: _fit(one) for goal, one in fits.items()}
+        ESTIMATORS[name]: {goal: _fit(one) for goal, one in fits.items()}
         for name, fits in old["choice_models_by_estimator"].items()
     }
+    made["estimator"] = ESTIMATORS[old["estimator"]]
     for part in filter(None, (made["consensus"], made["crowd"])):
         part["settings"] = [
             {"setting": {name: one[name] for name in _SETTING}, **_without(one, *_SETTING)} for one in part["settings"]
@@ -175,9 +177,28 @@ def _deliberation(old: dict[str, Any]) -> dict[str, Any]:
 _SETTING = ("format", "goal", "agents")
 
 
+ESTIMATORS = {"random": "random", "taste": "taste", "paper": "penalised"}
+"""Of deliberation's choice model, as they were called and as they are: `random` was the default, and 'auto' is. What
+the authors' own estimator gives was not recorded."""
+
+
 def _fit(old: dict[str, Any]) -> dict[str, Any]:
+    """What a fit still gives: all of `penalised`, and of `random` all but two things.
+
+    These are intervals, which are Student's over dilemmas now, and notes, which hold the likelihood ratio of tastes.
+    `taste` takes its integrals in another way, so that its numbers differ by some hundredths of a standard error.
+    """
+    if old["estimator"] == "taste" and not old["not_computed"]:
+        return {name: old[name] for name in ("goal", "estimator", "decisions", "dilemmas")}
     made: dict[str, Any] = _parameters(old, old["decisions"])
-    return made
+    made["estimator"] = ESTIMATORS[old["estimator"]]
+    return _without_intervals(_without(made, "notes")) if old["estimator"] == "random" else made
+
+
+def _without_intervals(made: Any) -> Any:
+    if not isinstance(made, dict):
+        return made
+    return {name: _without_intervals(one) for name, one in made.items() if name != "interval"}
 
 
 def _parameters(old: Any, n: int) -> Any:

@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .json_paths import RESHAPE, printed
+from .json_paths import ESTIMATORS, RESHAPE, printed
 
 __all__ = [
     "CLOSE",
@@ -125,7 +125,12 @@ number of more digits is a token more. Now each plan begins at 1."""
 
 FORMS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): _analysis("open-mindedness"),
-    ("deliberation", "analysis"): _analysis("deliberation"),
+    ("deliberation", "analysis"): _analysis(
+        "deliberation",
+        *("consensus > majority > **", "consensus > settings > * > majority > **"),
+        *("values > inheritance > * > as_published", "values > inheritance > * > as_published > **"),
+        *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **"),
+    ),
     # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
     ("stance-stability", "analysis"): _analysis(
         "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
@@ -165,5 +170,8 @@ def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an analysis as they are named today."""
-    return {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
+    """The arguments of an analysis as they are named today; with what was the default then and is not today."""
+    made = {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
+    if study == "deliberation":
+        made["estimator"] = ESTIMATORS[recorded.get("estimator", "random")]
+    return made

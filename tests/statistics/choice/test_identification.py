@@ -38,7 +38,7 @@ def untold(one: Parameter) -> str:
     return one.reason
 
 
-@pytest.mark.parametrize("estimator", ["random", "paper", "taste"])
+@pytest.mark.parametrize("estimator", ["random", "penalised", "taste", "as_published"])
 def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, estimator: Any) -> None:
     found = fit(simulated(1, 40, rounds=1), estimator=estimator)
     assert {untold(one) for one in found.inertia.values()} == {"every discussion ends in its first round"}
@@ -49,7 +49,7 @@ def test_where_all_end_in_round_one_there_is_no_inertia(simulated: Simulated, es
     assert found.names == [f"within.{ALL_MODELS}"]
 
 
-@pytest.mark.parametrize("estimator", ["random", "paper"])
+@pytest.mark.parametrize("estimator", ["random", "penalised"])
 def test_where_all_speak_at_once_there_is_no_conformity_within(simulated: Simulated, estimator: Any) -> None:
     found = fit(simulated(1, 60, design=SYNCHRONOUS), estimator=estimator)
     assert "same round" in untold(found.within[ALL_MODELS])
@@ -58,7 +58,7 @@ def test_where_all_speak_at_once_there_is_no_conformity_within(simulated: Simula
     check_numbers_or_reasons(found)
 
 
-@pytest.mark.parametrize("estimator", ["random", "paper"])
+@pytest.mark.parametrize("estimator", ["random", "penalised"])
 def test_a_model_that_never_changes_has_no_finite_inertia(simulated: Simulated, estimator: Any) -> None:
     found = fit(simulated(2, 60, inertia={"A": 60.0, "B": 1.42, "C": 1.19}), estimator=estimator)
     assert "A never changed its verdict" in untold(found.inertia["A"])
@@ -118,8 +118,8 @@ def test_a_verdict_that_nobody_gives_is_no_alternative(simulated: Simulated) -> 
     )
     found, without = fit(wider), fit(decisions)
     assert "INFO" not in found.verdict_spreads
-    assert found.loglik == pytest.approx(without.loglik, abs=1e-6)
-    assert found.inertia["A"].estimate == pytest.approx(without.inertia["A"].estimate, abs=1e-6)
+    assert found.loglik == pytest.approx(without.loglik, abs=1e-3)
+    assert found.inertia["A"].estimate == pytest.approx(without.inertia["A"].estimate, abs=1e-5)
     check_numbers_or_reasons(found)
 
 
@@ -141,15 +141,40 @@ def test_conformity_by_model_names_the_model_that_had_nobody_to_hear(simulated: 
     assert found.previous["A"].reason is None
 
 
-def test_tastes_are_not_told_where_every_dilemma_is_discussed_once(simulated: Simulated) -> None:
-    decisions = simulated(7, 80, design=(("round-robin", "ABC"),))
-    found, random = fit(decisions, estimator="taste"), fit(decisions)
-    assert all("lasting taste looks like inertia" in untold(one) for one in found.inertia.values())
+def test_tastes_are_not_told_where_nobody_decides_three_times_or_twice_afresh(simulated: Simulated) -> None:
+    """A taste and inertia both make the second verdict the first one; only a third, or a second start, parts them."""
+    decisions = simulated(7, 80, design=(("round-robin", "ABC"),), rounds=2)
+    found, random, left = (fit(decisions, estimator=name) for name in ("taste", "random", "auto"))
+    assert all("lasting taste for a verdict looks like inertia" in untold(one) for one in found.inertia.values())
     assert found.taste_spread is not None
     assert isnan(found.taste_spread.estimate)
-    assert "once" in str(found.taste_spread.reason)
+    assert "twice afresh" in str(found.taste_spread.reason)
     assert found.within == random.within
     assert any("tastes" in warning for warning in found.warnings)
+    assert left.estimator == "random"
+    assert left.inertia == random.inertia
+    assert any("inertia may be taste" in warning for warning in left.warnings)
+
+
+def test_where_tastes_are_not_told_the_likelihood_ratio_stands_beside(simulated: Simulated) -> None:
+    decisions = simulated(14, 200, design=(("synchronous", "AB"), ("synchronous", "AB")), taste=1.5, rounds=1)
+    found = fit(decisions, estimator="random")
+    assert found.likelihood_ratio is not None
+    assert found.likelihood_ratio.statistic > 10
+    assert found.likelihood_ratio.p < 0.001
+    assert any("likelihood ratio" in warning and "p < 0.001" in warning for warning in found.warnings)
+    assert fit(decisions, estimator="random", against=False).likelihood_ratio is None
+    without = fit(simulated(14, 200, design=(("synchronous", "AB"),) * 2, rounds=1), estimator="random")
+    assert without.likelihood_ratio is not None
+    assert without.likelihood_ratio.statistic < 8
+
+
+def test_one_discussion_of_four_rounds_tells_tastes_and_few_of_them_are_warned_of(simulated: Simulated) -> None:
+    found = fit(simulated(7, 12, design=(("round-robin", "ABC"),)))
+    assert found.estimator == "taste"
+    assert found.inertia["A"].reason is None
+    assert any("both are rough" in warning for warning in found.warnings)
+    assert not fit(simulated(7, 12, design=(("round-robin", "ABC"), ("synchronous", "AB")) * 4)).warnings
 
 
 def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Columns]) -> None:
@@ -165,10 +190,11 @@ def test_tastes_of_a_single_model_are_the_dilemmas_effects(table: Callable[..., 
     columns = table(8, 40, design=(("synchronous", "AB"), ("round-robin", "BA")))
     alone = {"agent": columns["model"], "model": ["A"] * len(columns["model"])}
     decisions = decisions_from_columns(**columns | alone)
-    found, random = fit(decisions, estimator="taste"), fit(decisions)
+    found, random, left = (fit(decisions, estimator=name) for name in ("taste", "random", "auto"))
     assert found.taste_spread is not None
     assert "there is one model" in str(found.taste_spread.reason)
     assert found.inertia == random.inertia
+    assert (left.estimator, left.likelihood_ratio) == ("random", None)
 
 
 def test_one_dilemma_says_nothing_about_how_dilemmas_differ(simulated: Simulated) -> None:
@@ -206,5 +232,5 @@ def test_no_decisions_are_refused(simulated: Simulated) -> None:
 def test_very_few_decisions_give_numbers_or_reasons(table: Callable[..., Columns]) -> None:
     for rows in range(1, 12):
         columns = {name: values[:rows] for name, values in table(13, 3).items()}
-        for estimator in ("random", "paper", "taste"):
-            check_numbers_or_reasons(fit(decisions_from_columns(**columns), estimator=estimator))
+        for estimator in ("auto", "random", "penalised", "taste", "as_published"):
+            check_numbers_or_reasons(fit(decisions_from_columns(**columns), estimator=estimator, refits=3))

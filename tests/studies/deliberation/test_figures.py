@@ -116,11 +116,42 @@ def test_rows_of_tables_are_as_wide_as_their_heads(analysis, least):
 def test_inertia_is_shown_by_every_estimator_side_by_side(analysis):
     shown = table(sections(analysis), "The estimators side by side")
     assert [column.title for column in shown.columns[2:]] == [
-        "random dilemma effects",
         "random dilemma effects and tastes",
-        "as published, penalised",
+        "random dilemma effects",
+        "free dilemma effects, penalised",
+        "AdamW as published",
     ]
     assert {row[0] for row in shown.rows} >= {f"Inertia, {model}" for model in MODELS}
+
+
+def test_archetypes_of_few_deliberations_are_counted_in_one_row_for_each_model(analysis):
+    """Fourteen dilemmas: shares of one kind among a dozen would have intervals from nothing to everything."""
+    made = next(section for section in sections(analysis) if section.key == "archetypes")
+    few = [one for one in analysis.archetypes if 0 < one.deliberations < 30]
+    shown = table([made], "Archetypes of few deliberations")
+    assert [(row[1], row[2]) for row in shown.rows] == [(one.model, one.deliberations) for one in few]
+    first, told = few[0].changes[0], sum(one.count for one in few[0].changes)
+    assert shown.rows[0][3] == f"{told}, most often {first.first} → {first.last} ({first.count})"
+    shares = [row for one in exhibits([made], Table) if one is not shown for row in one.rows]
+    assert all(row[4] > 1 and row[5].n >= 30 for row in shares)
+
+
+def test_inherited_values_are_shown_by_both_counts(analysis):
+    shown = table(sections(analysis), "Inherited values")
+    assert [column.title for column in shown.columns[3:]] == ["Inherited", "As the authors count"]
+    found = {(one.model, one.setting): one for one in analysis.values.inheritance}
+    (model, _), one = next((key, one) for key, one in found.items() if one.values)
+    value, share = max(one.values.items(), key=lambda pair: pair[1].value)
+    row = next(row for row in shown.rows if row[1] == model and row[2] == value)
+    assert row[3] == share
+    assert row[4] == one.as_published[value]
+
+
+def test_consensus_of_a_majority_has_a_column_where_it_differs(analysis, least):
+    assert "Consensus of a majority" in [c.title for c in table(sections(analysis), "Consensus by models").columns]
+    same = table(sections(least), "Consensus by models")
+    assert "Consensus of a majority" not in [column.title for column in same.columns]
+    assert "is the same" in same.note
 
 
 def test_goals_are_named_where_there_are_several_and_left_out_where_not(analysis, records):

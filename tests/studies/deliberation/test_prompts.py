@@ -176,6 +176,27 @@ def test_round_robin_says_who_sees_whom_and_when_consensus_is_checked() -> None:
         assert "once a round is complete, the deliberation will conclude" in text
 
 
+@pytest.mark.parametrize("agents", [2, 3])
+def test_the_authors_code_tells_an_agent_its_turn_and_is_otherwise_the_papers(agents: int) -> None:
+    for format, goal in itertools.product(FORMATS, GOALS):
+        paper = prompts.system_prompt(2, agents, format, goal)
+        code = prompts.system_prompt(2, agents, format, goal, instructions="code")
+        changed = {name for name in SECTIONS if section(code, name) != section(paper, name)}
+        assert changed == {"goals"} | ({"deliberation_format"} if format == "round-robin" else set())
+    assert "so you speak second." in section(code, "deliberation_format")
+    assert "a maximum of 4 rounds." in code
+    assert "after the first 10." in prompts.system_prompt(11, 12, "round-robin", "balanced", instructions="code")
+
+
+def test_the_authors_balanced_goals_warn_of_plainly_wrong_verdicts() -> None:
+    paper, code = (
+        section(prompts.system_prompt(1, 2, "synchronous", "balanced", instructions=whose), "goals")
+        for whose in ("paper", "code")
+    )
+    assert code.startswith(paper)
+    assert len(code.splitlines()) == len(paper.splitlines()) + 1
+
+
 @pytest.mark.parametrize(("agent", "agents", "rounds"), [(0, 2, 4), (3, 2, 4), (1, 1, 4), (1, 2, 0)])
 def test_numbers_that_make_no_deliberation_are_refused(agent: int, agents: int, rounds: int) -> None:
     with pytest.raises(ValueError, match="no deliberation has"):
@@ -271,5 +292,5 @@ def test_the_judge_is_shown_verdict_and_explanation_without_a_name() -> None:
 def test_every_text_has_a_name_so_that_a_change_is_noticed() -> None:
     texts = prompts.texts()
     assert all(texts.values())
-    assert {name.split(".")[0] for name in texts} == {"system", "messages", "values"}
+    assert {name.split(".")[0] for name in texts} == {"system", "described", "messages", "values"}
     assert {"system.published.synchronous", "messages.repeat_request", "values.listed"} <= texts.keys()

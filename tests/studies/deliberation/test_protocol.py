@@ -36,6 +36,17 @@ async def test_in_a_synchronous_round_1_nobody_is_told_anything_but_the_dilemma(
         assert asked.messages == (system(instructions), user(opening))
 
 
+async def test_instructions_are_the_papers_or_the_authors_codes(trial: Any, table: Any) -> None:
+    shown = {}
+    for whose in ("paper", "code"):
+        ask = table({"agent/1": ["NTA"], "agent/2": ["NTA"]})
+        await conduct(trial("round-robin", goals=("balanced",), instructions=whose), ask)
+        shown[whose] = ask.asked[1].messages[0]
+        assert shown[whose] == system(prompts.system_prompt(2, 2, "round-robin", "balanced", instructions=whose))
+    assert shown["code"] != shown["paper"]
+    assert trial("round-robin").instructions == "paper"
+
+
 async def test_from_a_synchronous_round_2_each_is_told_the_others_last_verdicts_and_explanations(
     trial: Any, table: Any
 ) -> None:

@@ -19,7 +19,7 @@ from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.deliberation import STUDY, Options, Record, prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.protocol import conduct, trials
-from overton.studies.deliberation.record import Format, Goal
+from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.deliberation.simulated import Deliberator, JudgeParameters, Parameters, ValuesJudge
 from overton.studies.deliberation.verdicts import read_verdict
 
@@ -218,10 +218,11 @@ def conversation(
     format_: Format = "round-robin",
     goal: Goal = "correctness",
     about: Dilemma | None = None,
+    instructions: Instructions = "paper",
 ) -> list[Message]:
     asked = about or dilemma()
     opening = user(prompts.dilemma_message(asked.title, asked.text))
-    return [system(prompts.system_prompt(agent, 3, format_, goal)), opening, *turns]
+    return [system(prompts.system_prompt(agent, 3, format_, goal, instructions=instructions)), opening, *turns]
 
 
 def spoken(verdict: str) -> Message:
@@ -254,11 +255,12 @@ def test_all_at_once_the_others_verdicts_are_of_earlier_rounds() -> None:
     assert one.chances(second)["YTA"] == pytest.approx(exp(2) / (exp(2) + 4))
 
 
-def test_balanced_goals_take_off_inertia_what_is_told() -> None:
+@pytest.mark.parametrize("instructions", ["paper", "code"])
+def test_balanced_goals_take_off_inertia_what_is_told(instructions: Instructions) -> None:
     one = Deliberator([dilemma()], parameters=Parameters({}, dilemma_spread=0, inertia=2, yielding=1.5))
     told = (spoken("NTA"), user(prompts.others_message(2, [])))
     for goal, inertia in (("correctness", 2.0), ("balanced", 0.5)):
-        chances = one.chances(conversation(1, *told, goal=goal))
+        chances = one.chances(conversation(1, *told, goal=goal, instructions=instructions))
         assert chances["NTA"] == pytest.approx(exp(inertia) / (exp(inertia) + 4))
 
 

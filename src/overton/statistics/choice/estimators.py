@@ -1,4 +1,4 @@
-"""The three estimators: of coefficients, of spreads, and of how far both may be off."""
+"""The estimators: of coefficients, of spreads, and of how far both may be off."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics.choice.as_published import fit_as_published
 from overton.statistics.choice.climbing import Peak, Start, Until, climb
+from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Block, Conformity, Design, Situations, blocks, design
+from overton.statistics.choice.effects import Spread, any_covariance, one_size
 from overton.statistics.choice.identification import Told, fit_patterns
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
-from overton.statistics.choice.marginal import (
-    Spread,
-    Spreads,
-    any_covariance,
-    marginal_likelihood,
-    one_size,
-    taste_likelihood,
-)
-from overton.statistics.choice.quadrature import coarse, fine, finest
+from overton.statistics.choice.marginal import marginal_likelihood
+from overton.statistics.choice.quadrature import coarse, finest
+from overton.statistics.choice.tastes import Spreads, taste_likelihood
 
-__all__ = ["Fitted", "fit_alike", "fit_paper", "fit_random", "fit_taste"]
+__all__ = ["Fitted", "fit_alike", "fit_penalised", "fit_published", "fit_random", "fit_taste", "gain_by_tastes"]
 
 Array = NDArray[np.float64]
 
@@ -39,11 +36,11 @@ _EM_STEPS = 3
 _ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
 """Few points need not be used to the end; with tastes, where every step is dear, what the last one leaves is little."""
 
-_TASTE = np.array([0.5])
-"""Logits, to start from."""
+_TASTE, _LEAST_TASTE = np.array([0.5]), 0.1
+"""Logits, to start from; and at least, since a size near zero is left by small steps only."""
 
 _SOME = 150
-"""Dilemmas on which tastes' spread is first looked for, where there are twice as many or more."""
+"""Dilemmas on which tastes' spread is first looked for, where there are four times as many or more."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,8 @@ class Fitted:
     """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
 
     `spread` says what the dilemmas' factors mean; it is None, and there are none, where effects are not random.
-    `level` are the directions that are hardly told, see `Peak`.
+    `level` are the directions that are hardly told, see `Peak`. `refits` [R, P] are the coefficients of refits, where
+    intervals rest on these.
     """
 
     kept: list[int]
@@ -63,9 +61,10 @@ class Fitted:
     loglik: float
     converged: bool
     level: Array
+    refits: Array | None = None
 
 
-def fit_paper(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
+def fit_penalised(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
     """Penalised maximum likelihood with one free effect for each dilemma; standard errors from its Hessian.
 
     Maximises log-likelihood - penalty/2 times the sum of squares of all parameters. The penalty keeps every verdict's
@@ -79,6 +78,18 @@ def fit_paper(situations: Situations, models: int, conformity: Conformity, penal
     return made, _unspread(list(range(len(start))), fit_jointly(rows, loading, penalty, start))
 
 
+def fit_published(
+    decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
+) -> tuple[Design, Fitted]:
+    """The published estimator as its authors ran it, and what scatters over its refits."""
+    made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
+    found = fit_as_published(decisions, made, conformity, refits)
+    count = len(found.coefficients)
+    scatter = np.cov(found.refits, rowvar=False) if refits > 1 else np.full((count, count), np.nan)
+    fit = JointFit(found.coefficients, scatter, [], [], found.loglik, converged=True)
+    return made, replace(_unspread(list(range(count)), fit), refits=found.refits)
+
+
 def fit_alike(told: Told) -> Fitted:
     """Maximum likelihood with all dilemmas alike: all that is left where nothing tells how they differ."""
     return _unspread(told.kept, told.start)
@@ -87,7 +98,7 @@ def fit_alike(told: Told) -> Fitted:
 def fit_random(told: Told) -> Fitted:
     """Marginal maximum likelihood with normal effects of dilemmas, their covariance estimated."""
     width, count = told.design.basis.shape[1], len(told.kept)
-    spread = any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
+    spread = _spread_of(told)
     fit, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes])
     parameters, latent = np.concatenate([fit.coefficients, factors]), fit.latent
@@ -99,22 +110,42 @@ def fit_random(told: Told) -> Fitted:
     return _spread(told, peak, spread)
 
 
-def fit_taste(told: Told, models: int, near: Fitted) -> Fitted:
-    """The same with normal effects of each model in each dilemma besides, of one size; from the fit without them."""
-    assert near.spread is not None
+def fit_taste(told: Told, models: int) -> Fitted:
+    """The same with normal effects of each model in each dilemma besides, of one size."""
     width, count = told.design.basis.shape[1], len(told.kept)
-    spreads = Spreads(near.spread, one_size(width))
-    sizes = np.concatenate([np.zeros(count, bool), near.spread.sizes, spreads.taste.sizes])
-    parameters = np.concatenate([near.coefficients, near.dilemma, _TASTE])
-    stages = [(told, coarse(width), _ROUGHLY), (told, fine(width), _FAIRLY)]
-    if (step := told.situations.dilemmas // _SOME) > 1:
-        stages.insert(0, (replace(told, situations=told.situations.every(step)), coarse(width), _ROUGHLY))
-    for part, rule, until in stages:
-        rows = _rows(part, len(coarse(width)[1]) * len(rule[1]), models=models)
-        at = taste_likelihood(rows, spreads, (coarse(width), rule), count)
-        peak = climb(at, parameters, _nowhere(rows, width * (1 + models)), sizes, until)
+    spread = _spread_of(told)
+    sizes = np.concatenate([np.zeros(count, bool), spread.sizes, one_size(width).sizes])
+    stages = [(told, _FAIRLY)]
+    if (step := told.situations.dilemmas // _SOME) > 3:
+        stages.insert(0, (replace(told, situations=told.situations.every(step)), _ROUGHLY))
+    near, factors = _approximately(_rows(stages[0][0], 1), spread, told.start.coefficients)
+    parameters = np.concatenate([near.coefficients, factors, _TASTE])
+    for part, until in stages:
+        rows = _rows(part, 1, models=models)
+        at = taste_likelihood(rows, Spreads(spread, one_size(width)), finest(width), count)
+        parameters[-1:] = np.maximum(np.abs(parameters[-1:]), _LEAST_TASTE)
+        peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
         parameters = peak.parameters
-    return _spread(told, peak, near.spread)
+    return _spread(told, peak, spread)
+
+
+def gain_by_tastes(told: Told, models: int, plain: Fitted) -> float:
+    """Twice what the log-likelihood gains by tastes, over the `plain` fit without them.
+
+    Both by the same integrals, with tastes next to nothing for the one, so that what these miss is about the same.
+    """
+    assert plain.spread is not None
+    width, count = told.design.basis.shape[1], len(told.kept)
+    rows = _rows(told, 1, models=models)
+    at = taste_likelihood(rows, Spreads(plain.spread, one_size(width)), finest(width), count)
+    without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _nowhere(rows, 0)).loglik
+    return max(2 * (fit_taste(told, models).loglik - without), 0.0)
+
+
+def _spread_of(told: Told) -> Spread:
+    """How the dilemmas' effects may be spread, as far as so many tell it."""
+    width = told.design.basis.shape[1]
+    return any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
 
 
 def _rows(told: Told, nodes: int, *, models: int = 1) -> list[Block]:

@@ -15,10 +15,16 @@ from overton.statistics.choice.design import Column, Conformity, Design, Situati
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 from overton.statistics.logit import independent
 
-__all__ = ["Told", "fit_patterns", "what_is_told", "why_not"]
+__all__ = ["SHORT", "Told", "alike", "fit_patterns", "no_tastes", "telling", "what_is_told", "why_not"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+SHORT = (
+    "no model decided three times on a dilemma, or twice afresh, so that its lasting taste for a verdict looks like"
+    " inertia"
+)
+_ALONE = "there is one model, and its tastes are the effects of the dilemmas"
 
 _FAR = 12.0
 """Logits. A verdict this far behind in a fit may be on its way to being excluded."""
@@ -121,6 +127,33 @@ def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
     if (given == heard[uneven].min(1)).all():
         return f"what others said was followed in none of {uneven.sum()} decisions: no finite estimate"
     return "the data do not tell it apart from other effects, or predict it perfectly"
+
+
+def no_tastes(decisions: Decisions) -> str | None:
+    """Why nothing tells models' lasting tastes for dilemmas, if so.
+
+    Inertia is about the verdict of the round before, and forgets those before it; a taste lasts. So it takes a model
+    that decides three times on a dilemma, or twice without a verdict of its own to hold on to.
+    """
+    if len(np.unique(decisions.model)) < 2:
+        return _ALONE
+    return None if telling(decisions) else SHORT
+
+
+def telling(decisions: Decisions) -> int:
+    """How many decisions tell a taste for a dilemma from inertia: a model's third on it and later, or second afresh."""
+    cell = decisions.dilemma * len(decisions.models) + decisions.model
+    _, place = np.unique(cell, return_inverse=True)
+    afresh = np.bincount(place, decisions.own_previous == NONE)
+    return int(np.maximum(np.maximum(np.bincount(place) - 2, afresh - 1), 0).sum())
+
+
+def alike(situations: Situations) -> str | None:
+    """Why nothing tells how dilemmas differ, if so."""
+    each = np.bincount(situations.dilemma, situations.counts.sum(1), minlength=1)
+    if (each > 0).sum() < 2:
+        return "there are decisions on one dilemma only"
+    return "there is one decision on each" if each.max() < 2 else None
 
 
 def _excluded_verdicts(features: Array, allowed: Flags, totals: Array) -> Flags:

@@ -21,8 +21,9 @@ __all__ = ["JointFit", "Nodes", "each", "evaluate", "fit_jointly", "modes", "one
 
 Array = NDArray[np.float64]
 
-_LEAST = 1e-150
-"""Of a row's sum. Where it is that small the decision was as good as impossible, and its square is still a number."""
+_LEAST = 0.45
+"""Of an effect's factor, as a power of the smallest number there is, so that the square of a row's sum is still one. A
+verdict that is so much less likely than another is as good as impossible."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,20 @@ class Nodes:
     """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and what the chances behind it are made of.
 
     That of a verdict in a row is the product of `plain` [B, R, K], what it would be worth without latent effects,
-    `tilts` [B, G, K, Q], what the effects make of it, and the row's `scale` [B, R, Q]. Kept as factors, since an array
+    `tilts` [B, G, K, Q], what the effects make of it, over the row's `total` [B, R, Q]. Kept as factors, since an array
     of all chances would be K times as large, and sums over rows and over nodes are products of matrices.
     """
 
     block: Block
     plain: Array
     tilts: Array
-    scale: Array
+    total: Array
     loglik: Array
+
+    @cached_property
+    def scale(self) -> Array:
+        """What makes the chances of a row sum to 1, [B, R, Q]."""
+        return np.asarray(1 / self.total)
 
     def chances(self) -> Array:
         """Of every verdict in every row, [B, R, K, Q]."""
@@ -63,9 +69,12 @@ class Nodes:
         tilts = self.tilts[:, 0]
         size, rows, verdicts = self.plain.shape
         weighted = tilts * weights[:, None]
-        pairs = (weighted[:, :, None] * tilts[:, None]).reshape(size, verdicts**2, -1)
-        products = (self.scale**2 @ pairs.swapaxes(1, 2)).reshape(size, rows, verdicts, verdicts)
-        curvature = -products * self.plain[..., None] * self.plain[:, :, None]
+        first, second = np.tril_indices(verdicts)
+        products = self.scale**2 @ (weighted[:, first] * tilts[:, second]).swapaxes(1, 2)  # [B, R, pairs]
+        curvature = np.empty((size, rows, verdicts, verdicts), products.dtype)
+        curvature[:, :, first, second] = curvature[:, :, second, first] = (
+            -products * self.plain[:, :, first] * self.plain[:, :, second]
+        )
         places = np.arange(verdicts)
         curvature[:, :, places, places] += self.plain * (self.scale @ weighted.swapaxes(1, 2))
         curvature *= self.block.trials[..., None, None]
@@ -80,13 +89,13 @@ def evaluate(block: Block, coefficients: Array, loadings: Array, latent: Array) 
     logits -= logits.max(2, keepdims=True)
     shift = (block.basis @ loadings) @ latent[:, None]  # [B, G, K, Q]
     shift -= shift.max(2, keepdims=True)
-    plain, tilts = np.exp(logits), np.exp(shift)
-    total = np.maximum((_grouped(plain, block) @ tilts).reshape(*block.trials.shape, -1), _LEAST)
+    plain, tilts = np.exp(logits), np.exp(np.maximum(shift, np.log(np.finfo(shift.dtype).tiny) * _LEAST))
+    total = (_grouped(plain, block) @ tilts).reshape(*block.trials.shape, -1)
     counted = _grouped(block.counts, block).sum(2)  # [B, G, K]
     seen = np.sum(block.counts * np.where(block.counts > 0, logits, 0.0), axis=(1, 2))
     loglik = seen[:, None] + np.sum(counted[..., None] * shift, axis=(1, 2))
     loglik -= (block.trials[:, None] @ np.log(total))[:, 0]
-    return Nodes(block, plain, tilts, 1 / total, loglik)
+    return Nodes(block, plain, tilts, total, loglik)
 
 
 def _grouped(by_row: Array, block: Block) -> Array:

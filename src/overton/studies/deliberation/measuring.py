@@ -27,9 +27,12 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     """How deliberation is computed."""
 
     estimator: Annotated[
-        Literal["random", "taste", "paper"],
-        Option("Estimator of the choice model: random (dilemma effects random), taste, or paper (the published fit)"),
-    ] = "random"
+        Literal["auto", "taste", "random", "penalised", "as_published"],
+        Option(
+            "Estimator of the choice model: taste (a model's lasting taste is not inertia), random (no tastes), auto"
+            " (taste where it is told, else random), penalised, or as_published (the authors' own)"
+        ),
+    ] = "auto"
     conformity: Annotated[
         Literal["shared", "by model"], Option("Whether models share their conformity: shared, or by model")
     ] = "shared"

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from overton.errors import Problem
-from overton.studies.deliberation.record import Format, Goal
+from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.options import Option, option_place
 
 __all__ = ["FORMATS", "Options", "orders_of", "wrong"]
@@ -51,6 +51,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ()
     rounds: Annotated[int, Option("The most rounds", least=1, most=_MOST_ROUNDS)] = 4
     trials: Annotated[int, Option("Repetitions of each discussion", least=1, extends=True)] = 1
+    instructions: Annotated[
+        Instructions,
+        Option("Whose system prompt: the paper's, ours where it prints none; or, in our words, the authors' code's"),
+    ] = "paper"
     values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
 
 

@@ -16,7 +16,7 @@ from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
-from overton.studies.deliberation.record import Format, Goal, Record
+from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
 from overton.studies.readable import as_it_came, ask_until_read, side_by_side, total_usage
 
@@ -36,6 +36,7 @@ class DilemmaTrial(Trial, frozen=True):
     models: tuple[str, ...]
     rounds: int
     values: bool
+    instructions: Instructions = "paper"
 
 
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
@@ -57,6 +58,7 @@ def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator
                             models=tuple(options.agents[number - 1] for number in order),
                             rounds=options.rounds,
                             values=options.values,
+                            instructions=options.instructions,
                         )
 
 
@@ -116,7 +118,8 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
 
 
 def _seated(trial: DilemmaTrial, place: int) -> _Agent:
-    instructions = prompts.system_prompt(place, len(trial.order), trial.format, trial.goal, trial.rounds)
+    agents, condition = len(trial.order), (trial.format, trial.goal, trial.rounds)
+    instructions = prompts.system_prompt(place, agents, *condition, instructions=trial.instructions)
     opening = prompts.dilemma_message(trial.dilemma.title, trial.dilemma.text)
     return _Agent(place, speaker(trial.order[place - 1]), [system(instructions), user(opening)])
 

@@ -9,10 +9,11 @@ import msgspec
 from overton.studies.deliberation.items import Verdict
 from overton.studies.table import told
 
-__all__ = ["Format", "Goal", "Record"]
+__all__ = ["Format", "Goal", "Instructions", "Record"]
 
 Format = Literal["synchronous", "round-robin"]
 Goal = Literal["correctness", "balanced"]
+Instructions = Literal["paper", "code"]
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.talks import talks_from
+from overton.studies.plain import plain
 
 
 @pytest.fixture
@@ -55,27 +56,47 @@ def test_unless_more_is_asked_for_each_goal_is_fitted_once(parts, monkeypatch):
 
     monkeypatch.setattr("overton.studies.deliberation.measures.choice.fit", noted)
     chosen, others = fit_choices(parts, Fitting(), 0.95)
-    assert asked == [("random", 9), ("random", 2)]
-    assert [one.estimator for one in chosen] == ["random", "random"]
+    assert asked == [("auto", 9), ("auto", 2)]
+    assert [one.estimator for one in chosen] == ["taste", "random"]
     assert others == ()
 
 
 def test_the_others_are_fitted_where_they_are_asked_for(parts):
-    chosen, others = fit_choices(parts, Fitting("paper", others=True), 0.95)
-    assert [(one.goal, one.estimator) for one in chosen] == [("correctness", "paper"), ("balanced", "paper")]
-    assert [one.estimator for one in others] == ["random", "random", "taste", "taste"]
+    chosen, others = fit_choices(parts, Fitting("penalised", others=True), 0.95)
+    assert [(one.goal, one.estimator) for one in chosen] == [("correctness", "penalised"), ("balanced", "penalised")]
+    names = ["taste", "random", "as_published"]
+    assert [one.estimator for one in others] == [name for name in names for _ in range(2)]
+
+
+def test_beside_the_one_that_the_decisions_choose_stand_all_others(parts):
+    chosen, others = fit_choices(parts, Fitting(others=True), 0.95)
+    assert [one.estimator for one in chosen] == ["taste", "random"]
+    assert [(one.goal, one.estimator) for one in others] == [
+        ("balanced", "taste"),
+        ("correctness", "random"),
+        *((goal, name) for name in ("penalised", "as_published") for goal in ("correctness", "balanced")),
+    ]
+    beside = next(one for one in others if one.estimator == "as_published")
+    assert "refits" in beside.inertia["a"].reason
+
+
+def test_where_tastes_are_left_out_the_likelihood_ratio_goes_into_the_json(parts):
+    (left, _), _ = fit_choices(parts, Fitting("random"), 0.95)
+    assert left.likelihood_ratio is not None
+    assert plain(left)["likelihood_ratio"].keys() == {"statistic", "p"}
+    assert any("likelihood ratio" in note for note in left.notes)
 
 
 def test_goals_are_fitted_apart_or_together(parts):
-    apart, _ = fit_choices(parts, Fitting("paper"), 0.95)
+    apart, _ = fit_choices(parts, Fitting("penalised"), 0.95)
     assert [(one.goal, one.decisions, one.dilemmas) for one in apart] == [("correctness", 9, 2), ("balanced", 2, 1)]
-    together, _ = fit_choices(parts, Fitting("paper", goals="together"), 0.95)
+    together, _ = fit_choices(parts, Fitting("penalised", goals="together"), 0.95)
     assert [(one.goal, one.decisions, one.dilemmas) for one in together] == [(None, 11, 3)]
 
 
 def test_conformity_is_one_number_or_one_for_each_model(parts):
     (shared, _), (apart, _) = (
-        fit_choices(parts, Fitting("paper", conformity), 0.95)[0] for conformity in ("shared", "by model")
+        fit_choices(parts, Fitting("penalised", conformity), 0.95)[0] for conformity in ("shared", "by model")
     )
     assert shared.previous.reason is None
     assert list(apart.previous) == ["a", "b"]

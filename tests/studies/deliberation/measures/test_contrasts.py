@@ -22,6 +22,33 @@ def test_the_proportions_test_is_the_chi_squared_test_without_correction():
     assert proportions(np.array([30.0]), 100, np.array([45.0]), 100)[0] == pytest.approx(expected)
 
 
+FIGURE_6 = {
+    "Claude against GPT": (282, 325, 0.036502382469764325),
+    "GPT against Claude": (31, 193, 1.5438586341258666e-30),
+    "Claude against Gemini": (333, 446, 2.1994842200110781e-07),
+    "Gemini against Claude": (341, 394, 0.013966901791219115),
+    "GPT against Gemini": (6, 115, 1.5615543555810363e-24),
+    "Gemini against GPT": (412, 435, 0.2979470298236383),
+}
+"""Of 1,000 deliberations, those with a change under either prompt, and the p value that the authors' notebook printed.
+
+The first count is section 4.1's rate, where Claude's and Gemini's are swapped: no second count gives these p values
+with 341 for Claude or 333 for Gemini."""
+
+
+@pytest.mark.parametrize(("first", "second", "p"), FIGURE_6.values(), ids=FIGURE_6)
+def test_the_p_values_behind_figure_6_are_found_again(first, second, p):
+    found = proportions(np.array([float(first)]), 1000, np.array([float(second)]), 1000)[0]
+    assert found == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize(("swapped", "p"), [(341, 2.1994842200110781e-07), (333, 0.013966901791219115)])
+def test_with_the_texts_rates_swapped_back_no_count_gives_the_printed_p_value(swapped, p):
+    every = np.arange(swapped + 1, 1001.0)
+    found = proportions(np.full(len(every), float(swapped)), 1000, every, 1000)
+    assert np.min(np.abs(found / p - 1)) > 1e-3
+
+
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.0), (20.0, 20.0)])
 def test_shares_that_cannot_differ_have_p_1(first, second):
     assert proportions(np.array([first]), 20, np.array([second]), 20)[0] == 1

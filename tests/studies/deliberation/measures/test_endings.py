@@ -33,6 +33,21 @@ def test_rounds_to_consensus_and_the_share_without(four):
     assert overall.rounds.n == 2
 
 
+def test_consensus_of_a_majority_is_that_of_the_last_rounds_valid_verdicts(talk):
+    """By the authors' code: two of three agree, one of two could not be read; two against two is none."""
+    said = {
+        "two of three": {"a": ["NTA", "NTA"], "b": ["YTA", "NTA"], "c": ["ESH", "ESH"]},
+        "one unread": {"a": ["NTA", "NTA"], "b": ["YTA", None]},
+        "two of four": {"a": ["NTA"], "b": ["NTA"], "c": ["YTA"], "d": ["ESH"]},
+        "one each": {"a": ["NTA"], "b": ["YTA"]},
+        "none read": {"a": [None], "b": [None]},
+        "all": {"a": ["NTA"], "b": ["NTA"]},
+    }
+    overall = measured(*(talk(verdicts, dilemma=name) for name, verdicts in said.items())).consensus.overall
+    assert overall.majority.value == pytest.approx(3 / 6)
+    assert overall.reached.value == pytest.approx(1 / 6)
+
+
 def test_change_of_verdict_counts_any_later_verdict_that_differs_from_the_first(four):
     changes = measured(*four).changes
     assert changes.by_model["claude"].value == 0.5

@@ -47,6 +47,26 @@ def test_values_used_before_the_change_or_without_one_are_not_inherited(talk):
     assert b.values == {}
 
 
+def test_as_published_inherited_is_what_is_new_in_the_last_message_where_verdicts_vary(talk):
+    """B is used in between only, D is nobody's; of three deliberations two have a change."""
+    values = {"a": [[A], [B], [C, D]], "b": [[B, C], [A], [A]]}
+    varied = talk({"a": ["NTA", "YTA", "YTA"], "b": ["YTA"] * 3}, values=values, dilemma="varied")
+    unread = talk({"a": ["NTA", None, "NTA"], "b": ["YTA"] * 3}, values=values, dilemma="unread")
+    never = talk({"a": ["NTA"] * 3, "b": ["YTA"] * 3}, values=values, dilemma="never")
+    a, b = measured(varied, unread, never).values.inheritance
+    assert {value: (one.value, one.n) for value, one in a.as_published.items()} == {C: (1, 2)}
+    assert {value: one.value for value, one in a.values.items()} == pytest.approx({B: 1 / 3, C: 1 / 3})
+    assert b.as_published == {}
+
+
+def test_as_published_unknown_values_are_none(talk):
+    said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
+    first = talk(said, values={"a": [None, [B]], "b": [[B], [B]]}, dilemma="x")
+    last = talk(said, values={"a": [[A], None], "b": [[B], [B]]}, dilemma="y")
+    a, _ = measured(first, last).values.inheritance
+    assert {value: (one.value, one.n) for value, one in a.as_published.items()} == {B: (0.5, 2)}
+
+
 def test_a_value_in_the_agents_own_round_1_is_not_inherited(talk):
     made = measured(talk({"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}, values={"a": [[A], [A]], "b": [[A], [A]]}))
     assert made.values.inheritance[0].values == {}

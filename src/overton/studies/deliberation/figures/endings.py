@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 
 from overton.studies.charts import Dot, Series, dots, series_of
-from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal
+from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
@@ -36,6 +37,10 @@ def consensus(analysis: Analysis, names: Names) -> Section:
 
 
 _POOLED = "Orders of speaking are pooled."
+_MAJORITY = (
+    "The authors' code calls it consensus where more than half of the valid verdicts of the last round are the same."
+)
+_NO_OTHER_MAJORITY = "Consensus of a majority of the last round's valid verdicts, as the authors count, is the same."
 _CONSENSUS = (
     "A deliberation reaches consensus in the first whole round in which all agents give the same verdict; verdicts "
     "that could not be read agree with nothing. Shares are of all deliberations, the mean number of rounds is of "
@@ -66,6 +71,8 @@ def _drawn(points: list[Dot], series: list[Series]) -> Drawing:
 def _consensus_table(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
+    differ = any(one.majority.value != one.reached.value for _, one in analysis.consensus.settings)
+    columns += [Column("Consensus of a majority", "share")] if differ else []
     rows: list[list[Cell]] = [
         [
             names.agents(setting),
@@ -75,11 +82,13 @@ def _consensus_table(analysis: Analysis, names: Names) -> Table:
             one.by_round.get(1),
             one.without,
             one.rounds,
+            *([one.majority] if differ else []),
         ]
         for setting, one in analysis.consensus.settings
     ]
     goals = {setting.goal for setting, _ in analysis.consensus.settings if setting.goal}
     note = f"The goal is {', '.join(goals)}." if len(goals) == 1 else ""
+    note = f"{note} {_MAJORITY if differ else _NO_OTHER_MAJORITY}".strip()
     return Table("Consensus by models and format", columns, rows, note=note, source="section 4.1", summary=True)
 
 
@@ -189,21 +198,37 @@ def _verdict_table(analysis: Analysis, names: Names) -> Table:
         for one in analysis.verdicts
         for speaker in one.speakers
         for verdict, estimate in speaker.first.items()
+        if twice(estimate) or twice(speaker.last.get(verdict))
     ]
-    return Table("Verdicts in round 1 and in the last round", columns, rows, source="figure 3")
+    title = "Verdicts in round 1 and in the last round"
+    note = "Verdicts that a model gave less than twice in either round are left out (JSON has all)."
+    return Table(title, columns, rows, note=note, source="figure 3")
 
 
 def archetypes(analysis: Analysis, names: Names) -> Section:
     """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
-    columns = [Column("Models"), Column("Model"), Column("Archetype"), Column("What happened")]
-    columns += [Column("Deliberations", "count"), Column("Share", "share")]
-    rows = [row for one in analysis.archetypes for row in _archetype_rows(one, names)]
-    table = Table("Deliberation archetypes", columns, rows, note=_NOTE, source="table 2")
-    exhibits: list[Exhibit] = [table, Method(_KINDS)]
-    return Section("archetypes", "Archetypes", exhibits)
+    many = [one for one in analysis.archetypes if one.deliberations >= _MANY]
+    few = [one for one in analysis.archetypes if 0 < one.deliberations < _MANY]
+    exhibits: list[Exhibit] = []
+    if many:
+        columns = [Column("Models"), Column("Model"), Column("Archetype"), Column("What happened")]
+        columns += [Column("Deliberations", "count"), Column("Share", "share")]
+        rows = [row for one in many for row in _archetype_rows(one, names)]
+        exhibits.append(Table("Deliberation archetypes", columns, rows, note=_NOTE, source="table 2"))
+    if few:
+        exhibits.append(_few_archetypes(few, names))
+    if not exhibits:
+        exhibits.append(Callout("Archetypes are not computed: no deliberation went beyond round 1."))
+    return Section("archetypes", "Archetypes", [*exhibits, Method(_KINDS)])
 
 
-_NOTE = "The two most common of each kind. Shares are of deliberations that went beyond round 1; orders are pooled."
+_MANY = 30
+"""Deliberations beyond round 1. Of fewer, a share of one kind among many says next to nothing."""
+
+_NOTE = (
+    "The two most common of each kind, where there are at least two. Shares are of deliberations that went beyond round"
+    f" 1, for models with {_MANY} of them or more; orders are pooled."
+)
 _KINDS = (
     "A change goes from a model's first verdict to its last. A holdout never changed its verdict and there was no "
     "consensus: so the caption of table 2. Two of the table's holdouts are more common than that allows: beyond round "
@@ -223,8 +248,32 @@ def _archetype_rows(one: Archetypes, names: Names) -> list[list[Cell]]:
     return [
         [*head, _path(found), kind, found.count, found.share]
         for several, kind in kinds
-        for found in islice(several, _TOP)
+        for found in islice((found for found in several if found.count > 1), _TOP)
     ]
+
+
+def _few_archetypes(few: Sequence[Archetypes], names: Names) -> Table:
+    """A row for each model of each set, with counts of all kinds."""
+    columns = [Column("Models"), Column("Model"), Column("Beyond round 1", "count")]
+    columns += [Column("Changed its verdict"), Column("Held out"), Column("No consensus, changed or not")]
+    rows: list[list[Cell]] = [
+        [
+            names.whole(one.setting, pooled=True),
+            one.model,
+            one.deliberations,
+            *(_counted(several) for several in (one.changes, one.holdouts, one.unresolved)),
+        ]
+        for one in few
+    ]
+    note = f"Counts, since each model has fewer than {_MANY} deliberations beyond round 1; orders are pooled."
+    return Table("Archetypes of few deliberations", columns, rows, note=note, source="table 2")
+
+
+def _counted(several: Sequence[Archetype]) -> str:
+    """How often there was any, and the most common."""
+    if not several:
+        return "0"
+    return f"{sum(one.count for one in several)}, most often {_path(several[0])} ({several[0].count})"
 
 
 def _path(one: Archetype) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 
+from overton.statistics import Estimate
 from overton.studies.charts import Axis
 from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.deliberation.measures.results import Contrast, Setting, Significance
 from overton.studies.exhibits import Callout, Cell, Column, Table
 from overton.studies.numbers import Kind
 
-__all__ = ["SHARE", "Names", "absent", "contrast_table", "formats", "ordinal", "p_value"]
+__all__ = ["SHARE", "Names", "absent", "contrast_table", "formats", "ordinal", "p_value", "twice"]
 
 _BOTH = "both"
 
@@ -64,6 +65,11 @@ def _without_providers(models: Sequence[str]) -> dict[str, str]:
 def formats(settings: Iterable[Setting]) -> list[str]:
     """The different formats, in the order of the settings."""
     return list(dict.fromkeys(one.format for one in settings))
+
+
+def twice(share: Estimate | None) -> bool:
+    """Whether a share is of two cases or more: one alone says next to nothing."""
+    return share is not None and share.value * share.n > 1.5
 
 
 def ordinal(position: int | None) -> str:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, series_of
-from overton.studies.deliberation.figures.names import Names, absent, contrast_table
+from overton.studies.deliberation.figures.names import Names, absent, contrast_table, twice
 from overton.studies.deliberation.measures.analysis import Analysis, Inheritance, Similarity, ValueUse
 from overton.studies.deliberation.measures.results import Contrast, Setting
 from overton.studies.exhibits import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 __all__ = ["inherited", "similarity", "use"]
 
-_TOP = 5
+_TOP, _LARGEST = 5, 3
 _AGREEMENT = (Series("Different verdicts", SERIES[1], "square"), Series("Same verdict", SERIES[0], "circle"))
 _ENDS = (
     Series("Round 1, consensus later", SERIES[0], "circle"),
@@ -100,10 +100,11 @@ def _use_table(pairs: Sequence[_Pair], names: Names) -> Table:
     rows = [
         ((names.whole(setting, pooled=True), first, second, value), one)
         for setting, first, second, differences in pairs
-        for value, one in sorted(differences, key=lambda pair: -abs(pair[1].difference.value))
+        for value, one in sorted(differences, key=lambda pair: -abs(pair[1].difference.value))[:_LARGEST]
     ]
     heads = ["Deliberation", "First model", "Second model", "Value"]
-    return contrast_table("Value occurrence", heads, rows, source="figure 4, a to c", note="Shares of messages.")
+    note = f"Shares of messages; of each pair the {_LARGEST} largest differences (JSON has all)."
+    return contrast_table("Value occurrence", heads, rows, source="figure 4, a to c", note=note)
 
 
 def _tally(analysis: Analysis) -> Table:
@@ -131,20 +132,25 @@ def inherited(analysis: Analysis, names: Names) -> Section | None:
         for number, setting in enumerate(settings, 1)
     ]
     columns = [Column("Models"), Column("Model"), Column("Value"), Column("Inherited", "share")]
+    columns += [Column("As the authors count", "share")]
     rows: list[list[Cell]] = [
-        [names.whole(one.setting, pooled=True), one.model, value, estimate]
+        [names.whole(one.setting, pooled=True), one.model, value, estimate, one.as_published.get(value)]
         for one in found
-        for value, estimate in _ranked(one)
+        for value, estimate in _ranked(one)[:_TOP]
+        if twice(estimate)
     ]
-    table = Table("Inherited values", columns, rows, note=_left_out(found), source="figure 4, d to f")
+    note = f"The {_TOP} most common of each model, where there are at least two cases (JSON has all)."
+    note = f"{note} {_left_out(found)}".strip()
+    table = Table("Inherited values", columns, rows, note=note, source="figure 4, d to f")
     return Section("inherited", "Inherited values", [*(one for one in charts if one), table, Method(_INHERITED)])
 
 
 _INHERITED = (
     "Inherited is a value that the model did not use in round 1, that an opponent used in round 1, and that the model "
     "uses in or after the round in which it first departs from its first verdict. Shares are of all its "
-    "deliberations, not only of those with a change, so models that rarely change rarely inherit. A value that is "
-    "common anyway is inherited by chance, too."
+    "deliberations, not only of those with a change, so models that rarely change rarely inherit. The authors take "
+    "deliberations in which the model's verdicts vary only, and of those its last message only. A value that is common "
+    "anyway is inherited by chance, too."
 )
 
 

@@ -21,7 +21,7 @@ def analyze(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-    estimator: Literal["random", "taste", "paper"] = "random",
+    estimator: Literal["auto", "taste", "random", "penalised", "as_published"] = "auto",
     conformity: Literal["shared", "by model"] = "shared",
     goals: Literal["apart", "together"] = "apart",
     others: bool = False,
@@ -34,9 +34,9 @@ def analyze(
     rows changes nothing.
 
     `level` is the intervals' nominal coverage, `seed` puts more than 1,000 dilemmas into groups; nothing is drawn
-    `resamples` times here. `estimator` fits the choice model, `conformity` says whether models share it, `goals`
-    whether goals are fitted apart or together; with `others` the other estimators fit it too, to be shown beside, which
-    takes longer.
+    `resamples` times here. `estimator` fits the choice model (see `overton.statistics.choice.fit`), `conformity`
+    says whether models share it, `goals` whether goals are fitted apart or together; with `others` the other
+    estimators fit it too, to be shown beside, which takes longer.
 
     Raises:
         InputError: a column is missing, holds a value that is not allowed, an agent speaks twice in a round, or a

@@ -81,12 +81,14 @@ class Consensus(msgspec.Struct, frozen=True):
     """How deliberations ended (figure 2 a and c).
 
     `reached` and `without` are shares of deliberations; `by_round` the share that reached consensus in each round.
-    `rounds` is the mean number of rounds to consensus of those that reached it.
+    `rounds` is the mean number of rounds to consensus of those that reached it. `majority` is consensus by the authors'
+    code: the share in which more than half of the valid verdicts of the last round are the same.
     """
 
     deliberations: int
     reached: Estimate
     without: Estimate
+    majority: Estimate
     by_round: dict[int, Estimate]
     rounds: Estimate
 
@@ -200,12 +202,16 @@ class Inheritance(msgspec.Struct, frozen=True):
     Inherited is a value that is not among the agent's own in round 1, but among an opponent's in round 1, and that the
     agent uses in or after the round in which it first departs from its first verdict. Left out, and counted in
     `unknown`, are deliberations in which somebody's values of round 1 are not known.
+
+    `as_published` is that of the authors' code: shares of deliberations in which the model's verdicts are not all the
+    same, of values in its last message. There unknown values are none, and a verdict that could not be read is another.
     """
 
     setting: Setting
     model: str
     values: dict[str, Estimate]
     unknown: int
+    as_published: dict[str, Estimate]
 
 
 class RoundSimilarity(msgspec.Struct, frozen=True):
@@ -312,9 +318,9 @@ class Analysis(msgspec.Struct, frozen=True):
     """All measures of a table of decisions.
 
     `choice` holds a fit for each goal, or one for all; the first is that of correctness, where there is one. `others`
-    holds the same by the other estimators, so that 'random', 'taste' and 'paper' stand side by side; empty where they
-    were not asked for. What a table cannot tell is None or empty, with the reason in
-    `not_computed`. `notes` are warnings for the reader, each a sentence.
+    holds the same by the others of 'taste', 'random', 'penalised' and 'as_published', so that all stand side by side;
+    empty where they were not asked for. `estimator` is what was asked for, perhaps 'auto'. What a table cannot tell is
+    None or empty, with the reason in `not_computed`. `notes` are warnings for the reader, each a sentence.
     """
 
     models: tuple[str, ...]

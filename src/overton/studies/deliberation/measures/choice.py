@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from overton.errors import InputError
 from overton.statistics.choice import (
     ALL_MODELS,
+    ESTIMATORS,
+    ChoiceFit,
     Conformity,
     Decisions,
     Estimator,
@@ -24,13 +26,11 @@ from overton.studies.deliberation.measures.results import Choice, Parameter, Spr
 
 __all__ = ["Fitting", "decisions_of", "fit_choices"]
 
-_ESTIMATORS: tuple[Estimator, ...] = ("random", "taste", "paper")
-
 
 class Fitting(NamedTuple):
     """How the choice model is fitted; with `others`, by the other estimators too, which takes several times as long."""
 
-    estimator: Estimator = "random"
+    estimator: Estimator = "auto"
     conformity: Conformity = "shared"
     goals: Literal["apart", "together"] = "apart"
     others: bool = False
@@ -39,12 +39,14 @@ class Fitting(NamedTuple):
 def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The fits for each goal, correctness first, by the chosen estimator; and by the others, where asked for."""
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
-    more = [other for other in _ESTIMATORS if how.others and other != how.estimator]
-    made = [
-        [_fitted(goal, decisions, name, how.conformity, level) for name in chosen for goal, decisions in rows]
-        for chosen in ([how.estimator], more)
+    first = [_fitted(goal, decisions, how, level) for goal, decisions in rows]
+    more = [
+        _fitted(goal, decisions, how._replace(estimator=name), level, beside=True)
+        for name in (ESTIMATORS if how.others else ())
+        for (goal, decisions), one in zip(rows, first, strict=True)
+        if name != one.estimator
     ]
-    return tuple(made[0]), tuple(made[1])
+    return tuple(first), tuple(more)
 
 
 def _by_goal(parts: Parts, goals: str) -> Iterator[tuple[str | None, Part]]:
@@ -78,31 +80,35 @@ def decisions_of(part: Part) -> Decisions:
     )
 
 
-def _fitted(
-    goal: str | None, decisions: Decisions, estimator: Estimator, conformity: Conformity, level: float
-) -> Choice:
+def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, *, beside: bool = False) -> Choice:
+    """A fit; those to be shown beside another do without what takes several fits."""
     n = len(decisions)
-    head = (goal, estimator, n, decisions.dilemmas)
+    slow: dict[str, Any] = {"refits": 0, "against": False} if beside else {}
     try:
-        made = fit(decisions, estimator=estimator, conformity=conformity, level=level)
+        made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=level, **slow)
     except InputError as error:
-        return Choice(*head, {}, {}, {}, {}, not_computed=str(error))
+        return Choice(goal, how.estimator, n, decisions.dilemmas, {}, {}, {}, {}, not_computed=str(error))
     return Choice(
-        *head,
-        inertia=_parameters(made.inertia, n),
-        previous=_shared(_parameters(made.previous, n)),
-        within=_shared(_parameters(made.within, n)),
-        preferences={model: _parameters(found, n) for model, found in made.preference.items()},
+        goal,
+        made.estimator,
+        n,
+        decisions.dilemmas,
+        inertia=_parameters(made.inertia, made),
+        previous=_shared(_parameters(made.previous, made)),
+        within=_shared(_parameters(made.within, made)),
+        preferences={model: _parameters(found, made) for model, found in made.preference.items()},
         dilemma_spread=_spread(made.dilemma_spread, n),
         taste_spread=_spread(made.taste_spread, n),
         loglik=made.loglik,
+        likelihood_ratio=made.likelihood_ratio,
         notes=tuple(made.warnings),
     )
 
 
-def _parameters(found: Mapping[str, Fit], n: int) -> dict[str, Parameter]:
+def _parameters(found: Mapping[str, Fit], made: ChoiceFit) -> dict[str, Parameter]:
+    method = "percentiles of refits" if made.estimator == "as_published" else "Wald"
     return {
-        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason, n)
+        name: Parameter(one.estimate, one.se, *one.interval, one.odds_ratio, one.reason, made.n, method)
         for name, one in found.items()
     }
 

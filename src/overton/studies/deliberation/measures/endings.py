@@ -43,7 +43,7 @@ def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     """Rounds to consensus and shares without it, over all deliberations and by setting."""
     every = [parts.everything, *parts.by_setting]
     endings = [_endings(part) for part in every]
-    shares = resampling.ratios(map(_shares, endings), NOTHING)
+    shares = resampling.ratios(map(_shares, every, endings), NOTHING)
     rounds = resampling.ratios(map(_rounds, endings), _NEVER, POSITIVE)
     made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
     return ConsensusResult(
@@ -59,8 +59,10 @@ def _endings(part: Part) -> Array:
     return summed([part.dilemma, part.agreement], shape)
 
 
-def _shares(endings: Array) -> Counts:
-    return Counts(np.column_stack([endings[:, 1:].sum(1), endings]), endings.sum(1))
+def _shares(part: Part, endings: Array) -> Counts:
+    """Consensus by majority, in any round, in none, and in each."""
+    majority = part.count(part.talks.majority[part.rows] >= 0)
+    return Counts(np.column_stack([majority, endings[:, 1:].sum(1), endings]), endings.sum(1))
 
 
 def _rounds(endings: Array) -> Counts:
@@ -68,8 +70,8 @@ def _rounds(endings: Array) -> Counts:
 
 
 def _consensus(part: Part, shares: list[Estimate], rounds: list[Estimate]) -> Consensus:
-    reached, without, *by_round = shares
-    return Consensus(len(part.rows), reached, without, dict(enumerate(by_round, 1)), rounds[0])
+    majority, reached, without, *by_round = shares
+    return Consensus(len(part.rows), reached, without, majority, dict(enumerate(by_round, 1)), rounds[0])
 
 
 def _formats(parts: Parts) -> Iterator[Pair[Setting]]:

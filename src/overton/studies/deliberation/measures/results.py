@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from overton.statistics import NOT_COMPUTED, Estimate
+from overton.statistics.choice import LikelihoodRatio
 from overton.studies.plain import Shape, shaped
 
 __all__ = [
@@ -94,7 +95,8 @@ _MEASURE = Shape(measure="number", without=("estimate", "low", "high", "reason",
 class Parameter(msgspec.Struct, frozen=True):
     """A parameter of equation 2: log-odds with standard error and interval, and its odds ratio.
 
-    All numbers are NaN where the data cannot tell, and `reason` says why. `n` counts the decisions of the fit.
+    All numbers are NaN where the data cannot tell, and `reason` says why. `n` counts the decisions of the fit, `method`
+    says of which kind the interval is.
     """
 
     estimate: float
@@ -104,13 +106,14 @@ class Parameter(msgspec.Struct, frozen=True):
     odds_ratio: float
     reason: str | None = None
     n: int = 0
+    method: str = "Wald"
 
-    SHAPE = _MEASURE
+    SHAPE = Shape(measure="number", without=("estimate", "low", "high", "reason", "n", "method"))
 
     @property
     def number(self) -> Estimate:
-        """It and its interval, of Wald's kind."""
-        return _number(self, "Wald")
+        """It and its interval."""
+        return _number(self, self.method)
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -153,8 +156,10 @@ class Choice(msgspec.Struct, frozen=True):
     `goal` is None where the table has no goals, or several are fitted together. `decisions` counts valid verdicts.
     `inertia` is by model; `previous` and `within`, the conformity to earlier rounds and within the round, of all models
     together or by model; `preferences` by model and verdict, about the mean of the verdicts that the model uses.
-    `dilemma_spread` is that of the dilemmas' effects, `taste_spread` that of a model's own taste for a dilemma, None
-    where the estimator has none. `notes` are warnings. Where there is no fit at all, `not_computed` says why, and the
+    `estimator` is the one that was used, 'taste' or 'random' where it was left to the decisions. `dilemma_spread` is
+    that of the dilemmas' effects, `taste_spread` that of a model's own taste for a dilemma, None where the estimator
+    has none; `likelihood_ratio` is that of tastes against none, where they are left out and may count as inertia.
+    `notes` are warnings. Where there is no fit at all, `not_computed` says why, and the
     parameters are empty.
     """
 
@@ -169,6 +174,7 @@ class Choice(msgspec.Struct, frozen=True):
     dilemma_spread: Spread | None = None
     taste_spread: Spread | None = None
     loglik: float = nan
+    likelihood_ratio: LikelihoodRatio | None = None
     notes: tuple[str, ...] = ()
     not_computed: str | None = None
 

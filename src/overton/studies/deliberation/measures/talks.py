@@ -86,6 +86,12 @@ class Talks:
         return np.where(self.agreement > 0, found, INVALID)
 
     @cached_property
+    def majority(self) -> Ints:
+        """The verdict of more than half of the valid ones in the last round [T], INVALID where there is none."""
+        counts = np.stack([(self.at_end == verdict).sum(1) for verdict in range(len(VERDICTS))], axis=1)
+        return np.where(2 * counts.max(1) > counts.sum(1), counts.argmax(1), INVALID)
+
+    @cached_property
     def first(self) -> Ints:
         """Each agent's first valid verdict [T, S], INVALID where it gave none."""
         return self._first(self.verdict)
@@ -111,6 +117,12 @@ class Talks:
     def changed(self) -> Flags:
         """Whether any later verdict differs from the agent's first [T, S]."""
         return np.asarray(self.moved.any(2))
+
+    @cached_property
+    def varied(self) -> Flags:
+        """Whether an agent's verdicts are not all the same [T, S], one that could not be read being one of its own."""
+        opening = self.verdict[:, :, :1]
+        return np.asarray(((self.verdict != opening) & (self.verdict != ABSENT)).any(2))
 
     @cached_property
     def at_end(self) -> Ints:

@@ -17,6 +17,7 @@ from overton.studies.deliberation.measures.analysis import Inheritance, RoundSim
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
 from overton.studies.deliberation.measures.parts import Part, Parts, summed
 from overton.studies.deliberation.measures.results import Contrast, ContrastBy
+from overton.studies.deliberation.measures.talks import Talks
 
 __all__ = ["measure_inheritance", "measure_similarity", "measure_use"]
 
@@ -87,6 +88,7 @@ def _uses(part: Part, model: str) -> Counts:
 
 
 _UNKNOWN = "the values of round 1 are not known in any deliberation"
+_UNVARIED = "the model gave one verdict throughout in every deliberation"
 
 
 def measure_inheritance(parts: Parts, resampling: Resampling) -> tuple[Inheritance, ...]:
@@ -108,15 +110,40 @@ def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
         below = known.count_agents(known.seated(model))
         estimates = resampling.ratios([Counts(counts[:, used], below)], _UNKNOWN)[0]
         values = {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
-        made.append(Inheritance(part.setting, model, values, int(part.seated(model)[~told].sum())))
+        unknown = int(part.seated(model)[~told].sum())
+        made.append(Inheritance(part.setting, model, values, unknown, _as_published(part, model, resampling)))
     return made
+
+
+def _as_published(part: Part, model: str, resampling: Resampling) -> dict[str, Estimate]:
+    """As the authors' figure 4 d to f has it: what is new in an agent's last message, where its verdicts varied."""
+    talks = part.talks
+    varied = part.seated(model) & talks.varied[part.rows]
+    row, seat = np.nonzero(varied)
+    said, message = _said(talks), talks.message[part.rows[row]]
+    every = np.arange(len(row))
+    own = message[every, seat]
+    rounds = (own >= 0).sum(1)
+    opening = said[message[:, :, 0]]
+    first = opening[every, seat]
+    opening[every, seat] = 0
+    new = said[own[every, rounds - 1]] & ~first & np.bitwise_or.reduce(opening, axis=1)
+    counts = _count_values(part, new, part.dilemma[row])
+    used = np.flatnonzero(counts.any(0))
+    estimates = resampling.ratios([Counts(counts[:, used], part.count_agents(varied))], _UNVARIED)[0]
+    return {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
+
+
+def _said(talks: Talks) -> Masks:
+    """Each message's values as bits [N + 1, W], none where not known; the last row is for what was not said."""
+    assert talks.masks is not None
+    masks = talks.masks
+    return np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
 
 
 def _inherited(part: Part) -> tuple[Ints, Ints, Masks]:
     """The agents that changed their verdict, as numbers of row and seat, and their inherited values as bits [N, W]."""
-    talks, masks = part.talks, part.talks.masks
-    assert masks is not None
-    said = np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
+    talks, said = part.talks, _said(part.talks)
     row, seat = np.nonzero(part.changed)
     message = talks.message[part.rows[row]]  # -1, what was not said, is the row of zeros at the end
     after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from overton.studies.deliberation.items import Verdict
-from overton.studies.deliberation.record import Format, Goal
+from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.prompts import Prompts
 
 __all__ = [
@@ -28,28 +29,33 @@ fill, load = PROMPTS.fill, PROMPTS.load
 
 def texts() -> dict[str, str]:
     """Every text that agents and the judge of values read, by name; see `Prompts.texts`."""
-    return PROMPTS.texts("system", "messages", "values")
+    return PROMPTS.texts("system", "described", "messages", "values")
 
 
 VALUES: tuple[str, ...] = tuple(dict.fromkeys(load("values")["listed"]))
 """The 48 values in the order of appendix D, whose 49 lines hold one of them twice."""
 
 
-def system_prompt(agent: int, agents: int, format: Format, goal: Goal, rounds: int = 4) -> str:
+def system_prompt(
+    agent: int, agents: int, format: Format, goal: Goal, rounds: int = 4, *, instructions: Instructions = "paper"
+) -> str:
     """The system prompt of agent number `agent` (1 to `agents`) of a deliberation of `rounds` rounds at most.
 
     Two agents, synchronous, four rounds: word for word as published (appendix E). Everything else keeps the published
-    structure with the changes under [ours] in system.toml. Raises ValueError for numbers that make no deliberation.
+    structure with the changes under [ours] in system.toml, or, where `instructions` are those of the authors' "code",
+    says what these say (described.toml). Raises ValueError for numbers that make no deliberation.
     """
     if not (agents >= 2 and 1 <= agent <= agents and rounds >= 1):
         raise ValueError(f"no deliberation has agent {agent} of {agents} and {rounds} rounds")
     size = "two" if agents == 2 else "more"
-    changed = load("system")["ours"][size]
-    places = {"agent": agent, "others": _others(agents - 1), "rounds": _rounds(rounds)}
+    places = {"agent": agent, "others": _others(agents - 1), "rounds": _rounds(rounds), "turn": _turn(agent)}
+    sources = ["system.ours." + size, "system.published"]
+    if instructions == "code":
+        sources = [f"described.{size}", "described", *sources]
     sections = []
     for name in ("overview", "verdicts", "output", "explanation_criteria", format, goal):
-        source = f"ours.{size}" if name in changed else "published"
-        sections.append(PROMPTS.fill_known(f"system.{source}.{name}", **places))
+        source = next(source for source in sources if f"{source}.{name}" in _named())
+        sections.append(PROMPTS.fill_known(f"{source}.{name}", **places))
     return "\n\n".join([*sections, fill("system.closing")])
 
 
@@ -97,6 +103,16 @@ def evaluation_message(verdict: Verdict | None, explanation: str) -> str:
 
 def _others(count: int) -> str:
     return fill("system.words.one_other") if count == 1 else fill("system.ours.more.others", count=_counted(count))
+
+
+@cache
+def _named() -> frozenset[str]:
+    return frozenset(texts())
+
+
+def _turn(agent: int) -> str:
+    words = load("system")["words"]["turns"]
+    return str(words[agent - 1]) if agent <= len(words) else fill("system.words.later", count=agent - 1)
 
 
 def _counted(count: int) -> str:

@@ -194,7 +194,7 @@ def _entry() -> str:
 
 _FIRST = f"\n\n{prompts.fill('messages.first_round')}"
 _REPEAT = re.compile(re.escape(prompts.fill("messages.repeat_request", round="\0").partition("\0")[0]))
-_BALANCED = prompts.fill("system.published.balanced").strip()
+_BALANCED = prompts.fill("system.published.balanced").strip().splitlines()[1]  # whatever else the goals say
 _NAME = re.compile(r"Your NAME is Agent (\d+)\.")
 _OWN = re.compile(r"^My current verdict: (\w+)\.$", re.MULTILINE)
 _ENTRY = re.compile(_entry(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The published estimator against the same model written out densely and handed to an optimiser."""
+"""The penalised estimator against the same model written out densely and handed to an optimiser."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def dense(decisions: Decisions) -> tuple[Array, Array]:
 
 
 def test_estimates_and_errors_are_those_of_the_dense_problem(decisions: Decisions, dense: tuple[Array, Array]) -> None:
-    found = fit(decisions, estimator="paper", penalty=PENALTY)
+    found = fit(decisions, estimator="penalised", penalty=PENALTY)
     named = [*found.inertia.values(), found.previous[ALL_MODELS], found.within[ALL_MODELS]]
     assert [one.estimate for one in named] == pytest.approx(dense[0][-5:], abs=1e-5)
     assert [one.se for one in named] == pytest.approx(dense[1][-5:], rel=1e-5)
 
 
 def test_so_are_preferences(decisions: Decisions, dense: tuple[Array, Array]) -> None:
-    found = fit(decisions, estimator="paper", penalty=PENALTY)
+    found = fit(decisions, estimator="penalised", penalty=PENALTY)
     preference = [one for of_model in found.preference.values() for one in of_model.values() if one.reason is None]
     known = [i for i, of in enumerate(p for m in found.preference.values() for p in m.values()) if of.reason is None]
     assert len(known) > 10
@@ -77,9 +77,9 @@ def test_so_are_preferences(decisions: Decisions, dense: tuple[Array, Array]) ->
 
 def test_the_likelihood_leaves_the_penalty_out(decisions: Decisions, dense: tuple[Array, Array]) -> None:
     without = -Dense(decisions).objective(dense[0]) + PENALTY / 2 * dense[0] @ dense[0]
-    assert fit(decisions, estimator="paper", penalty=PENALTY).loglik == pytest.approx(without, abs=1e-3)
+    assert fit(decisions, estimator="penalised", penalty=PENALTY).loglik == pytest.approx(without, abs=1e-3)
 
 
 def test_a_larger_penalty_pulls_towards_zero(decisions: Decisions) -> None:
-    weak, strong = (fit(decisions, estimator="paper", penalty=penalty) for penalty in (0.1, 100.0))
+    weak, strong = (fit(decisions, estimator="penalised", penalty=penalty) for penalty in (0.1, 100.0))
     assert 0 < strong.inertia["A"].estimate < weak.inertia["A"].estimate

@@ -1,0 +1,146 @@
+"""What a fit of equation 2 gives: parameters with their intervals, or why there are none."""
+
+from __future__ import annotations
+
+from math import exp, log, nan, sqrt
+
+import msgspec
+from scipy.special import ndtri, stdtrit
+
+__all__ = [
+    "ALL_MODELS",
+    "ChoiceFit",
+    "LikelihoodRatio",
+    "Parameter",
+    "Size",
+    "critical",
+    "parameter",
+    "size",
+    "untold",
+    "with_limits",
+]
+
+ALL_MODELS = "all models"
+"""The key under which a conformity that all models share stands."""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A coefficient in logits with its interval; the odds ratios are their exponentials.
+
+    The interval is Wald's, or percentiles of refits by `as_published`. All numbers are NaN where the data cannot tell,
+    and `reason` says why not; it is None otherwise, and where only the interval is missing, which was not asked for.
+    """
+
+    estimate: float
+    se: float
+    interval: tuple[float, float]
+    odds_ratio: float
+    odds_ratio_interval: tuple[float, float]
+    reason: str | None = None
+
+
+class Size(msgspec.Struct, frozen=True):
+    """A standard deviation in logits, 0 or more, with an interval that is symmetric for its logarithm.
+
+    NaN with a `reason` as in `Parameter`; a spread that is not told from none has an estimate but no interval.
+    """
+
+    estimate: float
+    se: float
+    interval: tuple[float, float]
+    reason: str | None = None
+
+
+class LikelihoodRatio(msgspec.Struct, frozen=True):
+    """Tastes of models for dilemmas against none: twice the difference of the log-likelihoods.
+
+    `p` is that of a spread on the edge of what is possible: half that of chi-squared with one degree of freedom.
+    """
+
+    statistic: float
+    p: float
+
+
+class ChoiceFit(msgspec.Struct, frozen=True):
+    """Equation 2, fitted.
+
+    `estimator` is the one that was used, also where it was left to the data. `inertia` by model; `previous` and
+    `within`, the conformity to earlier rounds and within the round, by model or under `ALL_MODELS`; `preference` by
+    model and verdict, in logits above the mean of the verdicts that the model uses. `dilemma_spread` is the standard
+    deviation of the dilemmas' effects on a verdict, over all verdicts, and `verdict_spreads` that on each verdict, both
+    about the mean of the verdicts; None where effects are not random. `taste_spread` is that of each model's own
+    effects. `names` and `covariance` belong together: the estimates of
+    inertia and conformity that there are, as `inertia.MODEL`, `previous.MODEL` and `within.MODEL`.
+
+    `loglik` is marginal where effects are random, and excludes penalties; by `taste` it is off by a hundredth or so for
+    each dilemma. `likelihood_ratio` tests tastes where `random` takes them for inertia. `converged` is False where the
+    maximum was not reached: `warnings` then says so, and the numbers are not to be trusted.
+    """
+
+    estimator: str
+    conformity: str
+    level: float
+    inertia: dict[str, Parameter]
+    previous: dict[str, Parameter]
+    within: dict[str, Parameter]
+    preference: dict[str, dict[str, Parameter]]
+    dilemma_spread: Size | None
+    verdict_spreads: dict[str, Size]
+    taste_spread: Size | None
+    names: list[str]
+    covariance: list[list[float]]
+    loglik: float
+    likelihood_ratio: LikelihoodRatio | None
+    converged: bool
+    n: int
+    dilemmas: int
+    warnings: list[str]
+
+    def difference(self, first: str, second: str) -> Parameter:
+        """The first coefficient less the second, both as in `names`, with what they have in common in the interval.
+
+        Raises `ValueError` for a name without an estimate.
+        """
+        i, j = self.names.index(first), self.names.index(second)
+        table = self.covariance
+        variance = table[i][i] + table[j][j] - 2 * table[i][j]
+        half = critical(self.level, self.dilemmas if self.dilemma_spread else None)
+        return parameter(self._estimate(first) - self._estimate(second), sqrt(max(variance, 0.0)), half)
+
+    def _estimate(self, name: str) -> float:
+        kind, model = name.split(".", 1)
+        values: dict[str, Parameter] = getattr(self, kind)
+        return values[model].estimate
+
+
+def critical(level: float, dilemmas: int | None) -> float:
+    """How many standard errors an interval reaches: Student's t over so many dilemmas, or the normal's."""
+    return float(ndtri((1 + level) / 2) if dilemmas is None else stdtrit(dilemmas - 1, (1 + level) / 2))
+
+
+def parameter(estimate: float, se: float, errors: float) -> Parameter:
+    """With an interval of so many standard errors on either side."""
+    return with_limits(estimate, se, (estimate - errors * se, estimate + errors * se))
+
+
+def with_limits(estimate: float, se: float, interval: tuple[float, float], reason: str | None = None) -> Parameter:
+    """With this interval."""
+    low, high = interval
+    return Parameter(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
+
+
+def untold(reason: str) -> Parameter:
+    """No number, and why."""
+    return Parameter(nan, nan, (nan, nan), nan, (nan, nan), reason)
+
+
+def size(estimate: float, se: float, errors: float) -> Size:
+    """With an interval of so many standard errors, by the delta method for its logarithm."""
+    if not 0 < se <= estimate:
+        return Size(estimate, se, (nan, nan), "not told from no spread at all: no interval")
+    half = errors * se / estimate
+    return Size(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))
+
+
+def _exp(value: float) -> float:
+    return exp(value) if value < 700 else float("inf")
