@@ -185,11 +185,12 @@ class ModelResult(msgspec.Struct, frozen=True):
 
     `scores` are means over the issues that have a score, `cross_fitted` the same without the upward bias of few
     answers, and `like_these` the first with an interval for wordings like these as well; `wordings` has each of the
-    six by itself (None where the table does not tell them apart). `undefined` names the issues whose baseline is all
-    'other', and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues with
-    more pro than con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts` the mean change of the
-    pro share from the baseline (figure 2), `topics` scores by topic (figure 4). `letter_followers` names the issues
-    whose answers follow the letter rather than the position, at the baseline or over all configurations.
+    six by itself (None where the table does not tell them apart). `undefined` names the issues whose baseline is
+    all 'other', and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues
+    with more pro than con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts`
+    the mean change of the pro share from the baseline (figure 2), `topics` scores by topic (figure 4).
+    `letter_followers` names the issues whose answers follow the letter rather than the position, at the baseline or
+    over all configurations.
     """
 
     name: str
