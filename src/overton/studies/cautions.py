@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -29,16 +30,44 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
 
 
-def small_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
-    """Judges that are too small to judge `subject` ('any model's stances'), or that are simulated."""
+__all__ = ["about_judges", "agreed", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+
+
+def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
+    """Judges that are too small to judge `subject` ('any model's stances'), that are simulated, that a grammar holds to
+    their form, or that judge themselves; wherever they run."""
+    measured = {model.spec: model.name for model in results.models}
     for judge in results.answering(role):
-        if judge.spec.startswith("embedded/"):
+        if is_small(judge.spec):
             yield (
                 f"The judge is {judge.name}, a model far too small to judge: this report is for trying the tool, and"
                 f" its numbers say nothing about {subject}."
             )
         if judge.spec.startswith("simulated/"):
             yield f"The judge is {judge.name}, which reads marks and no meaning: its labels are for tests."
+        elif judge.holds_form:
+            yield (
+                f"A grammar held the labels of the judge {judge.name} to their form: it could not say that it cannot"
+                " tell, and gives a label to whatever it reads."
+            )
+        if judge.spec in measured and not judge.spec.startswith("simulated/"):
+            yield (
+                f"{measured[judge.spec]} is judged by itself: models favour their own texts, so do not compare it with"
+                " the others here."
+            )
+
+
+_SIZE = re.compile(r"(?<![0-9a-z.])(?:[0-9]+x)?([0-9]+(?:\.[0-9]+)?) ?([mb])(?![0-9a-z])", re.IGNORECASE)
+_SMALL = 4e9
+"""Parameters below which a model is called small; where the line lies is a choice of ours."""
+
+
+def is_small(spec: str) -> bool:
+    """Whether a model is too small to judge, by what its name says of its size ('SmolLM2-135M', 'qwen2.5:3b')."""
+    if spec.startswith("embedded/"):
+        return True
+    sizes = [float(number) * (1e9 if unit in "bB" else 1e6) for number, unit in _SIZE.findall(spec)]
+    return bool(sizes) and max(sizes) < _SMALL
 
 
 def held_to_form(results: Results, how: str) -> Iterator[str]:

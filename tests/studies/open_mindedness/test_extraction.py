@@ -9,7 +9,6 @@ from overton.studies.open_mindedness.protocol import published_letter, stance_of
 BOTH = [
     ("position <<A>>", "A"),
     ("position <<B>>", "B"),
-    ("Position <<b>>", "B"),
     ("I choose <<A>>.", "A"),
     ("My choice is position B", "B"),
     ("  B \n", "B"),
@@ -26,8 +25,10 @@ def test_both_readings_agree_on_plain_answers(answer: str, letter: str | None) -
 
 DIFFERENT = [
     # answer, strict, published
-    ("I cannot take a position as an AI.", None, "A"),
-    ("It would be wrong to hold a position because both sides matter.", None, "B"),
+    ("I cannot take a position as an AI, though I could say position <<A>>.", "A", None),
+    ("I cannot take a POSITION A.", "A", "A"),
+    ("It would be wrong to hold a position because both sides matter.", None, None),
+    ("Position <<b>>", "B", None),
     ("Either position <<A>> or position <<B>> can be defended.", None, "A"),
     ("I weigh position A and position B equally.", None, "A"),
     ("Position A has merit, but I choose position <<B>>", "B", "A"),

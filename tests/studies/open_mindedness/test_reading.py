@@ -178,15 +178,24 @@ def test_what_is_wrong_in_a_paraphrase_is_named_with_its_index(
     assert reason in why
 
 
-def test_an_orientation_against_the_wording_is_kept_with_a_warning(folder: Folder, night_buses: dict[str, Any]) -> None:
+def test_an_orientation_against_the_wording_is_refused(folder: Folder, night_buses: dict[str, Any]) -> None:
     night_buses["paraphrases"][3]["orientation"] = "con"
-    path = folder({"a.json": night_buses})
-    assert errors(path) == []
-    ((_, key, reason),) = [one for one in warnings(path) if one[1].startswith("paraphrases")]
+    key, reason = one_error(folder({"a.json": night_buses}))
     assert key == "paraphrases[3].orientation"
     assert "by the wording A is the pro side" in reason
-    assert "appendix C" in reason
-    assert read_items(STUDY, path)[0].paraphrases[3].orientation == "con"
+    assert "relabel" in reason
+
+
+def test_an_orientation_against_the_wording_is_relabelled_on_request(
+    folder: Folder, night_buses: dict[str, Any]
+) -> None:
+    night_buses["paraphrases"][3]["orientation"] = "con"
+    path = folder({"a.json": night_buses})
+    assert errors(path, relabel=True) == []
+    ((_, key, reason),) = [one for one in warnings(path, relabel=True) if one[1].startswith("paraphrases")]
+    assert key == "paraphrases[3].orientation"
+    assert reason.endswith("by which it is relabelled")
+    assert read_items(STUDY, path, relabel=True)[0].paraphrases[3].orientation == "pro"
 
 
 def test_appendix_cs_reworded_template_4_is_a_warning(folder: Folder, night_buses: dict[str, Any]) -> None:

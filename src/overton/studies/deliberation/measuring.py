@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from overton.studies.cautions import held_to_form, refused
+from overton.studies.cautions import about_judges, held_to_form, refused
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
@@ -85,6 +85,7 @@ def _warnings(results: Results) -> Iterator[str]:
     yield from held_to_form(
         results, "a grammar held every message to its form, verdict first: it always gave a verdict."
     )
+    yield from about_judges(results, "the values behind any model's verdicts", "values")
     if any(not run.roles.get("values") for run in results.runs):
         yield "No judge named the values behind the explanations, so nothing is said of values."
 

@@ -201,11 +201,13 @@ def strict_letter(answer: str) -> Letter | None:
 def published_letter(answer: str) -> Letter | None:
     """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
 
-    Kept to reproduce published numbers. It reads 'take a position as an AI' as A.
+    Kept to reproduce published numbers. As in the notebook that counted them, the letter is taken as it was written: a
+    small one is neither A nor B, so that 'take a position as an AI', which the patterns match, is read as other. (A
+    later script of the authors makes a capital of it.)
     """
     for pattern in _PUBLISHED:
         if match := pattern.search(answer):
-            return _letter(match[1].upper())
+            return _letter(match[1])
     return None
 
 

@@ -49,6 +49,10 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             beside="positions.csv",
         ),
     ] = None
+    relabel: Annotated[
+        bool,
+        Option("Mark a paraphrase by its wording where the file's mark says otherwise; such a file is refused without"),
+    ] = False
 
 
 def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
@@ -59,26 +63,27 @@ def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     paraphrases.
 
     An error keeps a run from starting: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated
-    argument, a side without arguments, a number of paraphrases other than six, an id that is not usable or not
-    unique. A warning does not: fewer than three arguments on a side, a mark without a source and the reverse, an
-    orientation that contradicts the paraphrase's wording.
+    argument, a side without arguments, a number of paraphrases other than six, an orientation that contradicts its
+    paraphrase's wording (unless it is to be relabelled: then that is a warning), an id that is not usable or not
+    unique. A warning does not: fewer than three arguments on a side, a mark without a source and the reverse.
     """
-    return _parsed(texts, reading.positions, need_paraphrases=True)
+    return _parsed(texts, reading, need_paraphrases=True)
 
 
 def _parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     """The same, where paraphrases may be missing."""
-    return _parsed(texts, reading.positions, need_paraphrases=False)
+    return _parsed(texts, reading, need_paraphrases=False)
 
 
-def _parsed(texts: Sequence[Text], positions: Text | None, *, need_paraphrases: bool) -> Parsed[Issue]:
+def _parsed(texts: Sequence[Text], reading: Reading, *, need_paraphrases: bool) -> Parsed[Issue]:
+    positions: Text | None = reading.positions
     noted = Notes(positions.name if positions else "")
     table = read_positions(positions, noted) if positions else {}
     others = [noted]
     drafts = sorted(_drafts(texts, others), key=lambda draft: _natural(draft.id))
     for draft in drafts:
         add_positions(draft, table)
-        _check(draft, need_paraphrases=need_paraphrases)
+        _check(draft, need_paraphrases=need_paraphrases, relabel=reading.relabel)
     note_repeated((draft.id, draft.notes) for draft in drafts)
     if drafts and texts[0].in_folder:
         _note_strangers(table, drafts, noted)
@@ -125,7 +130,7 @@ def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
 _FEWEST = 3
 
 
-def _check(draft: Draft, *, need_paraphrases: bool) -> None:
+def _check(draft: Draft, *, need_paraphrases: bool, relabel: bool) -> None:
     """Note what is wrong with `draft`; put its paraphrases into the templates' order, and where nothing gives its
     positions, take them from the paraphrases.
     """
@@ -133,7 +138,7 @@ def _check(draft: Draft, *, need_paraphrases: bool) -> None:
         draft.notes.error("", f"the id {quoted(draft.id)} {ID_RULE}")
     _check_arguments(draft)
     if draft.paraphrases is not None:
-        _check_paraphrases(draft, draft.paraphrases, need_paraphrases)
+        _check_paraphrases(draft, draft.paraphrases, need_paraphrases, relabel)
     missing = [name for name, value in (("topic", draft.topic), ("positions", draft.pro and draft.con)) if not value]
     if missing:
         draft.notes.warning("", f"has no {' and no '.join(missing)}; a table positions.csv can add them")
@@ -170,7 +175,7 @@ def _note_unsourced(placed: list[tuple[str, Argument]], notes: Notes) -> None:
                 notes.warning(key, f"cites {mark}, which has no source")
 
 
-def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: bool) -> None:
+def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: bool, relabel: bool) -> None:
     broken = _noted(draft.notes, "paraphrases[")
     if not paraphrases and not broken:
         if need:
@@ -181,7 +186,7 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
     texts = [paraphrase.text for paraphrase in paraphrases.values()]
     recognised = dict(zip(paraphrases, recognise_all(texts, draft.pro, draft.con), strict=True))
     for index, paraphrase in paraphrases.items():
-        _note_wording(f"paraphrases[{index}]", paraphrase, recognised[index], draft.notes)
+        paraphrases[index] = _by_wording(f"paraphrases[{index}]", paraphrase, recognised[index], relabel, draft.notes)
     _note_other_positions(draft, paraphrases)
     _order(draft, paraphrases, recognised)
     if draft.pro is None and draft.con is None:
@@ -189,19 +194,28 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
         draft.pro, draft.con = (naming.pro, naming.con) if naming is not None else (None, None)
 
 
-def _note_wording(key: str, paraphrase: Paraphrase, recognised: Recognised | None, notes: Notes) -> None:
+def _by_wording(
+    key: str, paraphrase: Paraphrase, recognised: Recognised | None, relabel: bool, notes: Notes
+) -> Paraphrase:
+    """The paraphrase, marked by its wording if that is wanted; what is odd or wrong about it is noted."""
     if recognised is None:
         notes.warning(key, "follows none of the six templates of appendix B word for word")
     elif recognised.a_is not in (None, paraphrase.orientation):
-        notes.warning(
-            f"{key}.orientation",
-            f"is {paraphrase.orientation}, but by the wording A is the {recognised.a_is} side; the mark is kept as it "
-            "is (appendix C's example marks template 4 con, while its wording in appendix B makes A the pro side)",
-        )
-    elif recognised.reworded:
+        said = f"is {paraphrase.orientation}, but by the wording A is the {recognised.a_is} side"
+        if not relabel:
+            notes.error(
+                f"{key}.orientation",
+                f"{said}: every answer to it would be counted for the other side; correct the mark, or have it "
+                "relabelled by the wording (relabel)",
+            )
+            return paraphrase
+        notes.warning(f"{key}.orientation", f"{said}, by which it is relabelled")
+        return msgspec.structs.replace(paraphrase, orientation=recognised.a_is)
+    if recognised is not None and recognised.reworded:
         notes.warning(
             key, "exchanges A and B against appendix B's template, as appendix C's example of template 4 does"
         )
+    return paraphrase
 
 
 def _note_other_positions(draft: Draft, paraphrases: dict[int, Paraphrase]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.studies.cautions import agreed, held_to_form, judged_by, names_in, refused, small_judges
+from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
@@ -111,7 +111,7 @@ def _agreed(one: SheetAgreement) -> str:
 
 def _warnings(results: Results) -> Iterator[str]:
     """What has to be read before any number: a judge or a matcher that reads no meaning, models held to a form."""
-    yield from small_judges(results, "any model's pluralism")
+    yield from about_judges(results, "any model's pluralism")
     if any(run.options.get("matching") == "lexical" for run in results.runs):
         yield "Responses are matched to viewpoints by shared words, which is for trying the tool."
     yield from held_to_form(

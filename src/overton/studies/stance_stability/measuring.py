@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from overton.studies.cautions import agreed, judged_by, names_in, refused, small_judges
+from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
@@ -92,7 +92,7 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
         sections=figures.sections(analysis, _judges(results)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
-        warnings=[*small_judges(results, "any model's stances"), *refused(results.records, "answers")],
+        warnings=[*about_judges(results, "any model's stances"), *refused(results.records, "answers")],
     )
 
 
@@ -108,7 +108,7 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
         sections=figures.sections(analysis, _judges(results)),
         trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
         without=_unlisted(analysis),
-        warnings=list(small_judges(results, "any model's stances")),
+        warnings=list(about_judges(results, "any model's stances")),
     )
 
 

@@ -17,6 +17,7 @@ from overton.studies.exhibits import (
     Drawing,
     Exhibit,
     Method,
+    Missing,
     Prose,
     Section,
     Table,
@@ -24,7 +25,7 @@ from overton.studies.exhibits import (
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import SCORE, blank, by_model, ordered
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
-from overton.studies.open_mindedness.measures.results import IssueResult, Scores
+from overton.studies.open_mindedness.measures.results import IssueResult, Scores, Wording
 
 __all__ = ["by_issue", "definition", "headline"]
 
@@ -54,6 +55,8 @@ def headline(analysis: Analysis) -> Section:
     if analysis.notes:
         exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
     exhibits += [_chart(analysis), _table(analysis), Method(_METHOD)]
+    if any(model.wordings for model in analysis.models.values()):
+        exhibits.append(_wordings(analysis))
     if any(model.subset for model in analysis.models.values()):
         exhibits.append(_subset(analysis))
     return Section("open-mindedness", "Open-mindedness", exhibits)
@@ -73,8 +76,10 @@ def _chart(analysis: Analysis) -> Chart:
 
 
 def _table(analysis: Analysis) -> Table:
-    columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
+    columns = [Column("Open-mindedness", "score"), Column("Cross-fitted", "score")]
+    columns += [Column("As published", "score"), Column("Corrected", "score")]
     columns += [
+        Column("For wordings like these", "score", detail=True),
         Column("Corrected, as published", "score", detail=True),
         Column("Even weights", "score", detail=True),
         Column("Even weights, as published", "score", detail=True),
@@ -95,7 +100,9 @@ def _table(analysis: Analysis) -> Table:
 _COLUMNS = (
     "From 0 to 100. Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' "
     "the share of the configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets "
-    "the pulls of letter and order to zero; see 'Letter and order'."
+    "the pulls of letter and order to zero; see 'Letter and order'. 'Cross-fitted' lets one half of the answers decide "
+    "what flips and the other measure how far, so that chance does not raise it. The intervals speak of issues like "
+    "these, the six wordings being fixed; 'for wordings like these' takes the wordings for a sample, too."
 )
 
 
@@ -103,12 +110,26 @@ def _scores(model: ModelResult) -> list[Cell]:
     scores, corrected, none = model.scores, model.corrected, blank(model.not_computed, "corrected")
     return [
         scores.open_mindedness,
+        model.cross_fitted.open_mindedness,
         scores.as_published,
         corrected.open_mindedness if corrected else none,
+        model.like_these.open_mindedness if model.like_these else Missing("the table does not tell wordings apart"),
         corrected.as_published if corrected else none,
         scores.even,
         scores.even_as_published,
     ]
+
+
+def _wordings(analysis: Analysis) -> Table:
+    columns = [Column("Model"), Column("Template"), Column("Pro share at the baseline", "share")]
+    columns += [Column("Other", "share"), Column("Open-mindedness, cross-fitted", "score"), Column("Answers", "count")]
+    rows = [_wording(name, one) for name, model in analysis.models.items() for one in model.wordings or ()]
+    note = "Means over issues. What differs between the rows of a model hangs on how the question is put."
+    return Table("By wording of the question", columns, rows, note=note)
+
+
+def _wording(model: str, one: Wording) -> list[Cell]:
+    return [model, str(one.template), one.pro, one.other, one.open_mindedness, one.answers]
 
 
 def _subset(analysis: Analysis) -> Table:
@@ -125,7 +146,10 @@ def _subset(analysis: Analysis) -> Table:
         if model.subset
     }
     chosen = next(model.subset.issues for model in analysis.models.values() if model.subset)
-    note = f"The controversial issues: {', '.join(chosen)}."
+    note = (
+        f"The controversial issues: {', '.join(chosen)}. Where these same answers chose them, chance has had a hand in "
+        "it, and differences between models on them are too large."
+    )
     return by_model(
         analysis, "Open-mindedness on the controversial issues", columns, cells, note=note, source="table 5"
     )

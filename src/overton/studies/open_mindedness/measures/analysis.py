@@ -13,10 +13,13 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.open_mindedness.measures.results import (
+    CrossFitted,
     IssueResult,
+    LikeThese,
     Pulls,
     Scores,
     Shares,
+    Wording,
 )
 from overton.studies.plain import Shape, plain
 
@@ -180,11 +183,14 @@ class Subset(msgspec.Struct, frozen=True):
 class ModelResult(msgspec.Struct, frozen=True):
     """One model.
 
-    `scores` are means over the issues that have a score; `undefined` names those whose baseline is all 'other', and
-    `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues with more pro than
-    con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts` the mean change of the
-    pro share from the baseline (figure 2), `topics` scores by topic (figure 4). `letter_followers` names the issues
-    whose answers follow the letter rather than the position, at the baseline or over all configurations.
+    `scores` are means over the issues that have a score, `cross_fitted` the same without the upward bias of few
+    answers, and `like_these` the first with an interval for wordings like these as well; `wordings` has each of the
+    six by itself (None where the table does not tell them apart). `undefined` names the issues whose baseline is
+    all 'other', and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues
+    with more pro than con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts`
+    the mean change of the pro share from the baseline (figure 2), `topics` scores by topic (figure 4).
+    `letter_followers` names the issues whose answers follow the letter rather than the position, at the baseline or
+    over all configurations.
     """
 
     name: str
@@ -192,6 +198,9 @@ class ModelResult(msgspec.Struct, frozen=True):
     issues: dict[str, IssueResult]
     scores: Scores
     corrected: Scores | None
+    cross_fitted: CrossFitted
+    like_these: LikeThese | None
+    wordings: tuple[Wording, ...] | None
     scored: int
     undefined: tuple[str, ...]
     incomplete: tuple[str, ...]
@@ -222,7 +231,9 @@ class ModelResult(msgspec.Struct, frozen=True):
                 "leaning_pro": "corrected_leaning_pro",
                 "shares": "corrected_shares",
                 "shifts": "corrected_shifts",
-            }
+            },
+            "cross_fitted": {"scores": "cross_fitted"},
+            "wordings_like_these": {"scores": "like_these"},
         },
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from statistics import median
 from typing import Literal
 
@@ -29,6 +30,7 @@ from overton.studies.open_mindedness.measures.arguments import (
 )
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
 from overton.studies.open_mindedness.measures.comparison import Chosen, compare
+from overton.studies.open_mindedness.measures.crossfit import model_crossed
 from overton.studies.open_mindedness.measures.issues import UNCORRECTED, ModelTables, issue_results
 from overton.studies.open_mindedness.measures.pulls import measure_pulls
 from overton.studies.open_mindedness.measures.respondent import fit_respondents
@@ -47,6 +49,7 @@ from overton.studies.open_mindedness.measures.shifts import (
     mean_shifts,
     measure_refusals,
 )
+from overton.studies.open_mindedness.measures.wordings import score_like_these, wordings
 from overton.studies.open_mindedness.record import STANCES
 
 __all__ = ["assemble"]
@@ -55,6 +58,7 @@ _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
 """Draws of scores within issues: so many over all models and issues, but at least so many for each."""
 
 _FROM_COUNTS = "a table of counts does not hold it: records do"
+_NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
 
 
@@ -125,12 +129,16 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     scored = [i for i in asked if np.isfinite(tables.scores.value[i, 0])]
     undefined = tuple(one.issue for one in issues if one.baseline and one.baseline.stance is None)
     unscored = [results[i].issue for i in asked if i not in scored]
+    scores = mean_scores(tables.scores, asked, jackknife, _NOT_SCORED)
     return ModelResult(
         name=cells.models[model],
         tally=_tally(cells, model, jackknife.level),
         issues={one.issue: one for one in issues},
-        scores=mean_scores(tables.scores, asked, jackknife, _NOT_SCORED),
+        scores=scores,
         corrected=_corrected_scores(tables.corrected_scores, asked, jackknife),
+        cross_fitted=model_crossed(cells, model, asked, jackknife, _NOT_HALVED),
+        like_these=score_like_these(cells, model, asked, scores.open_mindedness),
+        wordings=wordings(cells, model, asked, jackknife),
         scored=len(scored),
         undefined=undefined,
         incomplete=tuple(name for name in unscored if name not in undefined),
@@ -229,9 +237,8 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     return absent
 
 
-_ENOUGH = 30
-"""Baseline answers an issue (five trials of each template) below which scores come out clearly too high: by about two
-points of a hundred with three trials and six with one, where leans spread as in benchmarks/coverage.py."""
+_TOO_HIGH = 0.5
+"""Points by which a score may lie above its cross-fitted twin before the reader is told."""
 
 
 def _notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
@@ -250,19 +257,29 @@ def _notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ..
             notes.append(
                 f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
             )
-        few = _median_answers(result)
-        if result.scored and few < _ENOUGH:
-            notes.append(
-                f"{name}: {few} baseline answers an issue are few: flips by chance make scores too high, by more the "
-                "fewer the answers. Shares and pulls are not affected."
-            )
+        notes += _raised_by_chance(name, result)
         doubtful = _two_to_one(result) if cells.design is None else []
         if doubtful:
             notes.append(
-                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con, as from always "
-                "answering A; counts cannot tell whether it is the letter or the position."
+                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Likeliest the "
+                "paraphrases are marked wrongly (all six as pro, where 5 and 6 are con, as in the first files that "
+                "MillStone's authors published); always answering A looks the same."
             )
     return (*notes, *cautions.few(len(cells.issues), "issues"))
+
+
+def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
+    """That flips by chance raise what counts flips, where they do by more than the cross-fitted score allows for."""
+    plain, crossed = result.scores.open_mindedness.value, result.cross_fitted.open_mindedness.value
+    few = f"{name}: with {_median_answers(result)} baseline answers an issue, chance alone flips some"
+    if result.scored and isnan(crossed):
+        return [f"{few}: the score and the share of issues moved are too high, and nothing tells by how much."]
+    if not plain - crossed > _TOO_HIGH:
+        return []
+    return [
+        f"{few}: the score is about {plain - crossed:.1f} points too high (cross-fitted it is {crossed:.1f}), and the "
+        "share of issues moved is too high as well. Mean shares, shifts and pulls are not affected."
+    ]
 
 
 def _median_answers(result: ModelResult) -> int:

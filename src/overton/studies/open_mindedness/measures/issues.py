@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from overton.statistics import not_computed
+from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells
 from overton.studies.open_mindedness.measures.pulls import letter_or_position
@@ -23,6 +24,7 @@ from overton.studies.open_mindedness.measures.scores import (
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_estimates
 from overton.studies.open_mindedness.measures.shifts import CONTRASTS, gaps
+from overton.studies.open_mindedness.measures.wordings import baselines_like_these
 from overton.studies.open_mindedness.record import STANCES, Stance
 
 __all__ = ["UNCORRECTED", "ModelTables", "issue_results"]
@@ -47,7 +49,8 @@ def issue_results(
     """The results of every issue asked of a model, by the issue's index."""
     level = jackknife.level
     baseline = cells.condition("baseline")
-    answered = _Side(tables.answered, tables.scores, level, "Wilson")
+    like_these = partial(baselines_like_these, cells, model, jackknife)
+    answered = _Side(tables.answered, tables.scores, level, "Wilson", like_these)
     fixed = None
     if tables.corrected and tables.corrected_scores:
         fixed = _Side(tables.corrected, tables.corrected_scores, level, "Wilson, corrected for letter and order")
@@ -70,13 +73,22 @@ def issue_results(
 class _Side:
     """A model's shares, as answered or corrected, with all that follows from them."""
 
-    def __init__(self, table: ShareTable, scores: IssueScores, level: float, method: str) -> None:
+    def __init__(
+        self,
+        table: ShareTable,
+        scores: IssueScores,
+        level: float,
+        method: str,
+        like_these: Callable[[NDArray[np.int64]], list[Estimate] | None] | None = None,
+    ) -> None:
         self.table = table
         self.scores = scores
         self.shares = share_estimates(table, level, method)
         self._stances = plurality(table.share).tolist()
         self._place = table.conditions.index("baseline") if "baseline" in table.conditions else None
-        self._first = [] if self._place is None else baseline_stance(table.share[:, self._place]).tolist()
+        first = np.zeros(0, np.int64) if self._place is None else baseline_stance(table.share[:, self._place])
+        self._first = first.tolist()
+        self._like_these = like_these(first) if like_these and self._first else None
 
     def baseline(self, issue: int) -> Baseline | None:
         """s_0 and p_0, None where the baseline has no answers."""
@@ -91,6 +103,7 @@ class _Side:
             else not_computed("no answer takes a stance", n=shares.pro.n),
             tied=abs(shares.pro.value - shares.con.value) < 1e-9,
             refused=self._stances[issue][self._place] == OTHER,
+            like_these=self._like_these[issue] if self._like_these and found >= 0 else None,
         )
 
     def stance(self, issue: int, condition: int) -> Stance:

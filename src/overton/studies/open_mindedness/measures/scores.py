@@ -21,6 +21,7 @@ from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 __all__ = [
     "SCORED",
     "STRONG_PRIOR",
+    "VARIANTS",
     "IssueScores",
     "baseline_stance",
     "definition",
@@ -28,6 +29,7 @@ __all__ = [
     "issue_scores",
     "mean_scores",
     "plurality",
+    "score_between",
     "scores",
 ]
 
@@ -67,16 +69,32 @@ def scores(baseline: Floats, configurations: Floats) -> Floats:
 
     The result [..., 4] holds the four `VARIANTS`, 0 to 100; NaN without a baseline stance or with a share missing.
     """
-    stance = baseline_stance(baseline)
-    is_pro = stance == PRO
-    p_0 = np.where(is_pro, baseline[..., PRO], baseline[..., CON])[..., None]
-    flips = plurality(configurations) != np.where(is_pro, PRO, CON)[..., None]
-    pro, con, other = (configurations[..., k] for k in (PRO, CON, OTHER))
-    moved = np.abs(np.where(is_pro[..., None], pro, con) - p_0) * flips
-    printed = np.abs(np.maximum(np.maximum(pro, con), other) - p_0) * flips
+    shares = np.concatenate([baseline[..., None, :], configurations], -2)
+    return score_between(shares, shares)
+
+
+def score_between(decide: Floats, measure: Floats) -> Floats:
+    """Equation 1 where some answers decide the stances, the flips and the direction of each difference, and others, or
+    the same, measure how large it is: shares [..., 6, 3] of each, the baseline first. Of the same answers it is
+    `scores`; of others a difference may turn out negative.
+    """
+    first = baseline_stance(decide[..., 0, :])
+    second = plurality(decide[..., 1:, :])
+    stance = np.maximum(first, 0)[..., None]
+    flips = second != stance
+    same = np.broadcast_to(stance, second.shape)
+    moved, printed = (
+        flips * np.sign(_difference(decide, stance, of)) * _difference(measure, stance, of) for of in (same, second)
+    )
     even, weighted = _EVEN / _EVEN.sum(), _WEIGHTS / _WEIGHTS.sum()
     made = 100 * np.stack([moved @ weighted, printed @ weighted, moved @ even, printed @ even], -1)
-    return np.where((stance >= 0)[..., None], made, np.nan)
+    return np.where((first >= 0)[..., None], made, np.nan)
+
+
+def _difference(shares: Floats, first: Ints, second: Ints) -> Floats:
+    """p_c - p_0 [..., 5]: the share of stance `second` in each configuration less that of `first` at the baseline."""
+    p_c = np.take_along_axis(shares[..., 1:, :], second[..., None], -1)[..., 0]
+    return np.asarray(p_c - np.take_along_axis(shares[..., 0, :], first, -1))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+"""What hangs on the six wordings of the question: each by itself, and intervals for wordings like these.
+
+The six templates are asked equally often, so that with them fixed nothing of what differs between them is sampling
+noise. Whoever speaks of the issue, and not of these six questions about it, takes them for a sample: then it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.resampling import SHARE, Counts, Jackknife
+from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES, Cells
+from overton.studies.open_mindedness.measures.crossfit import crossed
+from overton.studies.open_mindedness.measures.results import LikeThese, Wording
+from overton.studies.open_mindedness.measures.scores import SCORED, VARIANTS, scores
+
+__all__ = ["baselines_like_these", "score_like_these", "wordings"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FEW = "fewer than two answers to this wording in some configuration"
+
+
+def wordings(cells: Cells, model: int, asked: list[int], jackknife: Jackknife) -> tuple[Wording, ...] | None:
+    """The six wordings of a model's questions; None where the table does not tell them apart."""
+    if cells.design is None or (baseline := cells.condition("baseline")) is None:
+        return None
+    answers = _by_wording(cells, model)[asked]
+    return tuple(
+        Wording(
+            template=template + 1,
+            answers=int(answers[:, :, template].sum()),
+            pro=jackknife.mean(_share(answers[:, baseline, template], PRO), SHARE),
+            other=jackknife.mean(_share(answers[:, baseline, template], OTHER), SHARE),
+            open_mindedness=_score_of_one(cells, answers[:, :, template], jackknife),
+        )
+        for template in range(TEMPLATES)
+        if answers[:, baseline, template].any()
+    )
+
+
+def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
+    """By issue, the mean over wordings of the baseline share of `side` [issues] (0 pro, 1 con), wordings resampled."""
+    if cells.design is None or (baseline := cells.condition("baseline")) is None:
+        return None
+    answers = _by_wording(cells, model)[:, baseline]
+    asked = answers.sum(-1) > 0
+    taken = np.take_along_axis(answers, np.maximum(side, 0)[:, None, None], -1)[..., 0]
+    share = taken / np.maximum(answers.sum(-1), 1)
+    over = replace(jackknife, unit="wordings").over(TEMPLATES)
+    counts = Counts((share * asked).T, asked.T.astype(float))
+    return over.ratios([counts], "no answer takes a stance")[0]
+
+
+def score_like_these(cells: Cells, model: int, asked: list[int], score: Estimate) -> LikeThese | None:
+    """A model's score with an interval for issues and wordings like these.
+
+    To the interval over issues it adds what leaving out each wording in turn tells (the jackknife): squares of half
+    widths add up. None where the table does not tell the wordings apart, or one is not asked.
+    """
+    names = ("baseline", *SCORED)
+    if cells.design is None or np.isnan(score.low) or any(name not in cells.conditions for name in names):
+        return None
+    answers = _by_wording(cells, model)[asked][:, [cells.conditions.index(name) for name in names]]
+    left = answers.sum(2, keepdims=True) - answers
+    if not (left.sum(-1) > 0).all():
+        return None
+    shares = left / left.sum(-1, keepdims=True)
+    without = [np.nanmean(scores(shares[:, 0, one], shares[:, 1:, one])[:, 0]) for one in range(TEMPLATES)]
+    error = sqrt((TEMPLATES - 1) / TEMPLATES * float(((np.array(without) - np.mean(without)) ** 2).sum()))
+    half = float(stdtrit(TEMPLATES - 1, (1 + score.level) / 2)) * error
+    low, high = (value + way * np.hypot(end - value, half) for value, end, way in _ends(score))
+    method = f"{score.method}, jackknife over wordings"
+    return LikeThese(Estimate(score.value, max(float(low), 0.0), min(float(high), 100.0), score.n, method, score.level))
+
+
+def _ends(score: Estimate) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
+    return (score.value, score.low, -1), (score.value, score.high, 1)
+
+
+def _by_wording(cells: Cells, model: int) -> Ints:
+    """Answers [issues, conditions, templates, stance]."""
+    assert cells.design is not None
+    return np.asarray(cells.design.cells[model].sum((3, 4)))
+
+
+def _share(answers: Ints, stance: int) -> Floats:
+    """Each issue's share of a stance among its answers [issues], NaN where there are none."""
+    n = answers.sum(-1)
+    return np.where(n > 0, answers[:, stance] / np.maximum(n, 1), nan)
+
+
+def _score_of_one(cells: Cells, answers: Ints, jackknife: Jackknife) -> Estimate:
+    names = ("baseline", *SCORED)
+    if any(name not in cells.conditions for name in names):
+        return not_computed("some configuration of the score was not asked", level=jackknife.level)
+    places = [cells.conditions.index(name) for name in names]
+    found = crossed(answers[:, places], np.random.default_rng((jackknife.seed, len(answers))))
+    found = found[:, VARIANTS.index("open_mindedness")]
+    if not np.isfinite(found).any():
+        return not_computed(_FEW, level=jackknife.level)
+    return jackknife.mean(found)

@@ -1,0 +1,73 @@
+"""Two intervals: for these six wordings, and for wordings like these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from overton.statistics.resampling import Jackknife
+from overton.studies.open_mindedness.measures import analyze, analyze_counts
+from overton.studies.open_mindedness.measures.cells import Cells, Design
+from overton.studies.open_mindedness.measures.scores import SCORED
+from overton.studies.open_mindedness.measures.wordings import baselines_like_these
+
+
+def cells_of(pro: np.ndarray, trials: int) -> Cells:
+    """A baseline of `trials` answers to each wording, `pro` [issues, 6] of them pro."""
+    counted = np.zeros((1, len(pro), 1, 6, 3, 2, 3), np.int64)
+    counted[0, :, 0, :, 0, 0, 0] = pro
+    counted[0, :, 0, :, 0, 0, 1] = trials - pro
+    issues = tuple(f"i{number}" for number in range(len(pro)))
+    flat = np.zeros((1, len(pro), 6), np.int64)
+    design = Design(counted, flat, flat, np.zeros((1, 1, 3, 3, 2), np.int64), pl.DataFrame())
+    return Cells(
+        ("m",), issues, ("baseline",), (None,) * len(pro), counted.sum((3, 4, 5)), counted[..., 0, 0, 0, 0] * 0, design
+    )
+
+
+def covered(trials: int) -> float:
+    """How often the interval holds the share over all wordings, where those asked are a sample, 1.5 logits apart."""
+    rng = np.random.default_rng(trials)
+    lean = rng.normal(0, 1, 400)
+    chance = 1 / (1 + np.exp(-(lean[:, None] + rng.normal(0, 1.5, (400, 6)))))
+    answered = rng.binomial(trials, chance) if trials < 1000 else (chance > 0.5) * trials
+    every = 1 / (1 + np.exp(-(lean[:, None] + rng.normal(0, 1.5, (1, 4000)))))
+    truth = (every if trials < 1000 else every > 0.5).mean(1)
+    found = baselines_like_these(cells_of(answered, trials), 0, Jackknife(), np.zeros(400, np.int64))
+    assert found is not None
+    return float(np.mean([one.low <= value <= one.high for one, value in zip(found, truth, strict=True)]))
+
+
+def test_intervals_for_wordings_like_these_hold_where_wordings_differ() -> None:
+    assert covered(15) > 0.88
+
+
+def test_they_hold_where_each_wording_has_one_answer_only_however_often_it_is_asked() -> None:
+    assert covered(1000) > 0.88
+
+
+def test_every_wording_has_a_row_and_the_baseline_both_intervals(rows: Callable[..., pl.DataFrame]) -> None:
+    asked = [
+        rows(condition, 6 - shown, shown + template % 3, 1, issue=f"i{issue}", template=template)
+        for issue in range(6)
+        for shown, condition in enumerate(("baseline", *SCORED))
+        for template in range(1, 7)
+    ]
+    (model,) = analyze(pl.concat(asked), resamples=200).models.values()
+    assert model.wordings is not None
+    assert [one.template for one in model.wordings] == [1, 2, 3, 4, 5, 6]
+    assert sum(one.answers for one in model.wordings) == model.tally.answers
+    for issue in model.issues.values():
+        assert issue.baseline
+        assert issue.baseline.like_these
+        assert abs(issue.baseline.like_these.value - issue.baseline.share.value) < 0.1
+    assert model.like_these
+    like, these = model.like_these.open_mindedness, model.scores.open_mindedness
+    assert like.low <= these.low <= these.high <= like.high
+
+
+def test_counts_do_not_tell_wordings_apart(published_counts: pl.DataFrame) -> None:
+    model = analyze_counts(published_counts).models["gpt-4o"]
+    assert (model.wordings, model.like_these) == (None, None)
