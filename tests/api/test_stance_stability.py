@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,19 @@ def test_answers_that_were_refused_are_counted_at_the_head(run: Run) -> None:
 def test_a_judge_too_small_to_judge_is_told_at_the_head(tmp_path: Path) -> None:
     warning, _ = shown_of(made(tmp_path / "run", "embedded/smollm2-135m"), resamples=100).warnings
     assert "trying the tool" in warning
+
+
+def test_an_agreement_of_before_numbers_had_standard_errors_is_still_read(run: Run, tmp_path: Path) -> None:
+    sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=20, seed=4)
+    filled(sheet, key_beside(sheet), wrong=2)
+    found = read_agreement(sheet, run=run.path)
+    path = run.path / AGREEMENT
+    path.write_bytes(
+        re.sub(rb',\s*"error": null', b"", re.sub(rb'"low": [0-9.e-]+', b'"low": null', path.read_bytes()))
+    )
+    (older,) = agreements_of(run)
+    assert older.same.value == found.same.value
+    assert isnan(older.kappa.low)
 
 
 def test_a_sheet_is_drawn_filled_in_read_back_and_shown_beside_every_figure(run: Run, tmp_path: Path) -> None:

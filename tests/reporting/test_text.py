@@ -66,6 +66,12 @@ def test_intervals_are_explained_by_level_and_method():
     assert table.intervals == "95% intervals: Wilson; bootstrap over issues"
 
 
+def test_why_numbers_have_no_interval_stands_once_beneath_the_table():
+    few = [Estimate(0.5, nan, nan, n, f"no interval: too few topics ({n}; five are needed)") for n in (2, 3)]
+    table = shown(Table("t", [Column("a", "share")], [[Estimate(0.5, 0, 1, 9, "Wilson")], *([one] for one in few)]))
+    assert table.intervals == "95% intervals: Wilson; no interval: too few topics"
+
+
 def test_estimate_without_interval_says_so():
     assert one(Estimate(0.5, nan, nan, 3, "median"), "value").interval == "no interval"
 

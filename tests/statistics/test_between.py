@@ -43,8 +43,12 @@ def test_what_a_cluster_has_in_all_columns_is_no_chance() -> None:
     assert with_own == pytest.approx(without)
 
 
-def test_means_that_never_differ_have_no_limits() -> None:
+def test_means_that_do_not_vary_have_no_limits_and_those_that_happen_to_be_equal_have() -> None:
     assert isnan(between(np.zeros(3), np.zeros((8, 3)), 8, 0.95).low)
+    values = np.random.default_rng(4).normal(size=(8, 2))
+    made = between(np.zeros(2), influence(values), 8, 0.95)
+    assert (made.value, made.low) == (0, 0)
+    assert made.high > made.by_chance
 
 
 def test_a_permutation_test_by_hand() -> None:

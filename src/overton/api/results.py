@@ -14,7 +14,6 @@ from overton.api.runs import Run, items_of
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
-from overton.statistics import Estimate
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -111,11 +110,15 @@ def _check_counts(found: Sequence[SheetAgreement]) -> None:
             raise Unreadable(f"its counts of the sheet {quoted(one.sheet)} do not add up")
 
 
+_FLOATS = frozenset(("value", "low", "high"))
+"""Fields of an estimate that JSON has no word for where they are NaN."""
+
+
 def _numbers(value: Any) -> Any:
     """Estimates as they were: JSON has null for what is not a number."""
     if isinstance(value, dict):
-        estimate = set(value) == set(Estimate.__struct_fields__)
-        return {key: nan if estimate and inner is None else _numbers(inner) for key, inner in value.items()}
+        number = _FLOATS if value.keys() >= _FLOATS else frozenset()
+        return {key: nan if inner is None and key in number else _numbers(inner) for key, inner in value.items()}
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from overton.statistics import Estimate
+from overton.statistics import NO_INTERVAL, Estimate
 from overton.studies.exhibits import Cell, Column, Missing, Table
 from overton.studies.numbers import Kind, interval, number, reason
 from overton.untrusted import visible
@@ -127,7 +127,19 @@ def _shared_count(table: Table, index: int) -> int | None:
 def _intervals(table: Table) -> str:
     bounded = [cell for row in table.rows for cell in row if isinstance(cell, Estimate) and not isnan(cell.low)]
     methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in _levels(bounded)}
-    return "; ".join(f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items())
+    told = [f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items()]
+    return "; ".join([*told, *_without(table)])
+
+
+def _without(table: Table) -> list[str]:
+    """Why some numbers have no interval, if the rule for intervals says so; each number's count stands beside it."""
+    reasons = {
+        cell.method.removeprefix(NO_INTERVAL).partition(" (")[0]
+        for row in table.rows
+        for cell in row
+        if isinstance(cell, Estimate) and cell.method.startswith(NO_INTERVAL)
+    }
+    return [f"no interval: {', '.join(sorted(reasons))}"] if reasons else []
 
 
 def _levels(cells: Sequence[Estimate]) -> list[float]:

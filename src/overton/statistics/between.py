@@ -23,7 +23,8 @@ class Between(NamedTuple):
 
 
 def between(means: Array, parts: Array, groups: int, level: float) -> Between:
-    """The variance of k means [k] whose influence values are `parts` [groups, k], of so many groups.
+    """The variance of k means [k] whose influence values are `parts` [groups, k], of so many groups; NaN for the limits
+    where no mean varies.
 
     Limits are those of the root of the sum of squares about the mean of the means, by Student's t with the standard
     error that it has in its own direction; the lower one is 0 unless an F test tells the means apart, whose degrees of
@@ -35,10 +36,11 @@ def between(means: Array, parts: Array, groups: int, level: float) -> Between:
     covariance = centred.T @ centred * groups / (groups - 1)
     expected, length = float(np.trace(covariance)), float(np.sqrt(away @ away))
     value, by_chance = length**2 / (k - 1), expected / (k - 1)
-    if expected <= 0 or length == 0:
+    if expected <= 0:
         return Between(value, float("nan"), float("nan"), by_chance)
     worth = expected**2 / float((covariance * covariance).sum())
     apart = value / by_chance > fdtri(worth, worth * (groups - 1), level)
-    margin = float(stdtrit(groups - 1, (1 + level) / 2) * np.sqrt(max(away @ covariance @ away, 0.0)) / length)
+    along = max(float(away @ covariance @ away), 0.0) / length**2 if length else by_chance
+    margin = float(stdtrit(groups - 1, (1 + level) / 2)) * along**0.5
     low = max(0.0, length - margin) ** 2 / (k - 1) if apart else 0.0
     return Between(value, low, (length + margin) ** 2 / (k - 1), by_chance)

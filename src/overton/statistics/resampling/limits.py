@@ -68,9 +68,9 @@ def freedom_of(below: Array) -> Array:
 def spread_of(influence: Influence) -> Spread:
     """Standard error and skewness of K numbers; NaN or infinite where leaving a group out leaves no number."""
     parts, many = influence.parts, influence.groups
-    squares = parts * parts
-    first, second, third = parts.sum(0), squares.sum(0), np.einsum("gk,gk->k", squares, parts)
     with np.errstate(divide="ignore", invalid="ignore"):
+        squares = parts * parts
+        first, second, third = parts.sum(0), squares.sum(0), np.einsum("gk,gk->k", squares, parts)
         variance = np.maximum(second - first**2 / many, 0)
         skewness = (third - 3 * first * second / many + 2 * first**3 / many**2) / variance**1.5
         error = np.sqrt(variance * many / (many - 1))
