@@ -1,6 +1,7 @@
 """Processes of their own for tests: killed at a step, or with room for small files only: the fixture `processes`.
 
-They are forks: what they do starts no threads, and none of ours that it would wait for.
+They are forks: what they do starts no threads, and none of ours that it would wait for. A test that uses them runs in a
+fresh process: in one where other tests have started the threads of native libraries, a fork may crash.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -60,6 +62,23 @@ def with_room_for(size: int, work: Callable[[], object]) -> int:
         return work()
 
     return in_a_process(limited)
+
+
+_FRESH = "OVERTON_TESTS_IN_A_FRESH_PROCESS"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that forks in a process that has done nothing else."""
+    if "processes" not in pyfuncitem.fixturenames or _FRESH in os.environ:
+        return None
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", pyfuncitem.nodeid]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {_FRESH: "1"}
+    done = subprocess.run(
+        command, cwd=pyfuncitem.config.rootpath, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    return True
 
 
 @pytest.fixture

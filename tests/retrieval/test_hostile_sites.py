@@ -137,7 +137,8 @@ def test_any_text_is_an_address_that_can_be_written_and_read_again_or_unread(tex
         except Unread:
             continue
         assert parsed_address(str(url)) == url
-        assert parsed_address(joined(url, "/x")).host == url.host
+        if url.scheme in ("http", "https") and url.host:  # what redirects come from
+            assert parsed_address(joined(url, "/x")).host == url.host
 
 
 @given(st.binary(), st.sampled_from(["gzip", "deflate", "gzip, deflate"]), st.booleans())

@@ -271,5 +271,5 @@ def test_an_eval_of_inspects_becomes_a_run_that_is_resumed_without_asking_and_ex
     talking.asked.clear()
     assert overton.resume(run.path).finished
     assert talking.asked == []
-    assert overton.extend(run.path, trials=3).finished
+    assert overton.extend(run.path, trust=True, trials=3).finished
     assert len(talking.asked) == 22

@@ -140,7 +140,7 @@ def test_a_log_goes_on_as_a_run_of_our_own_engine(talking: Any, evaluate: Any, t
     run = overton.import_logs([log.location], out=tmp_path / "run")
     assert rows(run.records().drop("model", "held")) == rows(records_of("open-mindedness", log))
     asked = len(talking.asked)
-    extended = overton.extend(run.path, trials=2)
+    extended = overton.extend(run.path, trust=True, trials=2)
     assert extended.finished
     assert len(talking.asked) == 2 * asked
     assert extended.records().height == 2 * asked
