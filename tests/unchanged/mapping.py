@@ -124,7 +124,11 @@ number of more digits is a token more. Now each plan begins at 1."""
 
 
 FORMS: dict[tuple[str, str], Form] = {
-    ("open-mindedness", "analysis"): _analysis("open-mindedness"),
+    # Scores have cross-fitted twins, and wordings numbers of their own.
+    ("open-mindedness", "analysis"): _analysis(
+        "open-mindedness",
+        *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
+    ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",
         *("consensus > majority > **", "consensus > settings > * > majority > **"),

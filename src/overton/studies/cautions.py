@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["agreed", "few", "held_to_form", "judged_by", "names_in", "refused", "small_judges"]
-
 
 _FEW = 20
 
@@ -30,7 +28,7 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
 
 
-__all__ = ["about_judges", "agreed", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+__all__ = ["about_judges", "agreed", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
