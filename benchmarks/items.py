@@ -149,7 +149,8 @@ def of_pulls(table: pl.DataFrame) -> Estimates:
 # are at three temperatures, of which the highest adds 0.05. Eleven turns: the number of changes follows the same value,
 # the share of documents re-used the mean of it and of one that the topic has of its own.
 
-_TURNS, _DOCUMENTS = 11, 20
+_TURNS, _DOCUMENTS = 11, 10
+_ADDRESSES = pl.Series([f"https://a.example/{number}" for number in range(_TURNS * _DOCUMENTS)])
 _TEMPERATURES = (0.0, 0.5, 1.0)
 _HOTTER = np.array([0.0, 0.0, 0.05])
 
@@ -176,9 +177,7 @@ def stance_stability(rng: np.random.Generator, draw: Draw, sets: int, items: int
             "temperature": np.tile(_TEMPERATURES, len(number))[at],
             "stance": stance,
             "confidence": value[at],
-            "cited": pl.Series(cited.tolist(), dtype=pl.List(pl.Int64)).list.eval(
-                "https://a.example/" + pl.element().cast(pl.String)
-            ),
+            "cited": pl.Series(_ADDRESSES.gather(cited.ravel())).reshape(cited.shape).cast(pl.List(pl.String)),
         }
     )
 
@@ -334,7 +333,7 @@ def of_deliberation(table: pl.DataFrame) -> Estimates:
 STUDIES = (
     Study("open-mindedness", open_mindedness, of_open_mindedness, 40),
     Study("open-mindedness, pulls", pulls, of_pulls, 40, 5_000, DISTRIBUTIONS[:3]),
-    Study("stance stability", stance_stability, of_stance_stability, 200),
+    Study("stance stability", stance_stability, of_stance_stability, 100),
     Study("pluralism", pluralism, of_pluralism, 200),
     Study("deliberation", deliberation, of_deliberation, 100),
 )
