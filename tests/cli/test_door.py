@@ -319,7 +319,7 @@ from overton.cli.progress import watching
 with watching("resume") as watch:
     given = answer({HOSTILE!r} + "Go on?")
     print("GIVEN", repr(given), flush=True)
-    tally = Any(asked=1, recalled=0, retried=0, failed=0, last_trouble={HOSTILE!r})
+    tally = Any(asked=1, recalled=0, retried=0, failed=0, last_trouble={HOSTILE!r}, notes={{}})
     watch(Any(total=2, done=1, tally=tally, in_flight=0, admitted=1, cost=None))
 """
     printed = process(code, on_terminal=True, typed="yes\n")
