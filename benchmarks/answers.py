@@ -23,7 +23,7 @@ from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.measures.cells import TEMPLATES
 from overton.studies.open_mindedness.measures.respondent import SLOPES
-from overton.studies.open_mindedness.measures.scores import SCORED, scores
+from overton.studies.open_mindedness.measures.scores import scores
 from overton.studies.open_mindedness.measures.shares import MARGINAL, contrast, corrected
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.protocol import conduct, trials
@@ -91,10 +91,10 @@ def simulate(design: pl.DataFrame, number: int) -> Iterator[tuple[str, float, Es
             yield f"pro share, {kind}", plain[place, 0], shown.shares.pro
             if shown.corrected_shares:
                 yield f"corrected pro share, {kind}", fixed[place, 0], shown.corrected_shares.pro
-        yield "open-mindedness, an issue", _score(plain), found.scores.open_mindedness
+        yield "open-mindedness, an issue", float(score(plain)), found.scores.open_mindedness
         if found.corrected:
-            yield "corrected open-mindedness, an issue", _score(fixed), found.corrected.open_mindedness
-    of_issues = [_score(plain) for plain, _ in truth.values()]
+            yield "corrected open-mindedness, an issue", float(score(fixed)), found.corrected.open_mindedness
+    of_issues = [score(plain) for plain, _ in truth.values()]
     yield "open-mindedness, mean of these issues", float(np.mean(of_issues)), result.scores.open_mindedness
 
 
@@ -117,6 +117,6 @@ def expected_shares(design: pl.DataFrame, refuse: Floats, pro: Floats) -> dict[s
     return {issue: (by.mean(1), corrected(np.einsum("t,cts->cs", weights, by))) for issue, by in cells.items()}
 
 
-def _score(shares: Floats) -> float:
-    places = [PUBLISHED.index(name) for name in SCORED]
-    return float(scores(shares[0], shares[places])[0])
+def score(shares: Floats) -> Floats:
+    """Open-mindedness [...] of shares in the published configurations [..., 6, 3], the baseline first."""
+    return scores(shares[..., 0, :], shares[..., 1:, :])[..., 0]

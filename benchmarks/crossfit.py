@@ -3,7 +3,7 @@
     python benchmarks/crossfit.py [--simulations 200]
 
 Twelve issues with new leans each time, the published design with 1, 3, 5 and 15 trials, the respondent of
-`coverage.py` and one that arguments do not move. Points from 0 to 100: the mean error, and the root of the mean squared
+`answers.py` and one that arguments do not move. Points from 0 to 100: the mean error, and the root of the mean squared
 error of one issue's score.
 """
 
@@ -14,18 +14,16 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
-from coverage import RESPONDENT, records
+from answers import RESPONDENT, expected_shares, records, score
 from numpy.typing import NDArray
 
 from overton.studies.open_mindedness.measures.crossfit import crossed
-from overton.studies.open_mindedness.measures.scores import SCORED, scores
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.simulated import Parameters, chances
 
 Floats = NDArray[np.float64]
 
 ISSUES = 12
-ORDER = [PUBLISHED.index(name) for name in ("baseline", *SCORED)]
 UNMOVED = msgspec.structs.replace(RESPONDENT, susceptibility_pro=0.0, susceptibility_con=0.0)
 
 
@@ -52,25 +50,13 @@ def errors(respondent: Parameters, trials: int, simulations: int) -> Iterator[tu
     design = records(ISSUES, trials)
     issue = design["issue"].rank("dense").to_numpy().astype(int) - 1
     place = issue * len(PUBLISHED) + np.array([PUBLISHED.index(name) for name in design["condition"]])
-    cell = place * 6 + design["template"].to_numpy() - 1
     for number in range(simulations):
         refuse, pro = chances(design, msgspec.structs.replace(respondent, seed=number))
         rng = np.random.default_rng(number)
         stance = np.where(rng.random(design.height) < refuse, 2, np.where(rng.random(design.height) < pro, 0, 1))
-        counted = np.bincount(place * 3 + stance, minlength=ISSUES * 18).reshape(ISSUES, 6, 3)[:, ORDER]
-        truth = _score(_means(cell, np.stack([(1 - refuse) * pro, (1 - refuse) * (1 - pro), refuse], 1)))
-        yield _score(counted / counted.sum(-1, keepdims=True)) - truth, crossed(counted, rng)[:, 0] - truth
-
-
-def _means(cell: NDArray[np.int64], chance: Floats) -> Floats:
-    """The chance of each stance [issues, 6, 3], the templates weighted alike."""
-    n = np.bincount(cell, minlength=ISSUES * 36)
-    by_cell = np.stack([np.bincount(cell, one, ISSUES * 36) / n for one in chance.T], -1)
-    return np.asarray(by_cell.reshape(ISSUES, 6, 6, 3).mean(2)[:, ORDER])
-
-
-def _score(shares: Floats) -> Floats:
-    return scores(shares[:, 0], shares[:, 1:])[:, 0]
+        counted = np.bincount(place * 3 + stance, minlength=ISSUES * 18).reshape(ISSUES, len(PUBLISHED), 3)
+        truth = score(np.array([shares for _, (shares, _) in sorted(expected_shares(design, refuse, pro).items())]))
+        yield score(counted / counted.sum(-1, keepdims=True)) - truth, crossed(counted, rng)[:, 0] - truth
 
 
 if __name__ == "__main__":
