@@ -6,6 +6,7 @@ A *measure* is an object of named variants, and `leads` names the one that a rea
 
 plain             as it was observed
 letter_balanced   from answers whose pulls of letter and order are set to zero
+without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
 as_published      by the paper's formula, where that is another one
 
 `why` says in words why there is no estimate, or no interval (both null then), and is null where there are both;
