@@ -10,8 +10,8 @@ from overton.judging import FAULTS, faults_of, is_cut
 
 ESSAY = (
     "Most towns that shortened the school week kept their teachers longer, and families gained a day. What they lost "
-    "is harder to see: lunches, quiet rooms to learn in, and the long weekend that some pupils spend alone. I would try "
-    "it for two years, count both, and keep the right to go back."
+    "is harder to see: lunches, quiet rooms to learn in, and the long weekend that some pupils spend alone. I would "
+    "try it for two years, count both, and keep the right to go back."
 )
 POST = (
     "Our council wants to close the old swimming pool and build flats there. I learnt to swim in that pool and so did "
