@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from typing import IO
 
 from fuzz.kept import bytes_of
 from fuzz.room import WITHIN, in_memory
@@ -34,7 +35,7 @@ _SLICE = 30.0
 _SILENCE = 60.0
 """Seconds of work without a word after which a worker hangs in something that no clock of Python's interrupts."""
 _PATIENCE = 20
-"""So many silences long a worker is waited for that gets no time to work, on a machine that is busy with other things."""
+"""So many silences long a worker is waited for that gets no time to work, on a busy machine."""
 _ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0", "PYTHONHASHSEED": "0", "INSPECT_DISPLAY": "none"}
 
 
@@ -98,7 +99,7 @@ class Attack:
         """How many cases it tried, and whether it came to its end."""
         cases, whole = 0, False
         assert process.stdout is not None
-        while self._speaks(process):
+        while self._speaks(process, process.stdout):
             line = process.stdout.readline()
             if not line:
                 return cases, whole
@@ -110,11 +111,11 @@ class Attack:
         process.kill()
         return cases, False
 
-    def _speaks(self, process: subprocess.Popen[bytes]) -> bool:
+    def _speaks(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> bool:
         """Whether a worker has something to say before it has worked in silence for too long."""
         before = _worked(process.pid)
         for _ in range(_PATIENCE):
-            if select.select([process.stdout], [], [], _SILENCE)[0]:
+            if select.select([said], [], [], _SILENCE)[0]:
                 return True
             if _worked(process.pid) - before > _SILENCE / 2:
                 return False
