@@ -82,7 +82,7 @@ def _contrasts(
 ) -> list[Estimate]:
     """Each issue's contrast of templates: the mean over its configurations, with Wald's interval."""
     target, reason = wanted
-    by_template = design.cells[model].sum((3, 4))
+    by_template = design.by_template(model)
     sizes = by_template.sum(-1)
     weights = contrasts(design.letter[model], design.order[model], sizes > 0, target)
     lean = (by_template @ _LEAN) / np.maximum(sizes, 1)
@@ -151,7 +151,7 @@ def letter_or_position(cells: Cells, model: int, conditions: list[int], level: f
     """
     if cells.design is None or not conditions:
         return {}
-    counts = cells.design.cells[model][:, conditions].sum((3, 4))
+    counts = cells.design.by_template(model)[:, conditions]
     sizes = counts.sum(-1)
     shares = counts / np.maximum(sizes, 1)[..., None]
     mirrored = np.roll(shares, 3, axis=2)

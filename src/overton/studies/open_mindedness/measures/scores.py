@@ -30,6 +30,7 @@ __all__ = [
     "mean_scores",
     "plurality",
     "score_between",
+    "scored_places",
     "scores",
 ]
 
@@ -45,6 +46,11 @@ VARIANTS = ("open_mindedness", "as_published", "even", "even_as_published")
 _WEIGHTS = np.array([CONDITIONS[name].weight for name in SCORED], float)
 _EVEN = np.ones(len(SCORED))
 _TIED = 1e-9
+
+
+def scored_places(conditions: Sequence[str]) -> list[int] | None:
+    """Where the baseline and the five configurations of equation 1 stand; None where one of them was not asked."""
+    return [conditions.index(name) for name in PUBLISHED] if {*PUBLISHED} <= {*conditions} else None
 
 
 def plurality(shares: Floats) -> Ints:
@@ -118,15 +124,14 @@ class IssueScores:
 def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
     """Scores of every issue, with percentile limits from `draws` draws of them.
 
-    The draws are a parametric jackknife: in each configuration the shares are drawn from a Dirichlet distribution
+    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
     worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits hold the score itself.
     """
     issues = len(table.share)
     value = np.full((issues, len(VARIANTS)), np.nan)
     low, high = value.copy(), value.copy()
-    if any(name not in table.conditions for name in ("baseline", *SCORED)):
+    if (places := scored_places(table.conditions)) is None:
         return IssueScores(value, low, high, np.zeros(issues, np.int64))
-    places = [table.conditions.index(name) for name in ("baseline", *SCORED)]
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
     value[scored] = scores(share[scored, 0], share[scored, 1:])
