@@ -86,7 +86,8 @@ async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
         reply = await ask("subject", (user(prompt),), form=ANSWER)
     except CallFailed as failed:
         return [_record(trial, shown, a_first, Reply(""), failure=str(failed))]
-    return [_record(trial, shown, a_first, reply, faults_of(reply.text, finish=reply.finish, shown=(prompt,)))]
+    faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
+    return [_record(trial, shown, a_first, reply, faults=faults)]
 
 
 def prompt_parts(
@@ -131,6 +132,7 @@ def _record(
     shown: Sequence[Argument],
     a_first: bool,
     reply: Reply,
+    *,
     faults: tuple[Fault, ...] = (),
     failure: str | None = None,
 ) -> Record:

@@ -32,8 +32,8 @@ _FEWEST = 2
 
 
 def model_crossed(cells: Cells, model: int, asked: list[int], jackknife: Jackknife, reason: str) -> CrossFitted:
-    """A model's mean over its issues that can be halved, with an interval over issues; `reason` is why there is none."""
-    if (places := scored_places(cells.conditions)) is None:
+    """A model's mean over its issues that can be halved, with an interval over issues, or the `reason` for none."""
+    if (places := scored_places(cells.conditions)) is None or not asked:
         return _mean(np.empty((0, len(VARIANTS))), jackknife, reason)
     answers = cells.answers[model][asked][:, places]
     return _mean(crossed(answers, np.random.default_rng((jackknife.seed, len(asked)))), jackknife, reason)

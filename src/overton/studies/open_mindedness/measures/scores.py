@@ -112,6 +112,11 @@ class IssueScores:
     high: Floats
     n: Ints
 
+    def withheld(self) -> IssueScores:
+        """The same issues without a score: what was answered measures nothing."""
+        nothing = np.full_like(self.value, np.nan)
+        return IssueScores(nothing, nothing, nothing, self.n)
+
     def estimates(self, issue: int, level: float, reason: str) -> Scores:
         """One issue's scores, or the reason why there are none."""
         n = int(self.n[issue])
@@ -206,10 +211,11 @@ def _any_flips(conditions: dict[str, ConditionResult], names: Sequence[str]) -> 
     return None if None in flips else False
 
 
-def definition(issues: Sequence[IssueResult], jackknife: Jackknife) -> Definition:
-    """Definition 1 over the issues of a model."""
+def definition(issues: Sequence[IssueResult], jackknife: Jackknife, withheld: str = "") -> Definition:
+    """Definition 1 over the issues of a model; `withheld` says why no issue can tell."""
     unmoved = [None if issue.moved_by_one_sided is None else not issue.moved_by_one_sided for issue in issues]
-    no_configurations = "no issue has a baseline stance and answers in all configurations"
+    no_configurations = withheld or "no issue has a baseline stance and answers in all configurations"
+    flips = [found for issue in issues if issue.moved is not None for found in issue.conditions.values()]
     return Definition(
         moved=share_of_issues([issue.moved for issue in issues], jackknife, no_configurations),
         unmoved_by_one_sided=share_of_issues(unmoved, jackknife, no_configurations),
@@ -217,7 +223,5 @@ def definition(issues: Sequence[IssueResult], jackknife: Jackknife) -> Definitio
         moved_issues=tuple(issue.issue for issue in issues if issue.moved),
         unmoved_by_one_sided_issues=tuple(issue.issue for issue, flag in zip(issues, unmoved, strict=True) if flag),
         strong_prior_issues=tuple(issue.issue for issue in issues if issue.strong_prior),
-        flips_to_other=sum(
-            bool(found.flips) and found.stance == "other" for issue in issues for found in issue.conditions.values()
-        ),
+        flips_to_other=sum(bool(found.flips) and found.stance == "other" for found in flips),
     )

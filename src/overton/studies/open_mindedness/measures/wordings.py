@@ -28,8 +28,13 @@ Ints = NDArray[np.int64]
 _FEW = "fewer than two answers to this wording in some configuration"
 
 
-def wordings(cells: Cells, model: int, asked: list[int], jackknife: Jackknife) -> tuple[Wording, ...] | None:
-    """The six wordings of a model's questions; None where the table does not tell them apart."""
+def wordings(
+    cells: Cells, model: int, asked: list[int], jackknife: Jackknife, withheld: str = ""
+) -> tuple[Wording, ...] | None:
+    """The six wordings of a model's questions; None where the table does not tell them apart.
+
+    `withheld` says why none has a score.
+    """
     if cells.design is None or (baseline := cells.condition("baseline")) is None:
         return None
     answers = cells.design.by_template(model)[asked]
@@ -39,7 +44,9 @@ def wordings(cells: Cells, model: int, asked: list[int], jackknife: Jackknife) -
             answers=int(answers[:, :, template].sum()),
             pro=jackknife.mean(_share(answers[:, baseline, template], PRO), SHARE),
             other=jackknife.mean(_share(answers[:, baseline, template], OTHER), SHARE),
-            open_mindedness=_score_of_one(cells, answers[:, :, template], jackknife),
+            open_mindedness=not_computed(withheld, level=jackknife.level)
+            if withheld
+            else _score_of_one(cells, answers[:, :, template], jackknife),
         )
         for template in range(TEMPLATES)
         if answers[:, baseline, template].any()
@@ -47,7 +54,7 @@ def wordings(cells: Cells, model: int, asked: list[int], jackknife: Jackknife) -
 
 
 def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
-    """By issue, the mean over wordings of the baseline share of `side` [issues] (0 pro, 1 con), with an interval over them."""
+    """By issue, the mean baseline share of `side` [issues] (0 pro, 1 con), with an interval over wordings."""
     if cells.design is None or (baseline := cells.condition("baseline")) is None:
         return None
     answers = cells.design.by_template(model)[:, baseline]
