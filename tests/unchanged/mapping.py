@@ -123,17 +123,25 @@ _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 number of more digits is a token more. Now each plan begins at 1."""
 
 
+_FAULTS = Form(added=("types > faults", "rows > faults > **"))
+_HEAD_OF_ANALYSIS = ("faults", "faults > **", "warnings", "warnings > *")
+
 FORMS: dict[tuple[str, str], Form] = {
-    # Scores have cross-fitted twins, and wordings numbers of their own.
+    # Records say what the form of a reply has against it.
+    ("open-mindedness", "records"): _FAULTS,
+    ("deliberation", "records"): _FAULTS,
+    # Scores have cross-fitted twins, wordings numbers of their own; headlines are given without faulty replies, too.
     ("open-mindedness", "analysis"): _analysis(
         "open-mindedness",
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
+        *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",
         *("consensus > majority > **", "consensus > settings > * > majority > **"),
         *("values > inheritance > * > as_published", "values > inheritance > * > as_published > **"),
         *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **"),
+        *("** > without_faults > **", "consensus > deliberations_without_faults", *_HEAD_OF_ANALYSIS),
     ),
     # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
     ("stance-stability", "analysis"): _analysis(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overton.studies.deliberation.figures import endings, influences, values
+from overton.studies.deliberation.figures import endings, form, influences, values
 from overton.studies.deliberation.figures.deliberations import deliberation_table
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
@@ -14,7 +14,9 @@ __all__ = ["deliberation_table", "sections"]
 def sections(analysis: Analysis) -> list[Section]:
     """The report's sections, in reading order. What could not be computed is replaced by its reason."""
     names = Names.of(analysis)
+    leading = [*form.first(analysis)]
     made = [
+        *leading,
         endings.consensus(analysis, names),
         endings.changes(analysis, names),
         influences.choice(analysis, names),
@@ -26,5 +28,6 @@ def sections(analysis: Analysis) -> list[Section]:
         values.inherited(analysis, names),
         values.similarity(analysis, names),
         influences.crowd(analysis, names),
+        *(() if any(one.key == "faults" for one in leading) else form.faults(analysis)),
     ]
     return [section for section in made if section]
