@@ -152,7 +152,7 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     name="audit",
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
-    roles=(Role("judge", "Model that judges; several show how far judges agree"),),
+    roles=(Role("judge", "Model that judges; several show how far judges agree", judges=True),),
     items=PHRASED,
     measuring=MEASURING,
     options=AuditOptions,

@@ -141,7 +141,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
     title="Stance stability of transcripts",
     question="Do the speakers of conversations that exist already keep their view?",
-    roles=(Role("judge", "Model that reads the stance of every answer"),),
+    roles=(Role("judge", "Model that reads the stance of every answer", judges=True),),
     items=TRANSCRIPTS,
     options=JudgingOptions,
     record=JudgedTurn,
