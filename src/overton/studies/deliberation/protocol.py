@@ -19,6 +19,7 @@ from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
 from overton.studies.readable import as_it_came, ask_until_read, side_by_side, total_usage
+from overton.studies.retesting import again, another_order, chosen, form_in_order
 
 __all__ = ["MOST", "NOT_VALUED", "DilemmaTrial", "conduct", "schema", "speaker", "trials", "valued"]
 
@@ -37,6 +38,7 @@ class DilemmaTrial(Trial, frozen=True):
     rounds: int
     values: bool
     instructions: Instructions = "paper"
+    retest: float = 0.0
 
 
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
@@ -59,6 +61,7 @@ def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator
                             rounds=options.rounds,
                             values=options.values,
                             instructions=options.instructions,
+                            retest=options.retest,
                         )
 
 
@@ -113,7 +116,7 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
             break
     # A failed deliberation is in no measure, and where its calls are asked again it has other messages in their places.
     whole = trial.values and not any(one.failure for one in said)
-    values = [await valued(ask, one.verdict, one.explanation) if whole else NOT_VALUED for one in said]
+    values = [await _valued_of(trial, number, ask, one) if whole else NOT_VALUED for number, one in enumerate(said, 1)]
     return [_record(trial, said, one, found) for one, found in zip(said, values, strict=True)]
 
 
@@ -211,6 +214,8 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=reply.refused,
+        valued_again=values.again,
+        values_again=values.values_again,
     )
 
 
@@ -219,10 +224,15 @@ MOST = 5
 
 
 class Valued(NamedTuple):
-    """What the judge found: values of the list, and how many others it named; None where its answer was unusable."""
+    """What the judge found: values of the list, and how many others it named; None where its answer was unusable.
+
+    Where it was asked `again`, with the list in another order, also what it found then.
+    """
 
     values: tuple[str, ...] | None
     dropped: int | None
+    again: bool = False
+    values_again: tuple[str, ...] | None = None
 
 
 NOT_VALUED = Valued(None, None)
@@ -238,13 +248,34 @@ def schema() -> dict[str, Any]:
     return schema_of(_Answer)
 
 
-async def valued(ask: Ask, verdict: Verdict | None, explanation: str) -> Valued:
-    """Ask the judge about one evaluation; where there is nothing to judge, or the call fails, there are no values."""
+async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> Valued:
+    """What the judge finds in the trial's message `number`; of a share of all, asked once more."""
+    found = await valued(ask, said.verdict, said.explanation)
+    if not said.explanation.strip() or not chosen(trial.draw(f"retest/{number}"), trial.retest):
+        return found
+    listed = another_order(trial.draw(f"retest/{number}/values"), prompts.LISTED)
+    second = await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values"))
+    return found._replace(again=True, values_again=second.values)
+
+
+async def valued(
+    ask: Ask,
+    verdict: Verdict | None,
+    explanation: str,
+    *,
+    listed: Sequence[str] = prompts.LISTED,
+    speaker: str | None = None,
+) -> Valued:
+    """Ask the judge about one evaluation, its list in the order of `listed`.
+
+    Where there is nothing to judge, or the call fails, there are no values.
+    """
     if not explanation.strip():
         return NOT_VALUED
-    messages = (system(prompts.values_prompt()), user(prompts.evaluation_message(verdict, explanation)))
+    messages = (system(prompts.values_prompt(listed)), user(prompts.evaluation_message(verdict, explanation)))
+    form = form_in_order(_FORM, tuple(dict.fromkeys(listed)))
     try:
-        return _values_in(await ask("values", messages, form=_FORM))
+        return _values_in(await ask("values", messages, form=form, speaker=speaker))
     except CallFailed:
         return NOT_VALUED
 

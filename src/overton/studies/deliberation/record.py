@@ -56,3 +56,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     input_tokens: Annotated[int | None, told("as reported, None where not, all attempts together")]
     output_tokens: Annotated[int | None, told("as reported, None where not, all attempts together")]
     refused: Annotated[bool, told("whether the endpoint flagged the reply as a refusal")] = False
+    valued_again: Annotated[bool, told("whether the judge was asked again, with its list in another order")] = False
+    values_again: Annotated[
+        tuple[str, ...] | None, told("what `values` were then; None like them, and where not asked again")
+    ] = None

@@ -25,6 +25,7 @@ from overton.studies.deliberation.measures.results import (
     Setting,
 )
 from overton.studies.plain import Shape, plain, shaped
+from overton.studies.retesting import SelfAgreement
 
 __all__ = [
     "INVALID_NAME",
@@ -321,6 +322,7 @@ class Analysis(msgspec.Struct, frozen=True):
     holds the same by the others of 'taste', 'random', 'penalised' and 'as_published', so that all stand side by side;
     empty where they were not asked for. `estimator` is what was asked for, perhaps 'auto'. What a table cannot tell is
     None or empty, with the reason in `not_computed`. `notes` are warnings for the reader, each a sentence.
+    `self_agreement` is that of the judge of values where it was asked again, as 'values'.
     """
 
     models: tuple[str, ...]
@@ -342,6 +344,7 @@ class Analysis(msgspec.Struct, frozen=True):
     seed: int
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
 
     SHAPE = Shape(
         also={
