@@ -116,8 +116,10 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
             break
     # A failed deliberation is in no measure, and where its calls are asked again it has other messages in their places.
     whole = trial.values and not any(one.failure for one in said)
-    values = [await _valued_of(trial, number, ask, one) if whole else NOT_VALUED for number, one in enumerate(said, 1)]
-    return [_record(trial, said, one, found) for one, found in zip(said, values, strict=True)]
+    values = [
+        await _valued_of(trial, number, ask, one) if whole else (NOT_VALUED, None) for number, one in enumerate(said, 1)
+    ]
+    return [_record(trial, said, one, *found) for one, found in zip(said, values, strict=True)]
 
 
 def _seated(trial: DilemmaTrial, place: int) -> _Agent:
@@ -188,7 +190,7 @@ def _agree(said: Sequence[_Said], round_: int) -> bool:
     return len(verdicts) == 1 and None not in verdicts
 
 
-def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued) -> Record:
+def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued, second: Valued | None) -> Record:
     reply = one.replies[-1] if one.replies else Reply("")
     usage = total_usage(one.replies)
     return Record(
@@ -214,8 +216,8 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=reply.refused,
-        valued_again=values.again,
-        values_again=values.values_again,
+        valued_again=second is not None,
+        values_again=second.values if second else None,
     )
 
 
@@ -224,15 +226,10 @@ MOST = 5
 
 
 class Valued(NamedTuple):
-    """What the judge found: values of the list, and how many others it named; None where its answer was unusable.
-
-    Where it was asked `again`, with the list in another order, also what it found then.
-    """
+    """What the judge found: values of the list, and how many others it named; None where its answer was unusable."""
 
     values: tuple[str, ...] | None
     dropped: int | None
-    again: bool = False
-    values_again: tuple[str, ...] | None = None
 
 
 NOT_VALUED = Valued(None, None)
@@ -248,14 +245,13 @@ def schema() -> dict[str, Any]:
     return schema_of(_Answer)
 
 
-async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> Valued:
-    """What the judge finds in the trial's message `number`; of a share of all, asked once more."""
+async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> tuple[Valued, Valued | None]:
+    """What the judge finds in the trial's message `number`, and what it finds when it is asked again, if it is."""
     found = await valued(ask, said.verdict, said.explanation)
     if not said.explanation.strip() or not chosen(trial.draw(f"retest/{number}"), trial.retest):
-        return found
+        return found, None
     listed = another_order(trial.draw(f"retest/{number}/values"), prompts.LISTED)
-    second = await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values"))
-    return found._replace(again=True, values_again=second.values)
+    return found, await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values"))
 
 
 async def valued(
