@@ -101,21 +101,22 @@ def _defines(line: str, labels: Iterable[str]) -> str:
     return next((label for label in labels if line.strip().startswith(f"{label}:")), "")
 
 
-def form_in_order(form: Form, order: Sequence[str]) -> Form:
-    """A form in which every list of the same labels has this order."""
-    choices = tuple(order) if set(form.choices) == set(order) else form.choices
-    schema: Any = None if form.schema is None else _in_order(form.schema, order)
-    return msgspec.structs.replace(form, choices=choices, schema=schema)
+def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
+    """A form in which every list of `labels` has them take places as `text_in_order` does."""
+    placed = dict(zip(labels, order, strict=True))
+    return msgspec.structs.replace(
+        form, choices=tuple(_in_order(list(form.choices), placed)), schema=_in_order(form.schema, placed)
+    )
 
 
-def _in_order(schema: Any, order: Sequence[str]) -> Any:
+def _in_order(schema: Any, placed: Mapping[str, str]) -> Any:
     if isinstance(schema, dict):
-        return {key: _in_order(value, order) for key, value in schema.items()}
+        return {key: _in_order(value, placed) for key, value in schema.items()}
     if not isinstance(schema, list):
         return schema
-    if all(isinstance(one, str) for one in schema) and set(schema) == set(order):
-        return list(order)
-    return [_in_order(one, order) for one in schema]
+    if all(isinstance(one, str) for one in schema) and set(schema) == placed.keys():
+        return [placed[one] for one in schema]
+    return [_in_order(one, placed) for one in schema]
 
 
 def same_but_for_order(one: str, other: str) -> bool:

@@ -269,7 +269,7 @@ async def valued(
     if not explanation.strip():
         return NOT_VALUED
     messages = (system(prompts.values_prompt(listed)), user(prompts.evaluation_message(verdict, explanation)))
-    form = form_in_order(_FORM, tuple(dict.fromkeys(listed)))
+    form = form_in_order(_FORM, prompts.VALUES, tuple(dict.fromkeys(listed)))
     try:
         return _values_in(await ask("values", messages, form=form, speaker=speaker))
     except CallFailed:

@@ -132,7 +132,7 @@ async def _asked(trial: AuditTrial, ask: Ask, order: Sequence[str], speaker: str
         attempts=ATTEMPTS,
         complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
         repeated=as_it_came,
-        form=form_in_order(FORM, order),
+        form=form_in_order(FORM, LABELS, order),
         speaker=speaker,
     )
 

@@ -101,7 +101,7 @@ def in_order(task: Task[T], labels: Sequence[str], order: Sequence[str]) -> Task
     """The task with its labels named in another order, in the instructions and in the form."""
     instructions, *material = task.messages
     told = system(text_in_order(instructions.content, labels, order))
-    return replace(task, messages=(told, *material), form=form_in_order(task.form, order))
+    return replace(task, messages=(told, *material), form=form_in_order(task.form, labels, order))
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:

@@ -149,7 +149,7 @@ async def _answered(  # noqa: PLR0917
         complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
         # A judge that babbles is not made to read all of it again.
         repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
-        form=form_in_order(form, order),
+        form=form_in_order(form, STANCES, order),
         speaker=speaker,
     )
 
