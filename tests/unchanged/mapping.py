@@ -123,13 +123,26 @@ _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 number of more digits is a token more. Now each plan begins at 1."""
 
 
-_FAULTS = Form(added=("types > faults", "rows > faults > **"))
 _HEAD_OF_ANALYSIS = ("faults", "faults > **", "warnings", "warnings > *")
+_SETTINGS = ("17afa566d8a0", "d67e01e65dfa")
+"""Settings of a judge behind an endpoint, as digests: those that all had, and the same at temperature 0."""
+
+
+def _judges() -> Form:
+    """Judges are asked at temperature 0, and first of all, once for each, whether they take one."""
+    return Form(added=("probe 0 * > *",), reworded=(("* judge * > settings", *_SETTINGS),))
+
+
+def _columns(*names: str) -> Form:
+    """Records have these columns besides, for what judges are asked again."""
+    return Form(added=(*(f"types > {name}" for name in names), *(f"rows > {name} > **" for name in names)))
+
+
+_STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
 
 FORMS: dict[tuple[str, str], Form] = {
     # Records say what the form of a reply has against it.
-    ("open-mindedness", "records"): _FAULTS,
-    ("deliberation", "records"): _FAULTS,
+    ("open-mindedness", "records"): _columns("faults"),
     # Scores have cross-fitted twins, wordings numbers of their own; headlines are given without faulty replies, too.
     ("open-mindedness", "analysis"): _analysis(
         "open-mindedness",
@@ -140,16 +153,26 @@ FORMS: dict[tuple[str, str], Form] = {
         "deliberation",
         *("consensus > majority > **", "consensus > settings > * > majority > **"),
         *("values > inheritance > * > as_published", "values > inheritance > * > as_published > **"),
-        *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **"),
+        *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **", "self_agreement"),
         *("** > without_faults > **", "consensus > deliberations_without_faults", *_HEAD_OF_ANALYSIS),
     ),
+    ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
+    ("stance-stability", "records"): _columns(*_STANCES_AGAIN),
+    ("pluralism", "records"): _columns("stances_again", "again"),
+    ("audit", "records"): _columns("judged_again", "verdict_again"),
+    ("audit", "calls"): _judges(),
+    ("dilemmas", "calls"): _judges(),
     # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
     ("stance-stability", "analysis"): _analysis(
-        "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
+        "stance-stability",
+        *("over", "self_agreement"),
+        *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted")),
     ),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
-    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", nearly=_BOUNDS),
-    ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed),
+    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", "self_agreement", nearly=_BOUNDS),
+    ("audit", "summary"): Form(
+        added=(*HEAD, "level", "judges > * > itself"), resampled=_BOUNDS, over_items=("**",), reshape=printed
+    ),
     ("compared-clusterings", "summary"): Form(
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed
     ),
@@ -176,9 +199,19 @@ def form(study: str, kind: str) -> Form:
     return FORMS.get((study, kind), Form())
 
 
+_THEN: Mapping[str, Mapping[str, Any]] = {
+    "deliberation": {"retest": 0},
+    "stance-stability": {"retest": 0},
+    "pluralism": {"retest": 0, "shown": "given"},
+    "audit": {"retest": 0},
+}
+"""What studies did then, and do today where they are told to: nothing was judged again, viewpoints stood as given."""
+
+
 def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as they are named today."""
-    return {NAMES[study].options.get(name, name): value for name, value in recorded.items()}
+    """Options as they are named today; with what was the default then and is not today."""
+    names = NAMES[study].options if study in NAMES else {}
+    return {**_THEN.get(study, {}), **{names.get(name, name): value for name, value in recorded.items()}}
 
 
 def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:

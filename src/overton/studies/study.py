@@ -45,7 +45,8 @@ class Role:
     `flag` is the word by which a person names the answerer ('model' for '--model'), by default the role's name. An
     `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
     models. `usual` answers where nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
-    where the user does not say, and it does not reason; 0 leaves that to the host.
+    where the user does not say, and it does not reason; 0 leaves that to the host. One that `judges` is a measuring
+    instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Role:
     retrieves: Literal["", "search", "pages"] = ""
     usual: str = ""
     max_tokens: int = 0
+    judges: bool = False
 
     @property
     def word(self) -> str:

@@ -24,7 +24,7 @@ async def records(kit: Any, thread: Callable[..., ReferenceThread]) -> Sequence[
 
     stage = kit.stage(kit.script(subject=says, entailed=['{"entailed": [2, 1]}', '{"entailed": []}', "?"]))
     threads = [thread("buses"), thread("trams", viewpoints=3)]
-    return [await kit.hold(one, stage) for one in trials(threads, Options(), 5)]
+    return [await kit.hold(one, stage) for one in trials(threads, Options(shown="given"), 5)]
 
 
 async def test_matches_have_a_row_for_each_response(kit: Any, records: Sequence[Record]) -> None:

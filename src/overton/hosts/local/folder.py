@@ -48,7 +48,9 @@ class ModelEntry(msgspec.Struct, frozen=True):
 
     `name` is the key by which records, tables and messages know it: the one that the user gave it, else its spec as it
     is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
-    manifest only. `identity` is what makes its calls the same as other calls.
+    manifest only. `identity` is what makes its calls the same as other calls. `unsure` says that the temperature among
+    its settings is a default that its endpoint has not been found to take yet; `not_sent` names the settings that the
+    study wanted and the endpoint refused, which are then not among them.
     """
 
     name: str
@@ -59,6 +61,8 @@ class ModelEntry(msgspec.Struct, frozen=True):
     holds_form: bool = False
     price: Price | None = None
     family: str = ""
+    unsure: bool = False
+    not_sent: tuple[str, ...] = ()
 
 
 class Spent(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from overton.errors import InputError, Problem, RunMismatch
 from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.lanes import check_size
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
+from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model
@@ -134,7 +135,11 @@ def extend(
     _check_prices(models, manifest.limits)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
-    manifest.models = entries_of(wanted, models)
+    held = manifest.models  # what was found out about those that the run has is kept
+    manifest.models = {
+        role: [*held.get(role, []), *entries[len(held.get(role, [])) :]]
+        for role, entries in entries_of(wanted, models).items()
+    }
     note_used(study, more or {})
     needs_asking(folder, study, manifest, retry_failed=False)
     return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
@@ -184,7 +189,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
         for what, was, is_ in (
             ("its identity", entry.identity, model.answerer.identity),
             ("whether answers are held to the form", entry.holds_form, model.answerer.holds_form),
-            ("its settings", entry.settings, model.settings),
+            ("its settings", entry.settings, sent(model.settings, entry.not_sent)),
         )
         if was != is_
     ]

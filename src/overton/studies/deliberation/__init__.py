@@ -51,7 +51,13 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     question="Who changes their mind, who holds out, and why, when models discuss a dilemma over rounds?",
     roles=(
         Role("agent", "Model at the table; the same one may sit there twice"),
-        Role("values", "Model that names the values behind each explanation", flag="values_judge", optional=True),
+        Role(
+            "values",
+            "Model that names the values behind each explanation",
+            flag="values_judge",
+            optional=True,
+            judges=True,
+        ),
     ),
     items=DILEMMAS,
     options=Options,

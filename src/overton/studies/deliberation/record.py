@@ -64,3 +64,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             " duplicate (its explanation repeats one of its own)"
         ),
     ] = ()
+    valued_again: Annotated[bool, told("whether the judge was asked again, with its list in another order")] = False
+    values_again: Annotated[
+        tuple[str, ...] | None, told("what `values` were then; None like them, and where not asked again")
+    ] = None

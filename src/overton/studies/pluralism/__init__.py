@@ -47,7 +47,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     question="Which of a crowd's views does a model voice, and which go missing once it knows yours? (PluralEval)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that labels stances, matches responses and words beliefs"),
+        Role("judge", "Model that labels stances, matches responses and words beliefs", judges=True),
     ),
     items=REFERENCES,
     options=Options,

@@ -15,7 +15,9 @@ from overton.studies.measuring import Headline, How, Measuring, Results, RunFact
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
+from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
+from overton.studies.retesting import told_of_itself
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +55,7 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
         reason = "summaries belong to a table of matches; a run has its own"
         raise InputError([Problem(option_place("summaries"), "", reason)])
     records = results.records
-    return measures.analyze(
+    analysis = measures.analyze(
         matches=tables.matches(records),
         summaries=tables.summaries(records),
         rankings=tables.rankings(records),
@@ -61,6 +63,7 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
         communities=dict(records.select("thread", "community").unique("thread").drop_nulls().iter_rows()),
         **_plain(how),
     )
+    return msgspec.structs.replace(analysis, self_agreement=self_agreement(records, how))
 
 
 def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
@@ -88,10 +91,16 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
             "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
             " whether they still know what is popular."
         ),
-        sections=figures.sections(analysis, "\n".join(judged_by(results, "Judge and matcher", _judge, _agreed))),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.thread_table(results.records, results.items) if results.items else None,
         warnings=[*_warnings(results), *_left_out(results.records), *refused(results.records, "replies")],
     )
+
+
+def _judges(results: Results, analysis: Analysis) -> str:
+    """Who judged, and how well they agree with people and with themselves, a line each."""
+    judged = judged_by(results, "Judge and matcher", _judge, _agreed)
+    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _judge(run: RunFacts) -> str:

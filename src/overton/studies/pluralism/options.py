@@ -13,6 +13,7 @@ import msgspec
 
 from overton.errors import Problem
 from overton.studies.options import Option, option_place
+from overton.studies.retesting import RETEST, Retest
 
 __all__ = [
     "ARMS",
@@ -86,6 +87,7 @@ def split_condition(name: str) -> Named:
 
 Matching = Literal["together", "pairs", "lexical"]
 Pairing = Literal["most-popular", "random-gap"]
+Shown = Literal["shuffled", "given"]
 
 _EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
 _MOST_RESPONSES = 50
@@ -139,6 +141,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ("most-popular", "random-gap")
     pairs: Annotated[int, Option("Pairs of each thread and pairing, in both orders", least=1, most=1_000)] = 1
     gap: Annotated[int, Option("Least difference of votes of a random pair", least=1, most=1_000_000_000)] = 10
+    shown: Annotated[
+        Shown, Option("How the matcher is shown a thread's viewpoints: shuffled anew for each response, or as given")
+    ] = "shuffled"
+    retest: Retest = RETEST
 
 
 def wrong(options: Options) -> Iterator[Problem]:

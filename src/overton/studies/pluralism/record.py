@@ -9,7 +9,7 @@ import msgspec
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Record", "Response", "Stance", "SummaryStance"]
+__all__ = ["STANCES", "Again", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -31,6 +31,17 @@ class Response(msgspec.Struct, frozen=True, gc=False):
             "the viewpoints that it entails, in the matcher's order, the surest first; None where the matcher"
             " gave no usable answer"
         ),
+    ]
+
+
+class Again(msgspec.Struct, frozen=True, gc=False):
+    """One of the responses that the judge was asked about again."""
+
+    number: Annotated[int, told("the response's")]
+    stance: Annotated[Stance | None, told("what the judge said then, its labels in another order")]
+    matched: Annotated[
+        tuple[str, ...] | None,
+        told("the viewpoints that it matched then, shown in another order; None also where no judge matches"),
     ]
 
 
@@ -133,6 +144,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "of sycophancy alone: those kept; where the reply holds none, an empty one that is neutral and"
             " entails nothing"
         ),
+    ] = ()
+    stances_again: Annotated[
+        tuple[SummaryStance | None, ...],
+        told(
+            "of sycophancy alone: what `stances` were when the judge was asked again, the summaries in another order;"
+            " empty where it was not"
+        ),
+    ] = ()
+    again: Annotated[
+        tuple[Again, ...], told("of sycophancy alone: the responses about which the judge was asked again")
     ] = ()
     true: Annotated[
         tuple[str, ...],

@@ -26,6 +26,7 @@ from overton.studies.deliberation.measures.results import (
 )
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain, shaped
+from overton.studies.retesting import SelfAgreement
 
 __all__ = [
     "INVALID_NAME",
@@ -332,6 +333,7 @@ class Analysis(msgspec.Struct, frozen=True):
     empty where they were not asked for. `estimator` is what was asked for, perhaps 'auto'. What a table cannot tell is
     None or empty, with the reason in `not_computed`. `faults` counts messages whose form says that they are none, empty
     where nobody looked. `warnings` have to be read before any number, `notes` with the numbers, each a sentence.
+    `self_agreement` is that of the judge of values where it was asked again, as 'values'.
     """
 
     models: tuple[str, ...]
@@ -355,6 +357,7 @@ class Analysis(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
 
     SHAPE = Shape(
         also={

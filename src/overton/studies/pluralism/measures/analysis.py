@@ -15,6 +15,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.plain import Shape, plain, shaped
+from overton.studies.retesting import SelfAgreement
 
 __all__ = ["EXPERIMENTS", "UNNAMED", "Against", "Analysis", "Contrast", "Denominator", "Group", "Result", "Shift"]
 
@@ -139,7 +140,10 @@ class WithCommunities(NamedTuple):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """All measures of tables of matches, rankings and pairs."""
+    """All measures of tables of matches, rankings and pairs.
+
+    `self_agreement` is the judge's where it was asked again: see `overton.studies.pluralism.repeats`.
+    """
 
     models: tuple[str, ...]
     communities: tuple[str, ...]
@@ -151,6 +155,7 @@ class Analysis(msgspec.Struct, frozen=True):
     seed: int
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
 
     SHAPE = Shape(
         also={"overall": "overall", "models": "by_model", "communities": "by_community"},

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from overton.calls import Ask, Reply
+from overton.calls import Ask, Draw, Reply
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
-from overton.studies.pluralism.matching import matched
+from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.splitting import Split, split_responses
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
@@ -21,7 +21,8 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
     told,
 )
-from overton.studies.pluralism.record import Record, Response, SummaryStance
+from overton.studies.pluralism.record import STANCES, Again, Record, Response, SummaryStance
+from overton.studies.retesting import again, another_order, chosen
 
 __all__ = ["hold"]
 
@@ -34,11 +35,11 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         votes=tuple(viewpoint.votes for viewpoint in trial.thread.viewpoints),
         asked=trial.options.responses,
     )
-    found = await _find_reference(ask, trial.thread, trial.options.candidates)
+    found = await _find_reference(trial, ask)
     row = changed(row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances)
     if found.viewpoint is None:
         return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
-    row = changed(row, reference=found.viewpoint.id)
+    row = changed(row, reference=found.viewpoint.id, stances_again=found.again)
     try:
         row = changed(row, belief=await belief_of(trial, found.viewpoint, ask))
         replies, split = await _responses(trial, row.belief, ask)
@@ -65,7 +66,8 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, respons
         return changed(row, responses=(Response(1, "", "neutral", ()),))
     thread = trial.thread
     stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
-    matches, matchings = await matched(ask, thread, responses, trial.options.matching)
+    orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
+    matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders)
     failures = [why for why in (*map(failure_of, stances), *(one.failure for one in matches)) if why]
     return changed(
         row,
@@ -75,6 +77,31 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, respons
             for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
         ),
         **counted([*stances, *matchings]),
+        again=await _again(trial, reference, responses, orders, ask),
+    )
+
+
+def _order(trial: ThreadTrial, number: int) -> list[int]:
+    """The places of the viewpoints as the matcher is shown them for the response with this number."""
+    places = list(range(1, len(trial.thread.viewpoints) + 1))
+    return trial.draw(f"match/{number}").shuffle(places) if trial.options.shown == "shuffled" else places
+
+
+async def _again(
+    trial: ThreadTrial, reference: Viewpoint, responses: Sequence[str], orders: Sequence[Sequence[int]], ask: Ask
+) -> tuple[Again, ...]:
+    """What the judge says of a share of the responses with its labels, and the viewpoints, in another order."""
+    thread, matching = trial.thread, trial.options.matching
+    numbers = [n for n in range(1, len(responses) + 1) if chosen(trial.draw(f"retest/{n}"), trial.options.retest)]
+    texts, speaker = [responses[number - 1] for number in numbers], again("judge")
+    labels = [another_order(trial.draw(f"retest/{number}/labels"), STANCES) for number in numbers]
+    tasks = [response_task(thread, reference.summary, *one) for one in zip(texts, labels, strict=True)]
+    stances = await judged(ask, tasks, speaker=speaker)
+    others = [another_order(trial.draw(f"retest/{number}/viewpoints"), orders[number - 1]) for number in numbers]
+    matches, _ = await matched(ask, thread, texts, matching, others, labels=YES_NO[::-1], speaker=speaker)
+    return tuple(
+        Again(number, stance.value, None if matching == "lexical" else _ids(thread, match.places))
+        for number, stance, match in zip(numbers, stances, matches, strict=True)
     )
 
 
@@ -92,7 +119,7 @@ class Reference(NamedTuple):
     `viewpoint` is the reference opinion, None where none qualifies; `stances` those of all the thread's viewpoints
     towards it, in their order, with 'reference' for itself and None where there is no usable label. `tried` counts the
     viewpoints that the judge was asked about, `unread` those of them for which labels are missing, `failure` is the
-    first call about them that failed for good.
+    first call about them that failed for good. `again` is `stances` anew where the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
@@ -100,9 +127,10 @@ class Reference(NamedTuple):
     tried: int
     unread: int
     failure: str | None
+    again: tuple[SummaryStance | None, ...] = ()
 
 
-async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = None) -> Reference:
+async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     """Try the viewpoints, the most voted first and at most so many, until one qualifies.
 
     The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
@@ -110,6 +138,7 @@ async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = 
     """
     tried = unread = 0
     failure = None
+    thread, most = trial.thread, trial.options.candidates
     for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
@@ -118,8 +147,21 @@ async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = 
         unread += len(labels) < len(thread.viewpoints) - 1
         failure = failure or failure_of(labelling)
         if _qualifies(labels):
-            return Reference(viewpoint, _stances(thread, place, labels), tried, unread, failure)
+            repeated = await _stances_again(trial, place, ask)
+            return Reference(viewpoint, _stances(thread, place, labels), tried, unread, failure, repeated)
     return Reference(None, (), tried, unread, failure)
+
+
+async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[SummaryStance | None, ...]:
+    """The labels towards a reference opinion, its summaries in another order; of a share of them, once in a run."""
+    thread = trial.thread
+    name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
+    if not chosen(Draw(name), trial.options.retest):
+        return ()
+    others = [one for one in range(1, len(thread.viewpoints) + 1) if one != place]
+    task = summaries_task(thread, place, another_order(Draw(f"{name}/order"), others))
+    (labelling,) = await judged(ask, [task], shared=True, speaker=again("judge"))
+    return _stances(thread, place, labelling.value or {})
 
 
 def _qualifies(labels: Stances) -> bool:
