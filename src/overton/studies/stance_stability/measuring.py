@@ -37,11 +37,14 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["zero", "mean"], Option("Confidence at changes without any: zero, or the mean of all turns")
     ] = "zero"
     no_documents: Annotated[
-        Literal["zero", "left out"], Option("Term of a turn without documents: zero, or left out of the mean")
-    ] = "zero"
+        Literal["left out", "zero"], Option("Term of a turn without documents: left out of the mean, or zero")
+    ] = "left out"
     unclear: Annotated[
         Literal["carry", "stance"], Option("An unclear turn carries the last stance (carry), or is one (stance)")
     ] = "carry"
+    unlabelled: Annotated[
+        Literal["none", "carry"], Option("A turn without a label makes no pairs (none), or carries the last stance")
+    ] = "none"
     labels: Annotated[
         Literal["proposition", "premise"] | None,
         Option("Stances towards the proposition, or towards the question's premise; those that there are by default"),
