@@ -68,7 +68,7 @@ def _analysis() -> type[Analysis]:
 def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
-    return measures.analyze(_named(results.records), **msgspec.structs.asdict(how))
+    return measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
 
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
@@ -131,6 +131,21 @@ def _named(records: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     return records.with_columns(pl.col("model").replace("", "not named"))
+
+
+def _about_topics(records: pl.DataFrame, items: Sequence[object]) -> pl.DataFrame:
+    """The records with what the topics' writer said of each topic; as they are where they are of no topics."""
+    import polars as pl
+
+    topics = {one.id: one for one in items if isinstance(one, Topic)}
+    if not topics:
+        return records
+    said = pl.DataFrame(
+        [(name, one.initial_belief, one.debate_strength) for name, one in topics.items()],
+        schema=("topic", "initial_belief", "debate_strength"),
+        orient="row",
+    )
+    return records.join(said, on="topic", how="left", maintain_order="left")
 
 
 def _by_proposition(records: pl.DataFrame) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.stance_stability.items import Kind
 from overton.studies.table import told
 
@@ -78,3 +79,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         told("of the model under test, query and answer together, as reported; None where not"),
     ]
     refused: Annotated[bool, told("whether the endpoint flagged the answer as a refusal")] = False
+    faults: Annotated[
+        tuple[Fault, ...],
+        told("what the answer's form says against its being one: empty, cut, echo, loop, duplicate"),
+    ] = ()

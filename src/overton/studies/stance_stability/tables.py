@@ -69,6 +69,7 @@ TURNS = Table(
         Column("cited", "names", "documents that the answer cites", hollow=True),
         Column("premise_stance", "name", "the label of the published prompt", known=STANCES, none=_UNLABELLED),
         Column("faults", "names", f"of the answer's form: {', '.join(FAULTS)}", hollow=True),
+        Column("refused", "flag", "whether the endpoint flagged the answer as a refusal"),
         Column("failure", "name", "a conversation with a failure is left out whole and counted"),
         Column("judge_attempts", "whole", "replies asked of the judge"),
         Column("miscited", "whole", "cited numbers that name no document"),

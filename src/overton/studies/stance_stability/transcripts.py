@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from overton.calls import Answerer, Ask, Trial
+from overton.judging import Fault, faults_of
 from overton.studies.options import Option
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
@@ -53,6 +54,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     model, temperature     of the conversation, not of the judge; '' and None where not known
     retrieved, cited       None where not known
     stance ... failure     see the fields of `Record` with these names; a failure ends no conversation here
+    faults                 likewise; why an answer ended is not known, so none is 'cut'
     """
 
     conversation: str
@@ -74,6 +76,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     premise_stance: Stance | None
     judge_attempts: int
     failure: str | None
+    faults: tuple[Fault, ...] = ()
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
@@ -98,12 +101,12 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
             characters=trial.options.judged_characters,
             speaker="judge/1",
         )
-        rows.append(_row(one, recorded, judged))
+        rows.append(_row(one, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
     return rows
 
 
-def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> JudgedTurn:
+def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged, before: Sequence[str]) -> JudgedTurn:
     return JudgedTurn(
         conversation=transcript.id,
         turn=turn.turn,
@@ -124,6 +127,7 @@ def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> Judged
         premise_stance=judged.premise_stance,
         judge_attempts=judged.attempts,
         failure=judged.failure,
+        faults=faults_of(turn.answer, shown=(turn.question, transcript.proposition), earlier=before),
     )
 
 

@@ -43,8 +43,8 @@ def analyze(
     Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null where the judge
     gave no usable label), and perhaps `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
     `temperature` (null for the endpoint's own), `question`, `confidence` on [0, 1], `retrieved` and `cited` (lists of
-    documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `failure`, `judge_attempts`, `miscited`;
-    others are ignored, so a run's records are such a table. Conversations are told apart by name, model and
+    documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `refused`, `failure`, `judge_attempts`,
+    `miscited`; others are ignored, so a run's records are such a table. Conversations are told apart by name, model and
     temperature. The order of rows changes nothing.
 
     `level` is the intervals' nominal coverage. `over` says what they are over: 'topics', each with all of its

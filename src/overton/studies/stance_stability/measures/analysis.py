@@ -204,7 +204,7 @@ class Tally(msgspec.Struct, frozen=True):
 
     single            conversations of one turn, which have no score
     without_stance    conversations in which no turn ever holds a stance
-    void              conversations of whose answers half or more are nothing by their form: empty, echoed, looping
+    void              conversations of whose answers half or more are nothing: empty, echoed, looping, refused
     unclear_carried   unclear turns that hold the last clear stance; `unclear_before` those before any clear one
     unlabelled        turns whose judge gave no usable label; they make no pairs, or hold the last clear stance too
     without_cited     turns without a cited document, `without_retrieved` without a retrieved one; None where not known

@@ -59,8 +59,8 @@ def _lacking(model: str, one: Tally) -> Iterator[str]:
         yield f"{model}: of its {one.turns:,} turns {', '.join(told)}. What is measured is of the others."
     if one.void:
         yield (
-            f"{model}: {_some(one.void)} without any score, since half or more of the answers are empty, echoed or"
-            " looping."
+            f"{model}: {_some(one.void)} without any score, since half or more of the answers are empty, echoed,"
+            " looping or refused."
         )
 
 

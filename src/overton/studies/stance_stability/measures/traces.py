@@ -44,7 +44,8 @@ class Traces:
     cited, retrieved  the documents of all turns, None where the table has no such column
     attempts, miscited [T]  replies asked of the judge, and citations of no page; None where not known
     overall [T]     whether the question asks for the overall view; None where questions are not known
-    faulty [T]      whether the answer's form has a fault, `nothing` [T] whether one of `NOTHING`; None where not known
+    faulty [T]      whether the answer's form has a fault; None where not known
+    nothing [T]     whether it is one of `NOTHING`, or was flagged as a refusal; None where neither is known
     failed          conversations left out because a call of theirs failed for good
     gapped          conversations that lack a turn between their first and last
     """
@@ -92,7 +93,7 @@ class Traces:
 
     @cached_property
     def void(self) -> Flags:
-        """The conversations [N] of whose answers half or more are nothing by their form."""
+        """The conversations [N] of whose answers half or more are nothing: by their form, or refused."""
         return np.zeros(len(self), bool) if self.nothing is None else self.total(self.nothing) >= self.length / 2
 
     @cached_property
@@ -140,7 +141,7 @@ def traces_from(turns: pl.DataFrame) -> Traces:
         miscited=rows.arranged(_counts(table["miscited"])) if "miscited" in table.columns else None,
         overall=rows.arranged(_asks_overall(table["question"])) if "question" in table.columns else None,
         faulty=rows.arranged(_any_of(table["faults"], FAULTS)) if "faults" in table.columns else None,
-        nothing=rows.arranged(_any_of(table["faults"], NOTHING)) if "faults" in table.columns else None,
+        nothing=_nothing(table, rows),
         failed=failed,
         gapped=rows.gapped,
     )
@@ -223,6 +224,12 @@ def _asks_overall(questions: pl.Series) -> Flags:
     different = questions.unique().drop_nulls()
     asking = different.filter(different.str.contains(OVERALL))
     return questions.is_in(asking.implode()).fill_null(False).to_numpy()
+
+
+def _nothing(table: pl.DataFrame, rows: _Rows) -> Flags | None:
+    known = [_any_of(table["faults"], NOTHING)] if "faults" in table.columns else []
+    known += [table["refused"].fill_null(False).to_numpy()] if "refused" in table.columns else []
+    return rows.arranged(np.logical_or.reduce(known)) if known else None
 
 
 def _any_of(lists: pl.Series, faults: Iterable[Fault]) -> Flags:
