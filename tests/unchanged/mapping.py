@@ -123,6 +123,13 @@ _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 number of more digits is a token more. Now each plan begins at 1."""
 
 
+_STANCES_NEW = (
+    *("pairs", "reversals", "balanced_moves", "unclear_moves", "drifted", "drift", "overall_view_changed"),
+    *("source_reuse_by_chance", "source_reuse_given_pages"),
+    *("initial_belief", "debate_strength", "initial_beliefs", "debate_strengths"),
+)
+"""Measures of stance stability, and groups of its conversations, that there were not."""
+
 FORMS: dict[tuple[str, str], Form] = {
     # Scores have cross-fitted twins, and wordings numbers of their own.
     ("open-mindedness", "analysis"): _analysis(
@@ -135,10 +142,16 @@ FORMS: dict[tuple[str, str], Form] = {
         *("values > inheritance > * > as_published", "values > inheritance > * > as_published > **"),
         *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **"),
     ),
-    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
+    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it. Drift,
+    # reversals, chance and the judge's errors stand beside the score's parts, and answers' faults of form beside it.
     ("stance-stability", "analysis"): _analysis(
-        "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
+        "stance-stability",
+        *("over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))),
+        *(pattern for name in _STANCES_NEW for pattern in (f"** > {name}", f"** > {name} > **")),
+        *("reading > unlabelled", "** > void", "faults", "faults > **", "judge_alone > **", "** > without_faults > **"),
+        *("initial_beliefs > **", "debate_strengths > **"),
     ),
+    ("stance-stability", "records"): Form(added=("types > faults", "rows > faults > **")),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
     ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", nearly=_BOUNDS),
     ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed),
@@ -178,4 +191,6 @@ def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     made = {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
     if study == "deliberation":
         made["estimator"] = ESTIMATORS[recorded.get("estimator", "random")]
+    if study == "stance-stability":
+        made = {"no_documents": "zero", "unlabelled": "carry", **made}
     return made

@@ -73,9 +73,12 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
+    from overton.studies.stance_stability.alignments import are_alignments, read_alignments
     from overton.studies.stance_stability.tables import read_table
 
-    return measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+    turns, warning = read_alignments(table) if are_alignments(table) else (read_table(table), "")
+    analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
+    return msgspec.structs.replace(analysis, notes=(warning, *analysis.notes)) if warning else analysis
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -181,7 +184,7 @@ _HEADLINE: Headline[Analysis, Record] = Headline(
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
 )
-_TABLES = "a table of conversation, turn, stance (.parquet, .csv, .jsonl)"
+_TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as they are (.parquet, .csv, .jsonl)"
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, get_args
 
-from overton.errors import Problem
+from overton.errors import InputError, Problem
 from overton.judging import FAULTS
 from overton.studies.stance_stability.items import Belief, Strength
 from overton.studies.stance_stability.record import STANCES
@@ -88,6 +89,16 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """The turns of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `Table.read`.
+        InputError: as `Table.read`; or it holds answers and no labels.
     """
+    names = [name for name in raw.columns if _ANSWER.fullmatch(name.strip().casefold())]
+    if names and TURNS.missing(raw.columns):
+        reason = (
+            f"holds answers ({', '.join(names[:2])}, ...) and no labels: 'overton judge stance-stability' labels them;"
+            f" a table of turns has {', '.join(TURNS.needed)}"
+        )
+        raise InputError([Problem(raw.name, "", reason)])
     return TURNS.read(raw)
+
+
+_ANSWER = re.compile(r"(?:response|answer)[_ ]?\d{1,4}")
