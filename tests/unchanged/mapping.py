@@ -139,6 +139,12 @@ def _columns(*names: str) -> Form:
 
 
 _STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
+_STANCES_NEW = (
+    *("pairs", "reversals", "balanced_moves", "unclear_moves", "drifted", "drift", "overall_view_changed"),
+    *("source_reuse_by_chance", "source_reuse_given_pages"),
+    *("initial_belief", "debate_strength", "initial_beliefs", "debate_strengths"),
+)
+"""Measures of stance stability, and groups of its conversations, that there were not."""
 
 FORMS: dict[tuple[str, str], Form] = {
     # Records say what the form of a reply has against it.
@@ -157,16 +163,19 @@ FORMS: dict[tuple[str, str], Form] = {
         *("** > without_faults > **", "consensus > deliberations_without_faults", *_HEAD_OF_ANALYSIS),
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
-    ("stance-stability", "records"): _columns(*_STANCES_AGAIN),
+    ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
     ("pluralism", "records"): _columns("stances_again", "again"),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),
-    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
+    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it. Drift,
+    # reversals, chance and the judge's errors stand beside the score's parts, and answers' faults of form beside it.
     ("stance-stability", "analysis"): _analysis(
         "stance-stability",
-        *("over", "self_agreement"),
-        *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted")),
+        *("over", "self_agreement", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))),
+        *(pattern for name in _STANCES_NEW for pattern in (f"** > {name}", f"** > {name} > **")),
+        *("reading > unlabelled", "** > void", "faults", "faults > **", "judge_alone > **", "** > without_faults > **"),
+        *("initial_beliefs > **", "debate_strengths > **"),
     ),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
     ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", "self_agreement", nearly=_BOUNDS),
@@ -219,4 +228,6 @@ def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     made = {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
     if study == "deliberation":
         made["estimator"] = ESTIMATORS[recorded.get("estimator", "random")]
+    if study == "stance-stability":
+        made = {"no_documents": "zero", "unlabelled": "carry", **made}
     return made
