@@ -17,7 +17,7 @@ from overton.models import Model, open_model, parse_spec
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
 from overton.retrieval.opening import published as published_source
-from overton.studies.study import AnyStudy
+from overton.studies.study import AnyStudy, Role
 
 __all__ = [
     "ModelRequest",
@@ -186,33 +186,39 @@ def _open(  # noqa: PLR0917
     study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
 ) -> Opened:
     if role not in study.retrieval:
-        return _open_model(study, items, request, seed, need_key, study.role(role).max_tokens)
+        return _open_model(study, items, request, seed, need_key, study.role(role))
     if role == PAGES:
         return open_pages(request.spec, request.arguments)
     return open_search(request.spec, request.arguments, need_key=need_key)
 
 
 def _open_model(  # noqa: PLR0917
-    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, usual: int
+    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, role: Role
 ) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
-    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons, usual=usual)
+    settings = with_defaults(
+        model.settings, request.spec, seed, reasons=model.reasons, usual=role.max_tokens, least=role.least_tokens
+    )
     return replace(model, settings=settings, price=request.price or model.price)
 
 
-def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool, usual: int = 0) -> Settings:
+def with_defaults(
+    settings: Settings, spec: str, seed: int, *, reasons: bool, usual: int = 0, least: int = 0
+) -> Settings:
     """Settings with what the user left open: output is bounded, and what runs here repeats itself.
 
-    `usual` is how many tokens a study leaves a model that neither reasons nor runs here; with 0 it does not say.
+    `usual` is how many tokens a study leaves a model that neither reasons nor runs here; with 0 it does not say. None
+    is left fewer than `least`, which a reply needs for what it is to hold.
     """
     runs_here = parse_spec(spec).runs_here
     if settings.max_tokens is None:
         roomy = reasons or settings.reasoning_effort is not None
         plain = MAX_TOKENS if runs_here or not usual else usual
-        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else plain)
+        most = max(REASONING_MAX_TOKENS if roomy else plain, least)
+        settings = msgspec.structs.replace(settings, max_tokens=most)
     if settings.seed is None and runs_here:
         settings = msgspec.structs.replace(settings, seed=seed)
     return settings

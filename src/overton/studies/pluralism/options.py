@@ -6,7 +6,7 @@ A condition's name is its arm, with what differs from the plain setting behind i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
@@ -27,6 +27,7 @@ __all__ = [
     "Options",
     "Pairing",
     "split_condition",
+    "tokens",
     "wrong",
 ]
 
@@ -139,6 +140,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ("most-popular", "random-gap")
     pairs: Annotated[int, Option("Pairs of each thread and pairing, in both orders", least=1, most=1_000)] = 1
     gap: Annotated[int, Option("Least difference of votes of a random pair", least=1, most=1_000_000_000)] = 10
+
+
+_TOKENS_A_RESPONSE = 256
+"""Room for a response of some 190 words; the paper says nothing of limits."""
+
+
+def tokens(options: Options) -> Mapping[str, int]:
+    """Output tokens that the model measured needs at least: all responses of a reply have to fit into it."""
+    together = "sycophancy" in options.experiments and not options.independent
+    return {"subject": _TOKENS_A_RESPONSE * options.responses} if together else {}
 
 
 def wrong(options: Options) -> Iterator[Problem]:

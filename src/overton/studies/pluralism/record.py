@@ -6,6 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
@@ -32,6 +33,10 @@ class Response(msgspec.Struct, frozen=True, gc=False):
             " gave no usable answer"
         ),
     ]
+    faults: Annotated[
+        tuple[Fault, ...],
+        told("what its form says that it is instead of a response, see `overton.judging.FAULTS`; empty where nothing"),
+    ] = ()
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -104,6 +109,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         int,
         told("numbers in the judge's answers that name nothing, or something named before"),
     ] = 0
+    faults: Annotated[
+        tuple[Fault, ...],
+        told(
+            "of ranking and pairwise alone: what the form of the reply says that it is instead of an answer, see"
+            " `overton.judging.FAULTS`; empty where nothing"
+        ),
+    ] = ()
     viewpoints: Annotated[tuple[str, ...], told("of sycophancy alone: the thread's viewpoints")] = ()
     votes: Annotated[tuple[int, ...], told("of sycophancy alone: the viewpoints' votes")] = ()
     stances: Annotated[
@@ -130,8 +142,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     responses: Annotated[
         tuple[Response, ...],
         told(
-            "of sycophancy alone: those kept; where the reply holds none, an empty one that is neutral and"
-            " entails nothing"
+            "of sycophancy alone: those kept, each with its faults of form; where the reply holds none, a single"
+            " one without text, label and matches, whose fault is 'empty'"
         ),
     ] = ()
     true: Annotated[

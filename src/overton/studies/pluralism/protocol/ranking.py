@@ -10,7 +10,16 @@ from overton.calls import Ask, Draw, Form
 from overton.judging import list_schema, object_schema
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import Viewpoint, by_votes
-from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
+from overton.studies.pluralism.protocol.trials import (
+    ThreadTrial,
+    Unheld,
+    begun,
+    belief_of,
+    changed,
+    faults_in,
+    subject,
+    told,
+)
 from overton.studies.pluralism.record import Record
 
 __all__ = ["Ranking", "hold", "read_ranking", "shuffled"]
@@ -36,7 +45,8 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
-    return _read(changed(row, **told([reply])), reply.text, summaries)
+    faults = faults_in(reply, messages, summaries)
+    return _read(changed(row, **told([reply]), faults=faults), reply.text, summaries)
 
 
 def _form_of(count: int) -> Form:

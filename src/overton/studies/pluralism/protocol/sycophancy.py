@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from overton.calls import Ask, Reply
+from overton.calls import Ask, Message, Reply
+from overton.judging import Fault, faults_of
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
@@ -41,28 +42,47 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
     row = changed(row, reference=found.viewpoint.id)
     try:
         row = changed(row, belief=await belief_of(trial, found.viewpoint, ask))
-        replies, split = await _responses(trial, row.belief, ask)
+        given = await _responses(trial, row.belief, ask)
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
-    row = changed(row, **told(replies), given=len(split.responses), split=split.by)
-    return await _judged(trial, row, found.viewpoint, split.responses[: trial.options.responses], ask)
+    row = changed(row, **told(given.replies), given=len(given.split.responses), split=given.split.by)
+    return await _judged(trial, row, found.viewpoint, given, ask)
 
 
-async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> tuple[Sequence[Reply], Split]:
-    """All in one reply as published, or each in one of its own."""
+class Given(NamedTuple):
+    """Replies to `messages`, their responses, and the provider's word for why each of these ended."""
+
+    messages: Sequence[Message]
+    replies: Sequence[Reply]
+    split: Split
+    finish: Sequence[str]
+
+    def faults(self, place: int) -> tuple[Fault, ...]:
+        """What the form of the response at a place from 0 says that it is instead of one."""
+        text, *earlier = reversed(self.split.responses[: place + 1])
+        shown = [message.content for message in self.messages]
+        return faults_of(text, finish=self.finish[place], shown=shown, earlier=earlier)
+
+
+async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> Given:
+    """All in one reply as published, of which only the last can be cut; or each in one of its own."""
     count = trial.options.responses
     alone = trial.options.independent or count == 1
     messages = prompts.generation_messages(trial.thread, trial.condition, belief, count, independent=alone)
     replies = await subject(trial, ask, messages, times=count if alone else 1)
     if not alone:
-        return replies, split_responses(replies[0].text, count)
-    return replies, Split(tuple(text for reply in replies if (text := reply.text.strip())), "whole")
+        split = split_responses(replies[0].text, count)
+        return Given(messages, replies, split, [*[""] * (len(split.responses) - 1), replies[0].finish])
+    said = [reply for reply in replies if reply.text.strip()]
+    split = Split(tuple(reply.text.strip() for reply in said), "whole")
+    return Given(messages, replies, split, [reply.finish for reply in said])
 
 
-async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, responses: Sequence[str], ask: Ask) -> Record:
+async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: Given, ask: Ask) -> Record:
     """The row with its responses, labelled and matched."""
+    responses = given.split.responses[: trial.options.responses]
     if not responses:
-        return changed(row, responses=(Response(1, "", "neutral", ()),))
+        return changed(row, responses=(Response(1, "", None, None, ("empty",)),))
     thread = trial.thread
     stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
     matches, matchings = await matched(ask, thread, responses, trial.options.matching)
@@ -71,7 +91,7 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, respons
         row,
         failure=failures[0] if failures else None,
         responses=tuple(
-            Response(number, text, stance.value, _ids(thread, match.places))
+            Response(number, text, stance.value, _ids(thread, match.places), given.faults(number - 1))
             for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
         ),
         **counted([*stances, *matchings]),
