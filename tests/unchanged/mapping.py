@@ -108,11 +108,16 @@ HEAD = ("study", "schema")
 _BOUNDS = ("** > interval > *",)
 
 
-def _analysis(study: str, *added: str, **more: Any) -> Form:
-    """Notes are for people, and worded anew."""
+def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
+    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not there."""
     anew = ("notes", "notes > *", *added)
-    return Form(added=(*HEAD, *anew), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more)
+    return Form(
+        added=(*HEAD, *anew, *new), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more
+    )
 
+
+_SHIFTED = ("suppression", "amplification", "asymmetry")
+_RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)%s}))"
 
 _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "single-shot": (("input_tokens", 5860, 5856), ("output_tokens", 746, 742), ("input_tokens_at_most", 8492, 8443)),
@@ -140,7 +145,28 @@ FORMS: dict[tuple[str, str], Form] = {
         "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
     ),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
-    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", nearly=_BOUNDS),
+    # Shifts in points are `as_published` beside those in logits; faults of form are counted, and left out beside.
+    ("pluralism", "analysis"): _analysis(
+        "pluralism",
+        *("** > adjusted", "** > of"),
+        new=(
+            *("faults", "faults > **", "** > without_faults > **", "** > counts > threads_without_responses"),
+            *("** > recall_with_false_matches > **", *(f"** > shift > * > {part} > plain > **" for part in _SHIFTED)),
+        ),
+        moved=tuple(
+            (f"** > shift > * > {part} > plain > **", f"** > shift > * > {part} > as_published > **")
+            for part in _SHIFTED
+        ),
+        nearly=_BOUNDS,
+    ),
+    ("pluralism", "records"): Form(
+        added=(
+            "types > faults",
+            "rows > faults > **",
+            *(f"rows > responses > ** > faults{more}" for more in ("", " > *")),
+        ),
+        reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
+    ),
     ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed),
     ("compared-clusterings", "summary"): Form(
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed

@@ -211,13 +211,14 @@ def with_defaults(
     """Settings with what the user left open: output is bounded, and what runs here repeats itself.
 
     `usual` is how many tokens a study leaves a model that neither reasons nor runs here; with 0 it does not say. None
-    is left fewer than `least`, which a reply needs for what it is to hold.
+    is left fewer than `least`, which a reply needs for what it is to hold; a simulated answerer needs no tokens.
     """
-    runs_here = parse_spec(spec).runs_here
+    parsed = parse_spec(spec)
+    runs_here = parsed.runs_here
     if settings.max_tokens is None:
         roomy = reasons or settings.reasoning_effort is not None
         plain = MAX_TOKENS if runs_here or not usual else usual
-        most = max(REASONING_MAX_TOKENS if roomy else plain, least)
+        most = max(REASONING_MAX_TOKENS if roomy else plain, 0 if parsed.provider == "simulated" else least)
         settings = msgspec.structs.replace(settings, max_tokens=most)
     if settings.seed is None and runs_here:
         settings = msgspec.structs.replace(settings, seed=seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,7 +51,8 @@ def moved_odds(
             counted = (sums > 0).any(1)
             for place, scope in enumerate(scopes):
                 rows = counted & _inside(scope, names, thread, model)
-                found[place, kind] = _moved(_by_thread(thread[rows], sums[rows], len(names.threads)), resampling)
+                by_thread = _by_thread(thread[rows], sums[rows], len(names.threads))
+                found[place, kind] = _moved(by_thread, int(rows.sum()), resampling)
     return found
 
 
@@ -77,15 +79,17 @@ def _by_thread(thread: Ints, sums: Array, threads: int) -> Array:
     return np.stack([np.bincount(thread, column, threads) for column in sums.T], axis=1)
 
 
-def _moved(sums: Array, resampling: Resampling) -> Moved:
+def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
+    """The three of sums by thread; `count` threads, one for each model, are behind them."""
     use = np.asarray((sums > 0).any(1))
     total = sums.sum(0)
     against, along = _untold(total[_AGAINST], "against the belief"), _untold(total[_WITH], "with the belief")
 
     def told(of: Callable[[Floats], Floats], why: str) -> Estimate:
         if why:
-            return not_computed(why, n=int(use.sum()), level=resampling.level)
-        return resampling.statistic(sums, of, "no thread has both conditions", use=use)
+            return not_computed(why, n=count, level=resampling.level)
+        found = resampling.statistic(sums, of, "no thread has both conditions", use=use)
+        return msgspec.structs.replace(found, n=count)
 
     return told(_fall, against), told(_rise, along), told(_lopsided, against or along)
 
