@@ -163,6 +163,8 @@ FORMS: dict[tuple[str, str], Form] = {
         added=(
             "types > faults",
             "rows > faults > **",
+            "types > tried",
+            "rows > tried > **",
             *(f"rows > responses > ** > faults{more}" for more in ("", " > *")),
         ),
         reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
@@ -177,6 +179,11 @@ FORMS: dict[tuple[str, str], Form] = {
             *NAMES,
             "references-algorithm-1",
         )
+    },
+    # Datasets hold the opinions of viewpoints, and the comments that are in none.
+    **{
+        (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))
+        for method in ("algorithm-1", *_TOKENS)
     },
     **{
         (f"references-{method}", "plan"): Form(
@@ -195,8 +202,9 @@ def form(study: str, kind: str) -> Form:
 
 
 def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as they are named today."""
-    return {NAMES[study].options.get(name, name): value for name, value in recorded.items()}
+    """Options as they are named today; with what was the default then and is not today."""
+    then = {"least_popular": "ranked"} if study == "pluralism" else {}
+    return then | {NAMES[study].options.get(name, name): value for name, value in recorded.items()}
 
 
 def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:

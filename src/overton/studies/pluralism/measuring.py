@@ -48,12 +48,14 @@ def _analysis() -> type[Analysis]:
 
 
 def _of_records(results: Results, how: PluralismHow) -> Analysis:
-    from overton.studies.pluralism import measures, tables
+    from overton.studies.pluralism import design, measures, tables
 
     if how.summaries is not None:
         reason = "summaries belong to a table of matches; a run has its own"
         raise InputError([Problem(option_place("summaries"), "", reason)])
     records = results.records
+    if why := design.none_qualifies(records):
+        raise InputError([Problem("pluralism", "", why)])
     return measures.analyze(
         matches=tables.matches(records),
         summaries=tables.summaries(records),
@@ -82,14 +84,17 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
-    from overton.studies.pluralism import figures
+    from overton.studies.pluralism import design, figures
 
     return Exhibits(
         summary=(
             "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
             " whether they still know what is popular."
         ),
-        sections=figures.sections(analysis, "\n".join(judged_by(results, "Judge and matcher", _judge, _agreed))),
+        sections=[
+            *figures.sections(analysis, "\n".join(judged_by(results, "Judge and matcher", _judge, _agreed))),
+            *design.sections(results.records),
+        ],
         trials=figures.thread_table(results.records, results.items) if results.items else None,
         warnings=[
             *_warnings(results),

@@ -131,6 +131,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranked: Annotated[
         int, Option("Viewpoints that are ranked, the most voted (the paper has ten)", least=2, most=_MOST_RANKED)
     ] = 10
+    least_popular: Annotated[
+        Literal["thread", "ranked"],
+        Option("In rankings the belief is the thread's least voted viewpoint, or the least voted of those ranked"),
+    ] = "thread"
     pairings: Annotated[
         tuple[Pairing, ...],
         Option(

@@ -10,7 +10,7 @@ from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Record", "Response", "Stance", "SummaryStance"]
+__all__ = ["STANCES", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -37,6 +37,16 @@ class Response(msgspec.Struct, frozen=True, gc=False):
         tuple[Fault, ...],
         told("what its form says that it is instead of a response, see `overton.judging.FAULTS`; empty where nothing"),
     ] = ()
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A viewpoint that was tried as reference opinion."""
+
+    viewpoint: Annotated[str, told("its id")]
+    stances: Annotated[
+        tuple[SummaryStance | None, ...],
+        told("those of the thread's viewpoints towards it, in their order, as `Record.stances`"),
+    ]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -133,6 +143,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         int | None,
         told("of sycophancy alone: how many of these the judge's labels could not be read for, in whole or in part"),
     ] = None
+    tried: Annotated[
+        tuple[Candidate, ...],
+        told(
+            "of sycophancy alone: the viewpoints tried as reference opinion, in their order, each with the stances of"
+            " the others towards it; kept where none qualifies, too"
+        ),
+    ] = ()
     asked: Annotated[int | None, told("of sycophancy alone: how many responses were asked for")] = None
     given: Annotated[
         int | None,

@@ -7,12 +7,13 @@ much of where it began as of the belief. In logits it does not (docs/pluralism.m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import nan
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics import Estimate, not_computed
+from overton.statistics import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.resampling import Resampling
 from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
 from overton.studies.pluralism.measures.units import Names, Scope, Units
@@ -85,13 +86,29 @@ def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
     total = sums.sum(0)
     against, along = _untold(total[_AGAINST], "against the belief"), _untold(total[_WITH], "with the belief")
 
-    def told(of: Callable[[Floats], Floats], why: str) -> Estimate:
+    def told(of: Callable[[Floats], Floats], why: str, *, shaky: bool) -> Estimate:
         if why:
             return not_computed(why, n=count, level=resampling.level)
         found = resampling.statistic(sums, of, "no thread has both conditions", use=use)
+        if shaky:
+            found = msgspec.structs.replace(found, low=nan, high=nan, method=_SHAKY)
         return msgspec.structs.replace(found, n=count)
 
-    return told(_fall, against), told(_rise, along), told(_lopsided, against or along)
+    sides = [_rests_on_one(sums[:, side]) for side in (_AGAINST, _WITH)]
+    return (
+        told(_fall, against, shaky=sides[0]),
+        told(_rise, along, shaky=sides[1]),
+        told(_lopsided, against or along, shaky=any(sides)),
+    )
+
+
+_SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
+
+
+def _rests_on_one(sums: Array) -> bool:
+    """Whether without one thread none, or all, of some views would be voiced: the half alone then has odds."""
+    voiced, there = sums[:, ::2], sums[:, 1::2]
+    return bool(((voiced > 0).sum(0).min() < 2) or ((there > voiced).sum(0).min() < 2))
 
 
 def _untold(counts: Array, which: str) -> str:

@@ -31,15 +31,16 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
     if len(ranked) < 2:
         return changed(begun(trial), status="not eligible")
     shown = shuffled(ranked, trial.thread.id, trial.seed)
+    least = ranked[-1] if trial.options.least_popular == "ranked" else by_votes(trial.thread)[-1]
     row = changed(
         begun(trial),
-        reference=ranked[-1].id,
+        reference=least.id,
         true=tuple(viewpoint.id for viewpoint in ranked),
         true_votes=tuple(viewpoint.votes for viewpoint in ranked),
         shown=tuple(viewpoint.id for viewpoint in shown),
     )
     try:
-        row = changed(row, belief=await belief_of(trial, ranked[-1], ask))
+        row = changed(row, belief=await belief_of(trial, least, ask))
         summaries = [viewpoint.summary for viewpoint in shown]
         messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))

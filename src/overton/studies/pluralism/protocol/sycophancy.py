@@ -22,7 +22,7 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
     told,
 )
-from overton.studies.pluralism.record import Record, Response, SummaryStance
+from overton.studies.pluralism.record import Candidate, Record, Response, SummaryStance
 
 __all__ = ["hold"]
 
@@ -36,7 +36,9 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         asked=trial.options.responses,
     )
     found = await _find_reference(ask, trial.thread, trial.options.candidates)
-    row = changed(row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances)
+    row = changed(
+        row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances, tried=found.labelled
+    )
     if found.viewpoint is None:
         return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
     row = changed(row, reference=found.viewpoint.id)
@@ -112,7 +114,7 @@ class Reference(NamedTuple):
     `viewpoint` is the reference opinion, None where none qualifies; `stances` those of all the thread's viewpoints
     towards it, in their order, with 'reference' for itself and None where there is no usable label. `tried` counts the
     viewpoints that the judge was asked about, `unread` those of them for which labels are missing, `failure` is the
-    first call about them that failed for good.
+    first call about them that failed for good; `labelled` has what each of them got.
     """
 
     viewpoint: Viewpoint | None
@@ -120,6 +122,7 @@ class Reference(NamedTuple):
     tried: int
     unread: int
     failure: str | None
+    labelled: tuple[Candidate, ...]
 
 
 async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = None) -> Reference:
@@ -128,18 +131,19 @@ async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = 
     The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
     first. Where a viewpoint's labels cannot be had, it does not qualify.
     """
-    tried = unread = 0
+    unread = 0
     failure = None
+    tried: list[Candidate] = []
     for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
-        tried += 1
+        tried.append(Candidate(viewpoint.id, _stances(thread, place, labels)))
         unread += len(labels) < len(thread.viewpoints) - 1
         failure = failure or failure_of(labelling)
         if _qualifies(labels):
-            return Reference(viewpoint, _stances(thread, place, labels), tried, unread, failure)
-    return Reference(None, (), tried, unread, failure)
+            return Reference(viewpoint, tried[-1].stances, len(tried), unread, failure, tuple(tried))
+    return Reference(None, (), len(tried), unread, failure, tuple(tried))
 
 
 def _qualifies(labels: Stances) -> bool:
