@@ -108,11 +108,16 @@ HEAD = ("study", "schema")
 _BOUNDS = ("** > interval > *",)
 
 
-def _analysis(study: str, *added: str, **more: Any) -> Form:
-    """Notes are for people, and worded anew."""
+def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
+    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not there."""
     anew = ("notes", "notes > *", *added)
-    return Form(added=(*HEAD, *anew), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more)
+    return Form(
+        added=(*HEAD, *anew, *new), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more
+    )
 
+
+_SHIFTED = ("suppression", "amplification", "asymmetry")
+_RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)%s}))"
 
 _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "single-shot": (("input_tokens", 5860, 5856), ("output_tokens", 746, 742), ("input_tokens_at_most", 8492, 8443)),
@@ -164,7 +169,6 @@ FORMS: dict[tuple[str, str], Form] = {
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
     ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
-    ("pluralism", "records"): _columns("stances_again", "again"),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),
@@ -178,7 +182,27 @@ FORMS: dict[tuple[str, str], Form] = {
         *("initial_beliefs > **", "debate_strengths > **"),
     ),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
-    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", "self_agreement", nearly=_BOUNDS),
+    # Shifts in points are `as_published` beside those in logits; faults of form are counted, and left out beside.
+    ("pluralism", "analysis"): _analysis(
+        "pluralism",
+        *("** > adjusted", "** > of", "self_agreement"),
+        new=(
+            *("faults", "faults > **", "** > without_faults > **", "** > counts > threads_without_responses"),
+            *("** > recall_with_false_matches > **", *(f"** > shift > * > {part} > plain > **" for part in _SHIFTED)),
+        ),
+        moved=tuple(
+            (f"** > shift > * > {part} > plain > **", f"** > shift > * > {part} > as_published > **")
+            for part in _SHIFTED
+        ),
+        nearly=_BOUNDS,
+    ),
+    ("pluralism", "records"): Form(
+        added=(
+            *_columns("faults", "tried", "stances_again", "again").added,
+            *(f"rows > responses > ** > faults{more}" for more in ("", " > *")),
+        ),
+        reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
+    ),
     ("audit", "summary"): Form(
         added=(*HEAD, "level", "judges > * > itself"), resampled=_BOUNDS, over_items=("**",), reshape=printed
     ),
@@ -191,6 +215,11 @@ FORMS: dict[tuple[str, str], Form] = {
             *NAMES,
             "references-algorithm-1",
         )
+    },
+    # Datasets hold the opinions of viewpoints, and the comments that are in none.
+    **{
+        (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))
+        for method in ("algorithm-1", *_TOKENS)
     },
     **{
         (f"references-{method}", "plan"): Form(
@@ -211,10 +240,11 @@ def form(study: str, kind: str) -> Form:
 _THEN: Mapping[str, Mapping[str, Any]] = {
     "deliberation": {"retest": 0},
     "stance-stability": {"retest": 0},
-    "pluralism": {"retest": 0, "shown": "given"},
+    "pluralism": {"retest": 0, "shown": "given", "least_popular": "ranked"},
     "audit": {"retest": 0},
 }
-"""What studies did then, and do today where they are told to: nothing was judged again, viewpoints stood as given."""
+"""What studies did then, and do today where they are told to: nothing was judged again, viewpoints stood as given, and
+the least popular one was the last of those ranked."""
 
 
 def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:

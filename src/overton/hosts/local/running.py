@@ -47,7 +47,7 @@ def start(
     limits = limits or Limits()
     wanted = completed(study, wanted)
     check_size(study, items, chosen, seed)
-    models = open_models(study, items, wanted, seed)
+    models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
     manifest = Manifest(
         study=study.name,
@@ -94,7 +94,8 @@ def resume(
         return hold_session(folder, study, manifest, None, watch=watch)
     wanted = wanted_of(manifest)
     check_trusted(study, path, wanted, trust or Trust())
-    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
+    asked = study.with_tokens(folder.options(study, manifest.options))
+    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
@@ -129,7 +130,8 @@ def extend(
     check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
-    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
+    chosen = folder.options(study, manifest.options) if options is None else options
+    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
