@@ -41,6 +41,8 @@ _TOWARDS: dict[Followed, tuple[str, str]] = {
     "last": ("the side of the last argument", "the side that has not the last argument"),
 }
 
+_WORDS: dict[Followed, str] = {"letter": "the letter", "letter_and_first": "the letter or the place it stands in"}
+
 
 def following(cells: Cells, model: int, level: float) -> Following | None:
     """What most of a model's answers with a stance follow; None where nothing, or without records.
@@ -63,7 +65,7 @@ def unmeasured(found: Following | None) -> str:
     """Why a model that follows this has no score, '' where it has one: the last argument is an argument."""
     if found is None or found.follows == "last":
         return ""
-    followed = "the letter" if found.follows == "letter" else found.towards
+    followed = _WORDS.get(found.follows, found.towards)
     return f"answers follow {followed}: not a measurement"
 
 
