@@ -164,9 +164,7 @@ FORMS: dict[tuple[str, str], Form] = {
         *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted")),
     ),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
-    ("pluralism", "analysis"): _analysis(
-        "pluralism", "** > adjusted", "** > of", "self_agreement", nearly=_BOUNDS
-    ),
+    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", "self_agreement", nearly=_BOUNDS),
     ("audit", "summary"): Form(
         added=(*HEAD, "level", "judges > * > itself"), resampled=_BOUNDS, over_items=("**",), reshape=printed
     ),
