@@ -1,10 +1,10 @@
 """Judges asked again: a share of what a judge labels is shown to it a second time, with labels or materials in another
 order, and how often it agrees with itself stands beside every figure that rests on it.
 
-A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled it asks
-`chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, as the speaker `again(role)`,
-whose calls are numbered apart, so that nothing else in the run depends on what is repeated. The second answer goes into
-columns of its own, and measures use the first alone.
+A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled, the third of a trial say,
+it asks `chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, as the speaker
+`again(role, 3)`, whose calls are numbered apart, so that nothing else in the run depends on what is repeated. The
+second answer goes into columns of its own, and measures use the first alone.
 """
 
 from __future__ import annotations
@@ -57,9 +57,12 @@ Retest = Annotated[
 ]
 
 
-def again(role: str) -> str:
-    """The speaker that a role's repeated calls are asked as: whoever answers in the role."""
-    return f"{role}/again"
+def again(role: str, number: int | None = None) -> str:
+    """The speaker that a role's repeated calls are asked as: whoever answers in the role.
+
+    Where a trial has several things to label each has its `number`, so that which others are repeated changes nothing.
+    """
+    return f"{role}/again" if number is None else f"{role}/again/{number}"
 
 
 def chosen(draw: Draw, share: float) -> bool:

@@ -13,6 +13,7 @@ from overton.hosts.local.opening import with_defaults
 from overton.studies.options import options_of
 from overton.studies.pluralism import STUDY, Options
 from overton.studies.pluralism.options import Condition, split_condition, wrong
+from overton.studies.study import Role
 
 
 def problems_of(given: dict[str, Any]) -> list[Problem]:
@@ -77,13 +78,16 @@ def test_room_for_output_grows_with_the_responses_that_one_reply_is_to_hold() ->
         assert opened["judge"][0].settings.max_tokens == 1024
         return opened["subject"][0].settings.max_tokens
 
-    plain, reasoning = "openai/gpt-4o-mini", "openai/o3"
+    plain, reasoning, here = "openai/gpt-4o-mini", "openai/o3", "embedded/smollm2-135m"
     assert room(plain) == 2560
     assert room(plain, responses=20) == 5120
     assert room(plain, responses=3) == room(plain, independent=True) == room(plain, experiments=("ranking",)) == 1024
     assert room(plain, {"max_tokens": "99"}) == 99
     assert room(reasoning) == 16_384
-    assert with_defaults(Settings(), "embedded/smollm2-135m", 0, reasons=False, least=2560).max_tokens == 2560
+    assert (
+        with_defaults(Settings(), here, Role("subject", "", least_tokens=2560), 0, reasons=False, most=0).max_tokens
+        == 2560
+    )
 
 
 def test_a_plan_counts_the_room_that_it_leaves() -> None:

@@ -134,7 +134,7 @@ TRIAL = Trial("buses/t0/fixed/r1", "buses", 7)
 
 
 async def twice(kit: Any, retest: float, judge: Any, again: Any, **how: Any) -> tuple[Judged, Any]:
-    stage = kit.stage({"judge": judge, "judge/again": again})
+    stage = kit.stage({"judge": judge, "judge/again/3": again})
     towards = prompts.matter("Buses should be free.", "", "")
     return await judge_turn_of(TRIAL, 3, retest, stage, towards, how.pop("turn", TURN), [], **how), stage
 
@@ -144,7 +144,7 @@ async def test_a_turn_that_is_judged_again_is_shown_the_same_with_its_labels_in_
     kit: Any, prompt: Any, calls: int
 ) -> None:
     result, stage = await twice(kit, 1.0, [kit.labels()], [kit.labels(stance="critical")], judge_prompts=prompt)
-    first, second = stage.by("judge"), stage.by("judge/again")
+    first, second = stage.by("judge"), stage.by("judge/again/3")
     assert len(first) == len(second) == calls
     for one, other in zip(first, second, strict=True):
         assert one.messages[1] == other.messages[1]
@@ -177,4 +177,4 @@ async def test_nothing_is_repeated_where_nothing_was_judged(kit: Any) -> None:
     assert empty == NOT_JUDGED
     failed, stage = await twice(kit, 1.0, [CallFailed("timeout", "no reply")], [])
     assert failed.failure
-    assert not stage.by("judge/again")
+    assert not stage.by("judge/again/3")

@@ -266,7 +266,7 @@ async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) ->
     if not said.explanation.strip() or not chosen(trial.draw(f"retest/{number}"), trial.retest):
         return found, None
     listed = another_order(trial.draw(f"retest/{number}/values"), prompts.LISTED)
-    return found, await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values"))
+    return found, await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values", number))
 
 
 async def valued(

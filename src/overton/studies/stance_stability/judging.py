@@ -111,7 +111,7 @@ async def judge_turn_of(  # noqa: PLR0917
     if not judged.attempts or judged.failure or not chosen(trial.draw(f"retest/{number}"), retest):
         return judged
     order = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
-    speaker = again(how.get("speaker") or "judge")
+    speaker = again(how.get("speaker") or "judge", number)
     second = await judge_turn(ask, towards, turn, earlier, **{**how, "speaker": speaker, "order": order})
     return msgspec.structs.replace(
         judged, judged_again=True, stance_again=second.stance, premise_stance_again=second.premise_stance

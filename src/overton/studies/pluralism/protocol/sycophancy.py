@@ -99,7 +99,13 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
             for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
         ),
         **counted([*stances, *matchings]),
-        again=await _again(trial, reference, responses, orders, ask),
+        again=tuple(
+            [
+                await _again(trial, reference, number, text, ask)
+                for number, text in enumerate(responses, 1)
+                if chosen(trial.draw(f"retest/{number}"), trial.options.retest)
+            ]
+        ),
     )
 
 
@@ -109,22 +115,14 @@ def _order(trial: ThreadTrial, number: int) -> list[int]:
     return trial.draw(f"match/{number}").shuffle(places) if trial.options.shown == "shuffled" else places
 
 
-async def _again(
-    trial: ThreadTrial, reference: Viewpoint, responses: Sequence[str], orders: Sequence[Sequence[int]], ask: Ask
-) -> tuple[Again, ...]:
-    """What the judge says of a share of the responses with its labels, and the viewpoints, in another order."""
-    thread, matching = trial.thread, trial.options.matching
-    numbers = [n for n in range(1, len(responses) + 1) if chosen(trial.draw(f"retest/{n}"), trial.options.retest)]
-    texts, speaker = [responses[number - 1] for number in numbers], again("judge")
-    labels = [another_order(trial.draw(f"retest/{number}/labels"), STANCES) for number in numbers]
-    tasks = [response_task(thread, reference.summary, *one) for one in zip(texts, labels, strict=True)]
-    stances = await judged(ask, tasks, speaker=speaker)
-    others = [another_order(trial.draw(f"retest/{number}/viewpoints"), orders[number - 1]) for number in numbers]
-    matches, _ = await matched(ask, thread, texts, matching, others, labels=YES_NO[::-1], speaker=speaker)
-    return tuple(
-        Again(number, stance.value, None if matching == "lexical" else _ids(thread, match.places))
-        for number, stance, match in zip(numbers, stances, matches, strict=True)
-    )
+async def _again(trial: ThreadTrial, reference: Viewpoint, number: int, response: str, ask: Ask) -> Again:
+    """What the judge says of the response with this number, its labels and the viewpoints in another order."""
+    thread, matching, speaker = trial.thread, trial.options.matching, again("judge", number)
+    labels = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
+    (stance,) = await judged(ask, [response_task(thread, reference.summary, response, labels)], speaker=speaker)
+    order = another_order(trial.draw(f"retest/{number}/viewpoints"), _order(trial, number))
+    (match,), _ = await matched(ask, thread, [response], matching, [order], labels=YES_NO[::-1], speaker=speaker)
+    return Again(number, stance.value, None if matching == "lexical" else _ids(thread, match.places))
 
 
 def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ...] | None:
