@@ -113,9 +113,6 @@ class Campaign:
                 self._check_limits(course, row)
                 course.limits = ()
                 course.words = ("resume", "out", "--max-calls", "1000000", "--max-cost", "1000000")
-            elif process.returncode in (0, 3) and scenario.inspect and course.words[0] == "import":
-                self._limit(course)
-                course.words = ("resume", "out", "--trust", *course.limits[:2])
             elif process.returncode in (0, 3):
                 self._check_limits(course, row)
                 break
@@ -127,7 +124,7 @@ class Campaign:
         else:
             row.wrong.append(f"does not end in {_SESSIONS} sessions")
         row.runs += 1
-        self._check(scenario, place, row, row.kills - before)
+        self._check(course, row, row.kills - before)
         shutil.rmtree(place, ignore_errors=True)
 
     # One session
@@ -147,9 +144,11 @@ class Campaign:
             kept.mkdir()
             inputs(kept)
             self._carried_out(kept, scenario.prepared)
-            if scenario.name == "import":
+            if "import" in scenario.name:
                 self._carried_out(kept, ("export", "out", "--to", "inspect", "--out", "logs"))
                 shutil.rmtree(kept / "out")
+            if scenario.name == "extend imported":
+                self._carried_out(kept, ("import", "logs", "--out", "out"))
         shutil.copytree(kept, place, dirs_exist_ok=True)
 
     def _carried_out(self, place: Path, words: Sequence[str]) -> None:
@@ -183,33 +182,24 @@ class Campaign:
     def _next(self, course: Course) -> tuple[str, ...]:
         """How a user goes on after a kill."""
         scenario, place = course.scenario, course.place
-        there = (place / "out").exists()
         if scenario.inspect:
             logs = sorted((place / "logs").glob("*.eval"), key=lambda log: log.stat().st_mtime)
-            if there or (logs and self.chance.random() < 0.5):
-                return ("resume", "out", "--trust") if there else ("import", str(logs[-1]), "--out", "out")
-            return self._retried(course)
-        if scenario.name in ("extend", "import"):
+            retried = ("eval-retry", *(str(log) for log in logs[-1:]), "--display", "none", "--log-dir", "logs")
+            return retried if logs else scenario.begin
+        if scenario.name in ("extend", "extend imported", "import"):
             return (*scenario.begin, *course.limits)  # extended or not: `_otherwise` reads what it says
-        return ("resume", "out") if there else (*scenario.begin, *course.limits)
-
-    def _retried(self, course: Course) -> tuple[str, ...]:
-        logs = sorted((course.place / "logs").glob("*.eval"), key=lambda log: log.stat().st_mtime)
-        words = ("eval-retry", *(str(log) for log in logs[-1:]), "--display", "none", "--log-dir", "logs")
-        return words if logs else course.scenario.begin
+        return ("resume", "out") if (place / "out").exists() else (*scenario.begin, *course.limits)
 
     def _otherwise(self, course: Course, told: str, row: Row) -> tuple[str, ...] | None:
         """What a message asks for; None where nothing helps."""
         scenario = course.scenario
-        if scenario.inspect and course.words[0] == "import":
-            return self._retried(course)  # killed before a sample was whole, or with its log half written
         if "is not a run folder" in told or "exists already" in told:
             if scenario.name == "import":
                 return ("resume", "out", "--trust")  # it had ended
             row.left_behind += 1  # killed before it was a run: finding 12
             shutil.rmtree(course.place / "out", ignore_errors=True)
             return scenario.begin
-        if scenario.name == "extend" and any(word in told for word in ("nothing to add", "Resume", "resume")):
+        if scenario.name.startswith("extend") and any(word in told for word in ("nothing to add", "Resume", "resume")):
             return ("resume", "out")
         return None
 
@@ -241,7 +231,8 @@ class Campaign:
         if paid > float(cost) + 1e-9:
             row.wrong.append(f"${paid:.4f} spent, though --max-cost {cost}")
 
-    def _check(self, scenario: Scenario, place: Path, row: Row, kills: int) -> None:
+    def _check(self, course: Course, row: Row, kills: int) -> None:
+        scenario, place = course.scenario, course.place
         report = self.server.report()
         row.requests += report["requests"]
         row.repeated += report["again"]
@@ -251,13 +242,13 @@ class Campaign:
         rows = self._rows(scenario, place)
         if rows != self.whole[scenario.name]:
             row.wrong.append(f"other records: {len(set(rows) ^ set(self.whole[scenario.name]))} rows on either side")
-        self._check_count(scenario, place, report, row)
+        self._check_count(course, report, row)
 
-    def _check_count(self, scenario: Scenario, place: Path, report: dict[str, Any], row: Row) -> None:
+    def _check_count(self, course: Course, report: dict[str, Any], row: Row) -> None:
         """A run knows of no fewer requests than it may have made."""
-        path = place / "out" / "manifest.json"
-        if scenario.asks and scenario.name != "extend" and path.exists():
-            counted = json.loads(path.read_text())["spent"]["requests"]
+        path = course.place / "out" / "manifest.json"
+        if course.scenario.asks and path.exists():
+            counted = json.loads(path.read_text())["spent"]["requests"] - course.counted["requests"]
             if counted < report["requests"]:
                 row.wrong.append(f"{report['requests']} requests, {counted} in the manifest")
 

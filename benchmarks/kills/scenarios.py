@@ -53,6 +53,7 @@ def scenarios(url: str) -> list[Scenario]:
         Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
         Scenario("deliberation", _joined(*deliberator), ("m", "n", "values")),
         Scenario("extend", ("extend", "out", "--trials", "4"), ("m",), prepared=small),
+        Scenario("extend imported", ("extend", "out", "--trials", "4", "--trust"), ("m",), prepared=small),
         Scenario("import", ("import", "logs", "--out", "out"), prepared=small, asks=False),
         Scenario("items rephrase", (*_REPHRASE.split(), *writer), ("writer",)),
         Scenario("items audit", (*_AUDIT.split(), *judge), ("judge",)),
