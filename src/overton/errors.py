@@ -30,6 +30,7 @@ __all__ = [
     "UnavailableError",
     "Unreadable",
     "quoted",
+    "reason_of",
 ]
 
 
@@ -56,6 +57,13 @@ def quoted(value: object, longest: int = 60) -> str:
     """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file cannot be read or written, for a message that names it: what the system says, or what is wrong."""
+    if isinstance(error, Unreadable):
+        return error.reason
+    return (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]
 
 
 class Notice(UserWarning):
