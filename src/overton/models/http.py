@@ -150,7 +150,7 @@ def _fault(error: Exception, target: Target, timeout: float) -> AnswerError:
     name, host = target.name, target.host
     match error:
         case TooLarge():
-            return RejectedError("too large", f"{name}: {host} replied with more than 16 MiB")
+            return RejectedError("too large", f"{name}: {host} replied with more than 16 MiB", maybe_billed=True)
         case TimedOut():
             message = f"{name}: no whole reply from {host} in {timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)

@@ -18,7 +18,7 @@ from overton.calls import Price, Reply, Settings
 from overton.corpora.opening import write_objects
 from overton.corpora.tables import read_table
 from overton.engine import Journal, Limits, Mark, Spending, entries
-from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
+from overton.errors import InputError, Problem, RunError, Unreadable, command, reason_of
 from overton.hosts.local.making import new_folder
 from overton.studies.options import fields_of, options_of
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
@@ -332,11 +332,11 @@ class RunFolder:
         """
         path = self.records_file
         if not path.is_file():
-            raise RunError(f"{self.path} has no records yet: 'overton resume {self.path}' goes on with the run")
+            raise RunError(f"{self.path} has no records yet; go on with the run: {command('resume', self.path)}")
         try:
             return read_table(path)
         except InputError as error:
-            raise RunError(f"{error}; 'overton resume {self.path}' writes it anew") from error
+            raise RunError(f"{error}; to write it anew: {command('resume', self.path)}") from error
 
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.
