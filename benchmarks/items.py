@@ -197,6 +197,7 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
             "confidence": "confidence",
             "source re-use": "source_reuse",
             "stance changes": "stance_changes",
+            "share that ends on another stance": "drifted",
         }.items()
     }
     return made | {
