@@ -188,6 +188,8 @@ class Campaign:
             return retried if logs else scenario.begin
         if scenario.name in ("extend", "extend imported", "import"):
             return (*scenario.begin, *course.limits)  # extended or not: `_otherwise` reads what it says
+        if course.words[0] == "resume":
+            return course.words  # with its limits: it may have been killed before they were noted
         return ("resume", "out") if (place / "out").exists() else (*scenario.begin, *course.limits)
 
     def _otherwise(self, course: Course, told: str, row: Row) -> tuple[str, ...] | None:
