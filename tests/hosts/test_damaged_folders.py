@@ -97,7 +97,7 @@ def damages(draw: st.DrawFn, text: bytes) -> bytes:
     return json.dumps(document).encode()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @pytest.mark.parametrize("name", FILES)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused(whole: Path, run: Path, name: str, data: st.DataObject) -> None:

@@ -22,7 +22,16 @@ from overton.statistics.estimate import not_computed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SheetAgreement", "agree", "cohen_kappa", "fleiss_kappa", "leniency", "overlap", "share"]
+__all__ = [
+    "SheetAgreement",
+    "agree",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "leniency",
+    "overlap",
+    "share",
+]
 
 _NO_ITEMS = "there is no item"
 _ONE_CATEGORY = "only one category occurs, on which chance alone agrees fully"
@@ -143,6 +152,25 @@ def overlap(
     jackknife = Jackknife(level, unit="items")
     found = jackknife.ratio([sum(some) for some in sums.values()], [len(some) for some in sums.values()], SHARE)
     return msgspec.structs.replace(found, n=len(first))
+
+
+def krippendorff_alpha(
+    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Krippendorff's alpha for labels without order (2004, section 11.3), every item by every judge.
+
+    Where nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
+    interval. `n` counts the items. What cannot be computed is as for `fleiss_kappa`.
+
+    Raises:
+        ValueError: fewer than two judges, or sequences that differ in length.
+    """
+    kappa = fleiss_kappa(ratings, clusters, level=level)
+    if not kappa.n:
+        return kappa
+    kept = 1 - 1 / (len(ratings) * kappa.n)
+    moved = {name: 1 - (1 - getattr(kappa, name)) * kept for name in ("value", "low", "high")}
+    return msgspec.structs.replace(kappa, **moved)
 
 
 def _codes(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:

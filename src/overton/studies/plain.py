@@ -31,7 +31,7 @@ import msgspec
 
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 
-__all__ = ["SCHEMA", "Shape", "document", "plain", "schema", "shaped"]
+__all__ = ["SCHEMA", "Shape", "document", "number_of", "plain", "schema", "shaped"]
 
 SCHEMA = 1
 """The version of documents that are no analysis: plans, agreements, comparisons."""
@@ -152,7 +152,7 @@ def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str,
     if _is_measure(made):
         if other is None and why is None:
             return made
-        return {**made, variant: other["plain"] if other else _number(not_computed(why or ""))}
+        return {**made, variant: other["plain"] if other else number_of(not_computed(why or ""))}
     told = dict(made)
     for key, one in made.items():
         own = other.get(key) if other else None
@@ -164,14 +164,15 @@ def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str,
 
 
 def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
-    return {"leads": "plain", "plain": {**_number(estimate), **beside}}
+    return {"leads": "plain", "plain": {**number_of(estimate), **beside}}
 
 
 def _is_measure(told: Mapping[str, Any]) -> bool:
     return isinstance(told.get("leads"), str)
 
 
-def _number(one: Estimate) -> dict[str, Any]:
+def number_of(one: Estimate) -> dict[str, Any]:
+    """An estimate as a variant of a measure holds it."""
     method, why = _made(one)
     return {
         "estimate": plain(one.value),
