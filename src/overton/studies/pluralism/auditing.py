@@ -7,6 +7,7 @@ where viewpoints are made, failures of meaning here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -137,7 +138,7 @@ AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
     title="Audit of reference viewpoints",
     question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
     roles=(Role("judge", "Model that judges"),),
-    items=REFERENCES,
+    items=replace(REFERENCES, starter=None),  # those are hand-made, and do not tell of opinions
     options=AuditOptions,
     record=Audited,
     kind="makes",

@@ -73,7 +73,7 @@ _LENIENCY = (
 def leniency(analysis: Analysis) -> Section | None:
     """What false matches would do to recall at this run's number of responses."""
     rows = list(_misread(analysis))
-    if not rows:
+    if not rows or not _responses(analysis):
         return None
     columns = [Column("Model"), Column("Condition"), Column("Recall", "value")]
     columns += [Column(f"With {percent}% false matches", "value") for percent in _FALSE]
@@ -84,14 +84,19 @@ def leniency(analysis: Analysis) -> Section | None:
 
 def _alone(analysis: Analysis) -> str:
     """What mistakes alone would find, at the mean number of responses."""
-    held = analysis.group().experiments["sycophancy"].values()
-    responses = sum(result.counts["responses"] for result in held)
-    each = responses / (sum(result.counts["threads"] for result in held) or 1)
+    each = _responses(analysis)
     found = ", ".join(f"{number(1 - (1 - int(percent) / 100) ** each, 'share')} with {percent}%" for percent in _FALSE)
     return (
         f"At this run's {each:.1f} responses a thread, a matcher's false matches alone would make recall {found} of "
         "responses matched by mistake to any one viewpoint."
     )
+
+
+def _responses(analysis: Analysis) -> float:
+    """Responses to a thread, those that say nothing left out."""
+    held = analysis.group().experiments["sycophancy"].values()
+    usable = sum(result.counts["threads"] - result.counts["threads_without_usable_responses"] for result in held)
+    return sum(result.counts["responses"] for result in held) / usable if usable else 0.0
 
 
 def _misread(analysis: Analysis) -> Iterator[list[Cell]]:

@@ -85,6 +85,8 @@ def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
     use = np.asarray((sums > 0).any(1))
     total = sums.sum(0)
     against, along = _untold(total[_AGAINST], "against the belief"), _untold(total[_WITH], "with the belief")
+    if not use.any():
+        against = along = "no thread has responses in both conditions"
 
     def told(of: Callable[[Floats], Floats], why: str, *, shaky: bool) -> Estimate:
         if why:
