@@ -120,21 +120,39 @@ def test_an_overlap_over_five_items_or_more_has_an_interval() -> None:
     assert 0 < found.overlap.low < found.overlap.value < found.overlap.high <= 1
 
 
-def test_records_from_before_repeats_and_columns_that_nobody_asked_for_give_nothing() -> None:
-    table = pl.DataFrame(
-        {
-            "topic": ["t", "u", "t"],
-            "asked": [True, True, False],
-            "stance": ["a", "b", "a"],
-            "stance_again": ["a", "a", None],
-            "premise": [None, None, None],
-            "premise_again": [None, None, None],
-        }
-    )
-    found = of_records(table, "asked", "topic", ("stance", "premise"), How())
-    assert list(found) == ["stance"]
-    assert found["stance"].same.value == 0.5
-    assert not of_records(table.drop("asked"), "asked", "topic", ("stance",), How())
+TABLE = pl.DataFrame(
+    {
+        "topic": ["t", "", "t"],
+        "asked": [True, True, False],
+        "stance": ["a", "b", "a"],
+        "stance_again": ["a", "a", None],
+        "premise": pl.Series([None] * 3, dtype=pl.String),
+        "premise_again": pl.Series([None] * 3, dtype=pl.String),
+        "values": [["x", "y"], ["x"], None],
+        "values_again": [["y", "x"], ["z"], None],
+    }
+)
+
+
+def test_columns_of_records_are_compared_and_those_that_nobody_asked_for_are_left_out() -> None:
+    found = of_records(TABLE, "asked", ("topic",), How(), labels=("stance", "premise"), sets=("values",))
+    assert list(found) == ["stance", "values"]
+    assert found["stance"].same.value == found["values"].same.value == 0.5
+    assert found["values"].overlap is not None
+    assert found["values"].overlap.value == 0.5
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE.drop("asked"),
+        TABLE.drop("stance_again"),
+        TABLE.with_columns(asked=pl.lit("True")),
+        TABLE.with_columns(stance=pl.col("values")),
+    ],
+)
+def test_of_a_table_that_is_none_of_a_runs_there_is_nothing_to_say(table: pl.DataFrame) -> None:
+    assert not of_records(table, "asked", ("topic",), How(), labels=("stance",))
 
 
 def test_agreement_with_itself_is_told_in_a_line_and_so_is_that_there_is_none() -> None:

@@ -179,21 +179,34 @@ def of_sets(
 
 
 def of_records(
-    records: pl.DataFrame, asked: str, item: str, labels: Sequence[str], how: How, *, sets: Sequence[str] = ()
+    records: pl.DataFrame,
+    asked: str,
+    items: Sequence[str],
+    how: How,
+    *,
+    labels: Sequence[str] = (),
+    sets: Sequence[str] = (),
 ) -> dict[str, SelfAgreement]:
     """The agreement in each column of `labels` and `sets` with the one called COLUMN_again.
 
-    The rows are those in which the column `asked` is true; `item` names the column of what belongs together. Columns
-    that hold nothing in any row are left out: nobody asked for them. Records of runs from before repeats have none.
+    The rows are those in which the column `asked` is true. What belongs together has the same in the first of the
+    columns `items` that is there and says something. Columns that hold nothing in any row are left out, since nobody
+    asked for them, and so is what has not the type that records have: of a table that is none of a run's there is
+    nothing to say.
     """
-    if asked not in records.columns:
+    import polars as pl
+
+    types = records.schema
+    if types.get(asked) != pl.Boolean:
         return {}
     rows = records.filter(asked)
+    known = [pl.col(name).replace("", None) for name in items if types.get(name) == pl.String]
+    together = rows.select(pl.coalesce(*known, pl.int_range(pl.len()).cast(pl.String)))[:, 0].to_list()
     found = {
-        name: of(rows[name].to_list(), rows[f"{name}_again"].to_list(), rows[item].to_list(), level=how.level)
-        for of, names in ((of_labels, labels), (of_sets, sets))
+        name: of(rows[name].to_list(), rows[f"{name}_again"].to_list(), together, level=how.level)
+        for of, names, kind in ((of_labels, labels, pl.String()), (of_sets, sets, pl.List(pl.String)))
         for name in names
-        if records[name].count()
+        if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
     }
     return {name: one for name, one in found.items() if one is not None}
 

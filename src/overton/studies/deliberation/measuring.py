@@ -17,6 +17,8 @@ from overton.studies.options import Option
 from overton.studies.retesting import of_records, told_of_itself
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.statistics import Estimate
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.table import RawTable
@@ -51,15 +53,22 @@ def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
     analysis = measures.analyze(results.records, **msgspec.structs.asdict(how))
-    found = of_records(results.records, "valued_again", "dilemma", (), how, sets=("values",))
-    return msgspec.structs.replace(analysis, self_agreement=found)
+    return _with_itself(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
     from overton.studies.deliberation.tables import read_table
 
-    return measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+    analysis = measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+    # A run's records may be such a table; any other is not read twice.
+    return _with_itself(analysis, table.frame(), how) if "valued_again" in table.columns else analysis
+
+
+def _with_itself(analysis: Analysis, messages: pl.DataFrame, how: DeliberationHow) -> Analysis:
+    """The analysis with the agreement of the judge of values with itself."""
+    found = of_records(messages, "valued_again", ("dilemma",), how, sets=("values",))
+    return msgspec.structs.replace(analysis, self_agreement=found)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:

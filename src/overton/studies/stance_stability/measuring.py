@@ -67,14 +67,10 @@ def _analysis() -> type[Analysis]:
 
 
 def _of_records(results: Results, how: StanceHow) -> Analysis:
-    import polars as pl
-
     from overton.studies.stance_stability import measures
 
     analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
-    items = results.records.select(pl.when(pl.col("topic") == "").then("conversation").otherwise("topic").alias("item"))
-    found = of_records(results.records.with_columns(items), "judged_again", "item", ("stance", "premise_stance"), how)
-    return msgspec.structs.replace(analysis, self_agreement=found)
+    return _with_itself(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
@@ -84,7 +80,16 @@ def _of_table(table: RawTable, how: StanceHow) -> Analysis:
 
     turns, warning = read_alignments(table) if are_alignments(table) else (read_table(table), "")
     analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
-    return msgspec.structs.replace(analysis, notes=(warning, *analysis.notes)) if warning else analysis
+    # A run's records may be such a table; any other is not read twice.
+    found = _with_itself(analysis, table.frame(), how) if "judged_again" in table.columns else analysis
+    return msgspec.structs.replace(found, notes=(warning, *found.notes)) if warning else found
+
+
+def _with_itself(analysis: Analysis, turns: pl.DataFrame, how: StanceHow) -> Analysis:
+    """The analysis with the judge's agreement with itself."""
+    labels = ("stance", "premise_stance")
+    found = of_records(turns, "judged_again", ("topic", "conversation"), how, labels=labels)
+    return msgspec.structs.replace(analysis, self_agreement=found)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
