@@ -17,7 +17,7 @@ from aiohttp import web
 from overton.calls import Price, Trial, user
 from overton.engine import Limits, Patience, entries
 from overton.errors import AccessError, RunMismatch
-from overton.hosts.local import Manifest, ModelRequest, RunFolder, extend, open_models, plan, resume, start
+from overton.hosts.local import Manifest, ModelRequest, RunFolder, Trust, extend, open_models, plan, resume, start
 from overton.hosts.local.probing import PROBE
 from overton.studies.items import Items
 from overton.studies.study import Role, Study
@@ -83,12 +83,13 @@ class Judges:
         self.endpoint, self.folder = endpoint, folder
         self.bodies: list[dict[str, Any]] = []
         self.status: int = 0
+        self.only_probes = False
         endpoint.behave = self._behave
 
     async def _behave(self, asked: Any) -> web.Response | None:
         body = msgspec.json.decode(await asked.request.read())
         self.bodies.append(body)
-        if self.status and asked.model != "m":
+        if self.status and asked.model != "m" and (asked.prompt == PROBE[0].content or not self.only_probes):
             return web.json_response({"error": {"message": "No."}}, status=self.status)
         if asked.model in ("reasons", "claude") and "temperature" in body:
             return web.json_response(OPENAI if asked.model == "reasons" else ANTHROPIC, status=400)
@@ -212,6 +213,17 @@ def test_a_judge_that_is_down_stops_the_run_until_it_is_asked_again(judges: Judg
     assert judges.sent("m") == [None] * len(TEXTS)
 
 
+def test_a_judge_that_rejects_the_request_for_another_reason_is_asked_on_at_0(judges: Judges) -> None:
+    judges.only_probes, judges.status = True, 400
+    manifest = judges.start()
+    assert manifest.status == "finished"
+    assert manifest.spent.failed == 1
+    assert judges.sent("judge") == [0.0] * (1 + len(TEXTS))
+    assert manifest.models["judge"][0].unsure
+    assert judges.resume(retry_failed=True).status == "finished"
+    assert judges.probes() == 1  # nothing is left to ask
+
+
 def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
     judges.start("reasons")
     more = {"subject": [ModelRequest(f"{judges.endpoint.url}#n")]}
@@ -257,14 +269,8 @@ def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> N
     assert child[0].wait(30) == -signal.SIGKILL
     judges.endpoint.before_reply = None
     assert RunFolder(out).manifest().models["judge"][0].unsure  # nobody wrote it down
-    manifest = judges.resume(trust=trusted())
+    manifest = judges.resume(trust=Trust(True))
     assert judges.probes() == 1
     assert manifest.status == "finished"
     assert manifest.models["judge"][0].not_sent == ("temperature",)
     assert [one.place.speaker for one in entries(out / "journal.db") if not one.place.trial] == ["probe"]
-
-
-def trusted() -> Any:
-    from overton.hosts.local import Trust
-
-    return Trust(True)

@@ -63,7 +63,7 @@ class ModelEntry(msgspec.Struct, frozen=True):
     price: Price | None = None
     family: str = ""
     unsure: bool = False
-    not_sent: tuple[str, ...] = ()
+    not_sent: tuple[Literal["temperature"], ...] = ()
 
 
 class Spent(msgspec.Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 Reasoning models often take none but their own, and say so in an error. The request is one of the run's: paced, paid,
 counted and journaled, so that neither a resumed run nor a replay sends it again. A refusal is journaled as an answer,
-for it is one; whatever else goes wrong is an error like any other.
+for it is one. Whatever else goes wrong is an error like any other: an endpoint that does not answer stops the run
+before anything is measured, and one that rejects this request for another reason is asked the next.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from overton.calls import Answerer, Failure, Reply, Request, Settings, Usage, user
+from overton.calls import Answerer, Reply, Request, Settings, Usage, user
 from overton.engine import Bound, Desk, Journal, Lane
+from overton.engine.desk import OVERLOAD
 from overton.engine.identity import Identity, Place, Placing
 from overton.errors import RejectedError, Stopped
 from overton.hosts.local.folder import Manifest, ModelEntry
@@ -44,12 +46,13 @@ async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane
     """
     for probe in _open(study, manifest, lanes):
         found = await desk.outcome(*probe.call)
-        if isinstance(found, Failure):
+        if isinstance(found, Reply):
+            probe.settle(manifest, found)
+        elif found.kind in OVERLOAD:
             raise Stopped(
                 f"{probe.entry.name} was asked whether it takes temperature 0 and did not answer ({found.message});"
                 " resume the run with --retry-failed to ask again"
             )
-        probe.settle(manifest, found)
 
 
 def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], journal: Journal) -> None:

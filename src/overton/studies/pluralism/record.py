@@ -118,7 +118,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ] = None
     judge_replies: Annotated[
         int,
-        told("how many replies the judge was asked for, calls that trials share left out"),
+        told("how many replies the judge was asked for, calls that trials share and repeats left out"),
     ] = 0
     judge_repaired: Annotated[int, told("answers of the judge that were read by repairing their form")] = 0
     judge_again: Annotated[
