@@ -30,6 +30,8 @@ _LATE = 12
 _STOPPED = 4
 _SESSIONS = 60
 _LONGEST = 240.0
+_BEGUN_AGAIN = ("extend", "extend imported", "import")
+"""Scenarios that a kill leaves with a run that may or may not be what was wanted."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Row:
 
 @dataclass
 class Course:
-    """One run under way: how it goes on, and what it is limited to.
+    """One run under way: how it goes on, and what it is limited to, until its limits are `lifted`.
 
     `counted` is what the run had used, as it says, when it was limited, and `seen` what the endpoint had counted then.
     """
@@ -57,8 +59,15 @@ class Course:
     place: Path
     words: tuple[str, ...]
     limits: tuple[str, ...] = ()
+    lifted: bool = False
     counted: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def resume(self) -> tuple[str, ...]:
+        """How it is gone on with; higher limits are said each time, as a kill can come before they are noted."""
+        higher = ("--max-calls", "1000000", "--max-cost", "1000000")
+        return ("resume", "out", *higher) if self.lifted else ("resume", "out")
 
 
 class Campaign:
@@ -111,8 +120,8 @@ class Campaign:
             elif process.returncode == _STOPPED and course.limits:
                 row.limits += 1
                 self._check_limits(course, row)
-                course.limits = ()
-                course.words = ("resume", "out", "--max-calls", "1000000", "--max-cost", "1000000")
+                course.limits, course.lifted = (), True
+                course.words = course.resume
             elif process.returncode in (0, 3):
                 self._check_limits(course, row)
                 break
@@ -186,23 +195,21 @@ class Campaign:
             logs = sorted((place / "logs").glob("*.eval"), key=lambda log: log.stat().st_mtime)
             retried = ("eval-retry", *(str(log) for log in logs[-1:]), "--display", "none", "--log-dir", "logs")
             return retried if logs else scenario.begin
-        if scenario.name in ("extend", "extend imported", "import"):
-            return (*scenario.begin, *course.limits)  # extended or not: `_otherwise` reads what it says
-        if course.words[0] == "resume":
-            return course.words  # with its limits: it may have been killed before they were noted
-        return ("resume", "out") if (place / "out").exists() else (*scenario.begin, *course.limits)
+        if course.lifted or (scenario.name not in _BEGUN_AGAIN and (place / "out").exists()):
+            return course.resume
+        return (*scenario.begin, *course.limits)  # extended or not: `_otherwise` reads what it says
 
     def _otherwise(self, course: Course, told: str, row: Row) -> tuple[str, ...] | None:
         """What a message asks for; None where nothing helps."""
         scenario = course.scenario
         if "is not a run folder" in told or "exists already" in told:
             if scenario.name == "import":
-                return ("resume", "out", "--trust")  # it had ended
+                return (*course.resume, "--trust")  # it had ended
             row.left_behind += 1  # killed before it was a run: finding 12
             shutil.rmtree(course.place / "out", ignore_errors=True)
             return scenario.begin
         if scenario.name.startswith("extend") and any(word in told for word in ("nothing to add", "Resume", "resume")):
-            return ("resume", "out")
+            return course.resume
         return None
 
     # What is held
