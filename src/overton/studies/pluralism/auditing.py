@@ -137,7 +137,7 @@ AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
     name="audit-references",
     title="Audit of reference viewpoints",
     question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
-    roles=(Role("judge", "Model that judges"),),
+    roles=(Role("judge", "Model that judges", judges=True),),
     items=replace(REFERENCES, starter=None),  # those are hand-made, and do not tell of opinions
     options=AuditOptions,
     record=Audited,
