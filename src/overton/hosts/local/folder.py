@@ -345,12 +345,13 @@ class RunFolder:
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.
 
-        The columns that stand beside a record's own (the model's name, say) are left out.
+        The columns that stand beside a record's own (the model's name, say) are left out; those that came after the run
+        was made are as their fields have them by default.
         """
-        fields = kind.__struct_fields__
+        records = self.records()
+        held = [name for name in kind.__struct_fields__ if name in records.columns]
         try:
-            rows = self.records().select(fields).iter_rows(named=True)
-            return [converted({name: row[name] for name in fields}, kind, strict=False) for row in rows]
+            return [converted(row, kind, strict=False) for row in records.select(held).iter_rows(named=True)]
         except Unreadable as error:
             raise RunError(f"{self.records_file} does not hold the records of its study: {error.reason}") from error
 
