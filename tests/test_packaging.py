@@ -69,7 +69,7 @@ def pins(python: str) -> dict[str, Version]:
 def imported(folder: str) -> dict[str, str]:
     """Where each package outside the standard library and the project is imported, by its name in an import."""
     beside = {"benchmarks": ROOT / "benchmarks", "tests": ROOT / "tests" / "plugins"}.get(folder)
-    own = {"overton", "fuzz", *(path.stem for path in (beside.glob("*.py") if beside else ()))}
+    own = {"overton", "fuzz", "benchmarks", *(path.stem for path in (beside.glob("*.py") if beside else ()))}
     found: dict[str, str] = {}
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -81,8 +81,8 @@ def imported(folder: str) -> dict[str, str]:
     return found
 
 
-PEERS = {"torch"}
-"""What a benchmark compares with where it is installed, and does without: too large to install for that."""
+PEERS = {"torch", "ppi_py"}
+"""What benchmarks compare with where they are installed, and do without: too large to install for that."""
 
 
 @pytest.mark.parametrize("folder", ALLOWED)

@@ -81,10 +81,21 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
     manifest = Manifest(study, 0, {}, models, "", {}, "2026-01-01T00:00:00", "0", status="finished", trials=6)
     RunFolder.create(path, manifest, [TOPIC])
     rows = [row(model, again, turn) for model in ("a/x", "b/y") for again in (1, 2, 3) for turn in (1, 2, 3, 4)]
-    table = pl.DataFrame(rows, schema_overrides={"premise_stance": pl.String, "failure": pl.String})
+    table = pl.DataFrame(
+        [one | {"faults": []} for one in rows],
+        schema_overrides={"premise_stance": pl.String, "failure": pl.String, "faults": pl.List(pl.String)},
+    )
     assert set(Record.__struct_fields__) <= set(table.columns)
     table.write_parquet(path / "records.parquet")
     return open_run(path)
+
+
+def without_beliefs(told: Any) -> Any:
+    """All but the groups that only a run's topics tell."""
+    if not isinstance(told, dict):
+        return told
+    left_out = ("initial_beliefs", "debate_strengths", "initial_belief", "debate_strength")
+    return {key: without_beliefs(one) for key, one in told.items() if key not in left_out}
 
 
 def analysis_of(*runs: Run, **how: Any) -> Any:
@@ -116,7 +127,7 @@ def key_beside(sheet: Path) -> dict[str, Any]:
 def test_a_run_and_its_records_as_a_file_give_the_same_measures(run: Run) -> None:
     by_run = analysis_of(run, resamples=100)
     by_file = overton.analyze("stance-stability", run.path / "records.parquet", resamples=100)
-    assert by_run.to_json() == by_file.to_json()
+    assert without_beliefs(by_run.to_json()) == without_beliefs(by_file.to_json())
     assert set(by_run.models) == {"a/x", "b/y"}
 
 
