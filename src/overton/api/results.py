@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.runs import Run, items_of
-from overton.errors import InputError, Problem, RunError, Unreadable, quoted
+from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
@@ -94,7 +94,7 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
-        reason = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        reason = reason_of(error)
         raise RunError(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
 
 
@@ -125,7 +125,16 @@ def _numbers(value: Any) -> Any:
 def _measured(entry: ModelEntry) -> Measured:
     # What holds a slash may be a path or an address, and neither is published.
     settings = tuple(f"{key}={value}" for key, value in entry.arguments if "/" not in value)
-    return Measured(entry.name, published(entry.spec), entry.family, entry.holds_form, settings=settings)
+    told = (entry.name, published(entry.spec), entry.family, entry.holds_form)
+    return Measured(*told, settings=settings, sampled=_sampled(entry))
+
+
+def _sampled(entry: ModelEntry) -> str:
+    """At which temperature a model answered, in words; nothing where it was left to the endpoint."""
+    if "temperature" in entry.not_sent:
+        return "no temperature sent, since it takes none"
+    heat = entry.settings.temperature
+    return "" if heat is None else f"temperature {heat:g}"
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

@@ -4,7 +4,7 @@ A judge is a measuring instrument: what is read here says how it was read, so th
 counted beside every figure that rests on it. No language model and no network in here.
 """
 
-from overton.judging.agreement import cohen_kappa, fleiss_kappa, share
+from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share
 from overton.judging.faults import FAULTS, Fault, faults_of, is_cut
 from overton.judging.json_text import asked, list_schema, object_schema, parse_json, schema_of
 from overton.judging.reading import How, Reading, read_choice
@@ -21,6 +21,7 @@ __all__ = [
     "is_cut",
     "list_schema",
     "object_schema",
+    "overlap",
     "parse_json",
     "read_choice",
     "schema_of",

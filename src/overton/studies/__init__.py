@@ -3,6 +3,7 @@
 A study of another package is made of what stands here; see docs/your-own-study.md.
 """
 
+from overton.studies import retesting
 from overton.studies.command import Command, Done
 from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
@@ -59,6 +60,7 @@ __all__ = [
     "listed",
     "option_place",
     "respondent",
+    "retesting",
     "study_named",
     "told",
     "unless_refused",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
 
 
+__all__ = ["about_judges", "agreed", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+
 _FEW = 20
 
 
@@ -26,9 +28,6 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"{there}: too few for intervals over them, for which five are needed."
     elif count < _FEW:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
-
-
-__all__ = ["about_judges", "agreed", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
@@ -102,8 +101,9 @@ def judged_by(
 
 
 def names_in(run: RunFacts, role: str = "judge") -> str:
-    """The names of those who answered in a role of a run, 'none' where nobody did."""
-    return ", ".join(one.name for one in run.roles.get(role, ())) or "none"
+    """The names of those who answered in a role of a run, each with its temperature; 'none' where nobody did."""
+    named = (f"{one.name} ({one.sampled})" if one.sampled else one.name for one in run.roles.get(role, ()))
+    return ", ".join(named) or "none"
 
 
 def agreed(one: SheetAgreement, whom: str = "") -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from overton.studies.cautions import about_judges, held_to_form, refused
+from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.retesting import of_records, told_of_itself
 
 if TYPE_CHECKING:
     from overton.statistics import Estimate
@@ -49,7 +50,9 @@ def _analysis() -> type[Analysis]:
 def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
-    return measures.analyze(results.records, **msgspec.structs.asdict(how))
+    analysis = measures.analyze(results.records, **msgspec.structs.asdict(how))
+    found = of_records(results.records, "valued_again", "dilemma", (), how, sets=("values",))
+    return msgspec.structs.replace(analysis, self_agreement=found)
 
 
 def _of_table(table: RawTable, how: DeliberationHow) -> Analysis:
@@ -73,10 +76,18 @@ def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exh
             "Who changes their mind, who holds out, and which values are behind it, when models discuss everyday moral"
             " dilemmas over several rounds."
         ),
-        sections=figures.sections(analysis),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.deliberation_table(results.records, results.items) if results.items else None,
         warnings=[*_warnings(results), *refused(results.records, "messages")],
     )
+
+
+def _judges(results: Results, analysis: Analysis) -> str:
+    """Who named values, and how well they agree with people and with themselves; nothing where nobody did."""
+    if not results.answering("values"):
+        return ""
+    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), agreed)
+    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _warnings(results: Results) -> Iterator[str]:

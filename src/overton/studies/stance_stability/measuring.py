@@ -13,6 +13,7 @@ from overton.studies.cautions import about_judges, agreed, judged_by, names_in, 
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.retesting import of_records, told_of_itself
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.tables import TURNS
@@ -66,9 +67,14 @@ def _analysis() -> type[Analysis]:
 
 
 def _of_records(results: Results, how: StanceHow) -> Analysis:
+    import polars as pl
+
     from overton.studies.stance_stability import measures
 
-    return measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
+    analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
+    items = results.records.select(pl.when(pl.col("topic") == "").then("conversation").otherwise("topic").alias("item"))
+    found = of_records(results.records.with_columns(items), "judged_again", "item", ("stance", "premise_stance"), how)
+    return msgspec.structs.replace(analysis, self_agreement=found)
 
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
@@ -95,7 +101,7 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
             "Whether models keep their view over a conversation of searching and questioning, how surely they change"
             " it, and from how few sources."
         ),
-        sections=figures.sections(analysis, _judges(results)),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
         warnings=[*about_judges(results, "any model's stances"), *refused(results.records, "answers")],
@@ -111,17 +117,17 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
             "Whether the speakers of conversations that exist already keep their view, how surely they change it, and"
             " from how few sources."
         ),
-        sections=figures.sections(analysis, _judges(results)),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
         without=_unlisted(analysis),
         warnings=list(about_judges(results, "any model's stances")),
     )
 
 
-def _judges(results: Results) -> str:
-    """Who judged, and how well they agree with people, a line each."""
-
-    return "\n".join(judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge")))
+def _judges(results: Results, analysis: Analysis) -> str:
+    """Who judged, and how well they agree with people and with themselves, a line each."""
+    judged = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
+    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _unlisted(analysis: Analysis) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from overton.studies.options import Option
+from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
 
 __all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options"]
@@ -77,3 +78,4 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             flag="--judge-prompt",
         ),
     ] = "topic"
+    retest: Retest = RETEST

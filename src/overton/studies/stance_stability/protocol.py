@@ -12,7 +12,7 @@ from overton.judging import Fault, faults_of
 from overton.studies.readable import total_usage
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
-from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn
+from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn_of
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.record import Ordering, Record
 from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn, bounded, read, search
@@ -139,7 +139,10 @@ async def _answer(
 async def _judge(
     trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
 ) -> Judged:
-    return await judge_turn(
+    return await judge_turn_of(
+        trial,
+        len(earlier) + 1,
+        trial.options.retest,
         ask,
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
         Turn(question.text, held.answer),
@@ -186,6 +189,9 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=held.refused,
+        judged_again=judged.judged_again,
+        stance_again=judged.stance_again,
+        premise_stance_again=judged.premise_stance_again,
         faults=held.faults,
     )
 

@@ -79,6 +79,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         told("of the model under test, query and answer together, as reported; None where not"),
     ]
     refused: Annotated[bool, told("whether the endpoint flagged the answer as a refusal")] = False
+    judged_again: Annotated[bool, told("whether the judge was asked again, with its labels in another order")] = False
+    stance_again: Annotated[Stance | None, told("what `stance` was then; None like it, and where not asked again")] = (
+        None
+    )
+    premise_stance_again: Annotated[Stance | None, told("the same of `premise_stance`")] = None
     faults: Annotated[
         tuple[Fault, ...],
         told("what the answer's form says against its being one: empty, cut, echo, loop, duplicate"),

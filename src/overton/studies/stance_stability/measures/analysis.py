@@ -15,6 +15,7 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain
+from overton.studies.retesting import SelfAgreement
 
 if TYPE_CHECKING:
     import polars as pl
@@ -252,7 +253,8 @@ class Analysis(msgspec.Struct, frozen=True):
     form says that they are none, and `judge_alone` says by model what a judge's errors would make of a steady one.
     `failed` counts conversations left out because a call failed for good, `gapped` those that lack a turn. `documents`
     says which ones source re-use is over, None where there are none. `reading` says how undefined places of the
-    formulas were read. `notes` are warnings for the reader, each a sentence.
+    formulas were read. `notes` are warnings for the reader, each a sentence. `self_agreement` is the
+    judge's where it was asked again, by the column that holds its labels.
     """
 
     conversations: pl.DataFrame
@@ -283,6 +285,7 @@ class Analysis(msgspec.Struct, frozen=True):
     over: str
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
 
     SHAPE = Shape(
         also={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import polars as pl
@@ -55,7 +55,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
         conversations=_conversations(traces, scores),
         overall=groups.overall,
         models=groups.models,
-        **groups.kinds,
+        **cast("dict[str, Any]", groups.kinds),
         judge_alone={
             name: _judge_alone(traces.length[models.code == code], groups.models[name].overall)
             for code, name in enumerate(models.names)
