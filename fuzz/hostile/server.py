@@ -107,9 +107,9 @@ class Endpoint:
         if self.latency:
             await asyncio.sleep(self.latency * (0.2 + 1.6 * chance_of(body)))
         self.left -= 1
-        doomed = self.victim and self.left == 0
+        doomed = self.victim if self.left == 0 else 0
         if doomed and not self.replied:
-            self._kill()
+            self._kill(doomed)
         good = _answer(head, body)
         fault = self._fault(identity)
         if fault is None:
@@ -117,15 +117,16 @@ class Endpoint:
             writer.write(reply(good))
             await writer.drain()
             if doomed:
-                self._kill()
+                self._kill(doomed)
             return True
         self.committed[fault] += 1
         return bool(await FAULTS[fault](Talk(writer, reader, good, head, KEY)))
 
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.victim, signal.SIGKILL)
-        self.victim = 0
+    def _kill(self, victim: int) -> None:
+        if victim == self.victim:  # by now it may have ended, and another be meant; 0 would be everybody
+            with suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+            self.victim = 0
 
     def _fault(self, identity: str) -> str | None:
         """Which fault this attempt meets: that follows from the call, the attempt and the seed."""

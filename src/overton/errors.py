@@ -6,8 +6,10 @@ The command line turns them into its exit codes: `InputError` is 2 (nothing was 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Self
 
 __all__ = [
@@ -29,7 +31,9 @@ __all__ = [
     "Stopped",
     "UnavailableError",
     "Unreadable",
+    "command",
     "quoted",
+    "reason_of",
 ]
 
 
@@ -56,6 +60,20 @@ def quoted(value: object, longest: int = 60) -> str:
     """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file cannot be read or written, for a message that names it: what the system says, or what is wrong."""
+    if isinstance(error, Unreadable):
+        return error.reason
+    return (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]
+
+
+def command(*words: str | Path) -> str:
+    """A command of Overton's for a person to copy into a shell: what a shell would take for more than a word is quoted,
+    and a path that begins as an option does is told from one."""
+    told = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(["overton", *told])
 
 
 class Notice(UserWarning):
@@ -117,26 +135,29 @@ class Unreadable(OvertonError):
 
 
 class AnswerError(OvertonError):
-    """An answerer did not answer. `kind` is a short stable word used in tables ('rate limit', 'timeout', ...)."""
+    """An answerer did not answer. `kind` is a short stable word used in tables ('rate limit', 'timeout', ...).
 
-    def __init__(self, kind: str, message: str) -> None:
+    `maybe_billed` is True where the request may have been carried out although no reply was read (time-outs, dropped,
+    truncated and endless replies).
+    """
+
+    def __init__(self, kind: str, message: str, *, maybe_billed: bool = False) -> None:
         self.kind = kind
+        self.maybe_billed = maybe_billed
         super().__init__(message)
 
 
 class UnavailableError(AnswerError):
     """Worth asking again: rate limits, server errors, time-outs, dropped connections, broken bodies.
 
-    `retry_after` is the endpoint's own wish in seconds, if it gave one. `maybe_billed` is True where the request
-    may have been carried out although no reply was read (time-outs, dropped and truncated replies).
+    `retry_after` is the endpoint's own wish in seconds, if it gave one.
     """
 
     def __init__(
         self, kind: str, message: str, *, retry_after: float | None = None, maybe_billed: bool = False
     ) -> None:
         self.retry_after = retry_after
-        self.maybe_billed = maybe_billed
-        super().__init__(kind, message)
+        super().__init__(kind, message, maybe_billed=maybe_billed)
 
 
 class RejectedError(AnswerError):
@@ -164,7 +185,7 @@ class RunExists(RunError, InputError):
     """The folder for a new run exists already; nothing is ever written over. `is_run` says that it is a run's."""
 
     def __init__(self, path: str, *, is_run: bool = True) -> None:
-        go_on = f", or use 'overton resume {path}' to go on with it" if is_run else ""
+        go_on = f", or go on with it: {command('resume', Path(path))}" if is_run else ""
         InputError.__init__(self, f"{path} exists already: name another --out{go_on}")
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from overton.errors import InputError, Problem, quoted
 
@@ -17,6 +17,7 @@ __all__ = [
     "Given",
     "Reader",
     "address_of",
+    "authority",
     "by_key",
     "checked_base_url",
     "number",
@@ -155,12 +156,18 @@ def address_of(url: str) -> str:
     """A base URL in the one form in which it is compared and shown: SCHEME://HOST[:PORT]/PATH, the host in lower case
     and in ASCII, so that letters that look like others are seen ('xn--...'), the scheme's usual port left out."""
     parts = urlsplit(url)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return f"{parts.scheme}://{authority(parts, usual=usual)}{parts.path.rstrip('/')}"
+
+
+def authority(parts: SplitResult, *, usual: int | None = None) -> str:
+    """HOST[:PORT] of a URL as a Host header has it: the host in ASCII, an IPv6 address in brackets, the port left out
+    where it is the `usual` one. The port is no part of the name, whose parts may have 63 letters each."""
     host = (parts.hostname or "").encode("ascii", "xmlcharrefreplace").decode()
     with suppress(UnicodeError):  # it is no name that could be looked up
         host = (parts.hostname or "").encode("idna").decode()
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
     port = "" if parts.port in (None, usual) else f":{parts.port}"
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path.rstrip('/')}"
+    return f"[{host}]{port}" if ":" in host else f"{host}{port}"
 
 
 _CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)

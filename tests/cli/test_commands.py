@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from chat_server import chat_server, said
 
 from overton.api.items import read_items, write_items
 from overton.studies.open_mindedness import STUDY
@@ -48,44 +48,15 @@ def server() -> Iterator[str]:
     """A chat endpoint: 401 under the model 'locked'; 'picky' rejects one question of the second issue."""
     refused = read_items(STUDY)[1].paraphrases[0].text
 
-    class Chat(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(asked: dict[str, Any]) -> tuple[int, object]:
+        if asked["model"] == "locked":
+            return 401, {"error": {"message": "no such key"}}
+        if asked["model"] == "picky" and asked["messages"][-1]["content"].startswith(refused):
+            return 400, {"error": {"message": "this prompt is not to my taste"}}
+        return said("position <<A>>", usage=(100, 5))
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            prompt = body["messages"][-1]["content"]
-            if body["model"] == "locked":
-                self._send(401, {"error": {"message": "no such key"}})
-            elif body["model"] == "picky" and prompt.startswith(refused):
-                self._send(400, {"error": {"message": "this prompt is not to my taste"}})
-            else:
-                message = {"role": "assistant", "content": "position <<A>>"}
-                usage = {"prompt_tokens": 100, "completion_tokens": 5}
-                self._send(
-                    200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
-                )
-
-        def _send(self, status: int, body: object) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 128
-
-    httpd = Server(("127.0.0.1", 0), Chat)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}/v1"
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join(10)
+    with chat_server(answer) as url:
+        yield url
 
 
 def test_a_run_ends_with_0_and_says_where_its_report_is(overton: Overton, issues: str, tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ import pty
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from chat_server import chat_server, said
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
@@ -63,39 +62,14 @@ def endpoint() -> Iterator[str]:
         "verdict": json.dumps({"reason": HOSTILE, "verdict": HOSTILE, "fair": False, "a_supports": HOSTILE}),
     }
 
-    class Chat(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(asked: dict[str, Any]) -> tuple[int, object]:
+        model = asked["model"]
+        if model.isdigit():
+            return int(model), {"error": {"message": HOSTILE, "type": HOSTILE}}
+        return said(replies[model], finish=HOSTILE)
 
-        def do_POST(self) -> None:
-            model = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["model"]
-            if model.isdigit():
-                self._send(int(model), {"error": {"message": HOSTILE, "type": HOSTILE}})
-                return
-            message = {"role": "assistant", "content": replies[model]}
-            choice = {"index": 0, "message": message, "finish_reason": HOSTILE}
-            self._send(200, {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}})
-
-        def _send(self, status: int, body: object) -> None:
-            data = json.dumps(body, ensure_ascii=False).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 128
-
-    httpd = Server(("127.0.0.1", 0), Chat)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}/v1"
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join(10)
+    with chat_server(answer) as url:
+        yield url
 
 
 # Through every command.

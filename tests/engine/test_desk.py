@@ -347,6 +347,19 @@ async def test_what_may_have_been_billed_counts_at_its_worst(bench: Any, puppet:
     assert desk.budget.cost == pytest.approx(1.0 + 0.1 + 1.0 + 1.0)
 
 
+async def test_a_rejection_that_came_after_the_work_counts_at_its_worst(
+    bench: Any, puppet: Any, bind: Any, asking: Any
+) -> None:
+    async def behave(text: str, attempt: int) -> Reply:
+        raise RejectedError("too large", "more than can be read", maybe_billed=text == "endless")
+
+    desk, bound = bench.desk(), bind(puppet(behave), price=Price(0, 1.0), max_tokens=1_000_000)
+    for text, cost in (("refused", 0.0), ("endless", 1.0)):
+        with pytest.raises(CallFailed):
+            await asking(desk, bound, text)("subject", says(text))
+        assert desk.budget.cost == pytest.approx(cost)
+
+
 async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:

@@ -442,6 +442,17 @@ async def test_a_withdrawn_request_was_never_sent() -> None:
     assert (budget.calls, budget.cost) == (1, 0.0)
 
 
+async def test_once_all_has_ended_what_was_set_aside_leaves_nothing_behind() -> None:
+    budget = Budget(Limits())
+    worst = [0.1, 0.2, 0.3]
+    for one in worst:
+        await budget.reserve(one)
+    for one in worst:
+        budget.settle(one, 0.0)
+    assert sum(worst) - 0.1 - 0.2 - 0.3 != 0.0  # what fractions leave
+    assert budget.spent == Spending(3, 0.0)
+
+
 async def test_those_who_wait_in_vain_all_hear_of_it() -> None:
     budget = Budget(Limits(calls=1))
     await budget.reserve(0)

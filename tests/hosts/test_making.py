@@ -111,6 +111,6 @@ def test_only_a_run_can_be_gone_on_with(tmp_path: Path) -> None:
         with pytest.raises(RunExists, match=r"exists already: name another --out$"):
             made(tmp_path / name)
     made(tmp_path / "run")
-    with pytest.raises(RunExists, match="or use 'overton resume"):
+    with pytest.raises(RunExists, match=r"or go on with it: overton resume \S+$"):
         made(tmp_path / "run")
     assert not os.path.lexists(tmp_path / "nowhere")

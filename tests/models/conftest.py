@@ -137,6 +137,22 @@ async def server(serve: Callable[[], Awaitable[Misbehaving]]) -> Misbehaving:
     return await serve()
 
 
+@pytest.fixture
+async def listen() -> AsyncIterator[Callable[..., Awaitable[int]]]:
+    """Starts servers whose connections a coroutine handles; gives each one's port."""
+    servers: list[asyncio.Server] = []
+
+    async def start(handler: Callable[..., Awaitable[None]], **more: Any) -> int:
+        server = await asyncio.start_server(handler, "127.0.0.1", 0, **more)
+        servers.append(server)
+        port: int = server.sockets[0].getsockname()[1]
+        return port
+
+    yield start
+    for server in servers:
+        server.close()
+
+
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of the tests' own, and none of the machine's addresses and proxies."""

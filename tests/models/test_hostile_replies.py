@@ -183,20 +183,6 @@ def http(body, status=b"200 OK", *headers):
 
 
 @pytest.fixture
-async def listen():
-    servers = []
-
-    async def start(handler, **more):
-        server = await asyncio.start_server(handler, "127.0.0.1", 0, **more)
-        servers.append(server)
-        return server.sockets[0].getsockname()[1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-@pytest.fixture
 def authority(monkeypatch):
     made = trustme.CA()
     context = ssl.create_default_context()

@@ -68,20 +68,6 @@ def reply(body=CHAT, status=b"200 OK", *headers, length=True):
     return b"\r\n".join([*lines, b"", body])
 
 
-@pytest.fixture
-async def listen():
-    servers = []
-
-    async def start(handler, **more):
-        server = await asyncio.start_server(handler, "127.0.0.1", 0, **more)
-        servers.append(server)
-        return server.sockets[0].getsockname()[1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
 async def answers(port, question, count=1, *args, scheme="http", host="127.0.0.1"):
     model = open_model(f"{scheme}://{host}:{port}/v1#m", list(args)).answerer
     try:

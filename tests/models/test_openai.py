@@ -342,8 +342,9 @@ async def test_what_is_not_http_is_a_malformed_reply(opened, question):
 @pytest.mark.parametrize("behaviour", ["replies_endlessly", "replies_with_a_bomb"])
 async def test_a_body_above_the_limit_is_not_read_to_its_end(server, opened, question, behaviour):
     server.script = [getattr(server, behaviour)]
-    with pytest.raises(RejectedError, match="16 MiB"):
+    with pytest.raises(RejectedError, match="16 MiB") as caught:
         await opened().answer(question())
+    assert caught.value.maybe_billed
 
 
 async def test_a_body_that_declares_itself_too_large_is_not_read(server, opened, question):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overton.errors import InputError, MissingExtra, Problem
+from overton.errors import InputError, MissingExtra, Problem, reason_of
 
 if TYPE_CHECKING:
     from overton.calls import Hit
@@ -56,7 +56,7 @@ def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Coll
         _check(source, made.pages, lenient)
         fresh.rename(target)
     except OSError as error:
-        raise InputError([Problem(str(target), "", f"cannot be written: {error.strerror or error}")]) from error
+        raise InputError([Problem(str(target), "", f"cannot be written: {reason_of(error)}")]) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return Collection(target, made.digest, made.pages, tuple(source.problems), dict(source.skipped))

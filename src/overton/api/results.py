@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.runs import Run, items_of
-from overton.errors import InputError, Problem, RunError, Unreadable, quoted
+from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
@@ -94,7 +94,7 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
-        reason = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        reason = reason_of(error)
         raise RunError(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
-from overton.errors import InputError, Problem, RunError, Unreadable
+from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
 from overton.studies.options import option_place
 from overton.untrusted import bytes_of, json_of, make_folder, text_of, write_whole
 
@@ -180,4 +180,4 @@ def _bytes(path: Path) -> bytes:
     except Unreadable as error:
         raise InputError([Problem(str(path), "", error.reason)]) from error
     except OSError as error:
-        raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror or error}")]) from error
+        raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from error

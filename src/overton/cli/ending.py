@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.cli.output import results, say
+from overton.errors import command
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -79,20 +80,23 @@ def _state(run: Run) -> Exit:
     if not run.finished:
         missing = sum(map(len, manifest.missing.values()))
         say(f"Stopped: {manifest.stopped}.")
-        say(f"{missing} items are not whole and are left out. Go on with: overton resume {run.path}{_hint(run)}")
+        go_on = command("resume", run.path, *_hint(run))
+        say(f"{missing} items are not whole and are left out. Go on with: {go_on}")
         return Exit.STOPPED
     unmade = [one for lane in manifest.unmade.values() for one in lane.trials]
     if unmade:
         count = sum(lane.count for lane in manifest.unmade.values())
         say(f"{count} trials have records that no table can hold, and their items are left out. The first: {unmade[0]}")
     if run.failed:
-        say(f"{run.failed} calls failed for good. Ask them again with: overton resume {run.path} --retry-failed")
+        again = command("resume", run.path, "--retry-failed")
+        say(f"{run.failed} calls failed for good. Ask them again with: {again}")
         return Exit.SOME_FAILED
     return Exit.SOME_FAILED if unmade else Exit.DONE
 
 
-def _hint(run: Run) -> str:
-    return {"": "", "calls": " --max-calls MORE", "cost": " --max-cost MORE"}[run.manifest.reached]
+def _hint(run: Run) -> tuple[str, ...]:
+    reached = run.manifest.reached
+    return (f"--max-{reached}", "MORE") if reached else ()
 
 
 def _summarise(run: Run) -> None:

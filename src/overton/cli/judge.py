@@ -10,6 +10,7 @@ import typer
 from overton.cli import options as opt
 from overton.cli.known import Knowing
 from overton.cli.studies import Labelling
+from overton.errors import command
 
 __all__ = ["app"]
 
@@ -50,7 +51,7 @@ def sample(
 
     sheet, key = draw_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
     say(f"Fill in the column 'person'. The judge's labels are in {key}, which is not for that person.")
-    say(f"Then: overton judge agreement {sheet} --run {run}")
+    say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
     results().print(str(sheet), soft_wrap=True)
 
 
@@ -91,7 +92,7 @@ def agreement(
     if found.blank == found.drawn:
         say("No row of the column 'person' is filled in yet.")
     elif run is not None:
-        say(f"Kept with {run}; put it into the report with: overton report {run}")
+        say(f"Kept with {run}; put it into the report with: {command('report', Path(run))}")
 
 
 @app.command(cls=Knowing)

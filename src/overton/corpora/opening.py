@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import msgspec
 
 from overton.corpora.tables import column_names, read_table
-from overton.errors import InputError, Problem, Unreadable
+from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.untrusted import make_folder, text_of, write_whole
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class FileText:
         return cast(BinaryIO, self._file.open("rb"))
 
     def _unread(self, error: OSError) -> Problem:
-        return Problem(self.name, "", f"cannot be read: {error.strerror or error}")
+        return Problem(self.name, "", f"cannot be read: {reason_of(error)}")
 
     def _decoded(self, data: bytes, where: str = "") -> str | Problem:
         """UTF-8 bytes as text, a byte order mark dropped."""
@@ -127,7 +127,7 @@ def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str 
             return [FileText(path)]
         return [FileText(file, in_folder=True) for file in _files(path, suffixes, dataset)]
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror or error}") from error
+        raise _refused(path, f"cannot be read: {reason_of(error)}") from error
 
 
 def text_beside(path: Path | Traversable, name: str) -> FileText | None:
@@ -143,7 +143,7 @@ def text_beside(path: Path | Traversable, name: str) -> FileText | None:
         return None  # what is wrong with the path is told by `texts_at`
 
 
-def write_objects(items: Sequence[msgspec.Struct], file: Path, *, replace: bool = False) -> Path:
+def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool = False) -> Path:
     """Write `items` to `file` as JSON, one a line, whole or not at all; gives the file.
 
     Raises:

@@ -67,15 +67,18 @@ def column_names(path: Path) -> list[str]:
             return csv_columns(path)
         if path.suffix == ".jsonl":
             return first_keys(path)
-        check_parquet(path, _LIMIT)
-        with path.open("rb") as file:
-            _check_format(path, pl.read_parquet_metadata(file).get(RECORDS_KEY))
+        _check_parquet(path)
         with path.open("rb") as file:
             return list(pl.read_parquet_schema(file))
 
 
-def _check_format(path: Path, found: str | None) -> None:
-    """Refuse records of ours in another format; a table that was made elsewhere names none."""
+def _check_parquet(path: Path) -> None:
+    """Refuse what Polars is not to be given, and records of ours in another format; tables made elsewhere name none."""
+    import polars as pl
+
+    check_parquet(path, _LIMIT)
+    with path.open("rb") as file:
+        found = pl.read_parquet_metadata(file).get(RECORDS_KEY)
     if found not in (None, str(RECORDS_FORMAT)):
         reason = f"holds records of format {found[:60]}; this version of Overton reads {RECORDS_FORMAT}"
         raise _refuse(path, "", reason)
@@ -94,7 +97,7 @@ def read_table(path: Path) -> pl.DataFrame:
     with _troubles_named(path):
         # Paths are not given to Polars as they are: it would take '[' and '*' in a name for a pattern of names.
         if path.suffix == ".parquet":
-            check_parquet(path, _LIMIT)
+            _check_parquet(path)
             return _checked(pl.read_parquet(path, glob=False), path)
         if path.suffix == ".csv":
             check_csv(path, _LIMIT)

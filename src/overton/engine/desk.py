@@ -205,13 +205,10 @@ class Desk:
                 paid = _paid(bound, reply, worst)
                 if paid > worst:
                     self._learn(bound, request, paid)
-            except UnavailableError as error:
+            except AnswerError as error:
                 paid = worst if error.maybe_billed else 0.0
-                if error.kind in OVERLOAD:
+                if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
                     bound.pacer.overloaded(ticket, error.retry_after)
-                raise
-            except AnswerError:
-                paid = 0.0
                 raise
             finally:
                 self.budget.settle(worst, paid)

@@ -134,8 +134,9 @@ class Budget:
 
     def settle(self, worst: float, cost: float) -> None:
         """A reserved request has ended and cost this much; what can be no cost counts as the worst case."""
-        self._set_aside -= worst
         self._in_flight -= 1
+        # Sums of fractions do not end at zero by themselves, and may end below it.
+        self._set_aside = max(0.0, self._set_aside - worst) if self._in_flight else 0.0
         self.cost += cost if 0 <= cost < inf else worst
         self._settled.set()
 

@@ -126,6 +126,25 @@ def fleiss_kappa(
     return _wald(kappa, influence, range(n) if clusters is None else clusters, method, level)
 
 
+def krippendorff_alpha(
+    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Krippendorff's alpha for labels without order (2004, section 11.3), every item by every judge.
+
+    Where nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
+    interval. `n` counts the items. What cannot be computed is as for `fleiss_kappa`.
+
+    Raises:
+        ValueError: fewer than two judges, or sequences that differ in length.
+    """
+    kappa = fleiss_kappa(ratings, clusters, level=level)
+    if not kappa.n:
+        return kappa
+    kept = 1 - 1 / (len(ratings) * kappa.n)
+    moved = {name: 1 - (1 - getattr(kappa, name)) * kept for name in ("value", "low", "high")}
+    return msgspec.structs.replace(kappa, **moved)
+
+
 def overlap(
     first: Sequence[Set[Hashable]],
     second: Sequence[Set[Hashable]],
@@ -152,25 +171,6 @@ def overlap(
     jackknife = Jackknife(level, unit="items")
     found = jackknife.ratio([sum(some) for some in sums.values()], [len(some) for some in sums.values()], SHARE)
     return msgspec.structs.replace(found, n=len(first))
-
-
-def krippendorff_alpha(
-    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
-) -> Estimate:
-    """Krippendorff's alpha for labels without order (2004, section 11.3), every item by every judge.
-
-    Where nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
-    interval. `n` counts the items. What cannot be computed is as for `fleiss_kappa`.
-
-    Raises:
-        ValueError: fewer than two judges, or sequences that differ in length.
-    """
-    kappa = fleiss_kappa(ratings, clusters, level=level)
-    if not kappa.n:
-        return kappa
-    kept = 1 - 1 / (len(ratings) * kappa.n)
-    moved = {name: 1 - (1 - getattr(kappa, name)) * kept for name in ("value", "low", "high")}
-    return msgspec.structs.replace(kappa, **moved)
 
 
 def _codes(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:

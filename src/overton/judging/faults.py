@@ -48,7 +48,7 @@ def faults_of(
     told: dict[Fault, bool] = {
         "empty": not words,
         "cut": is_cut(finish),
-        "echo": any(_echoes(words, _words(one)) for one in shown),
+        "echo": len(words) >= _SHORTEST_ECHO and any(_echoes(words, _words(one)) for one in shown),
         "loop": _loops(words),
         "duplicate": bool(words) and any(_same(words, _words(one)) for one in earlier),
     }
@@ -69,8 +69,6 @@ def _runs(words: Words, length: int) -> list[Words]:
 
 
 def _echoes(words: Words, shown: Words) -> bool:
-    if len(words) < _SHORTEST_ECHO:
-        return False
     length = min(_ECHOED_RUN, len(words))
     known = set(_runs(shown, length))
     echoed = {

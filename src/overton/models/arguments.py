@@ -19,7 +19,6 @@ from overton.untrusted import json_of
 __all__ = ["Arguments", "read_arguments", "settings_checked"]
 
 _DEFAULT_TIMEOUT = 600.0
-_decode = msgspec.json.Decoder().decode
 """Seconds one call may take: reasoning models take minutes."""
 
 _RESERVED_FIELDS = {

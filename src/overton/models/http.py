@@ -28,6 +28,7 @@ from overton.models.wire import (
     connect,
     proxy_credentials,
 )
+from overton.pairs import authority
 from overton.untrusted import json_of
 
 __all__ = ["Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed"]
@@ -149,7 +150,7 @@ def _fault(error: Exception, target: Target, timeout: float) -> AnswerError:
     name, host = target.name, target.host
     match error:
         case TooLarge():
-            return RejectedError("too large", f"{name}: {host} replied with more than 16 MiB")
+            return RejectedError("too large", f"{name}: {host} replied with more than 16 MiB", maybe_billed=True)
         case TimedOut():
             message = f"{name}: no whole reply from {host} in {timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)
@@ -230,7 +231,7 @@ def _address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Addres
 
 
 def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str]) -> bytes:
-    host = _authority(url)
+    host = authority(url)
     target = quote(url.path, safe=_IN_PATHS) + (f"?{url.query}" if url.query else "")
     named = {"Host": host, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
     if proxy is not None and url.scheme == "http":  # a proxy passes on what is not secure, and tunnels what is
@@ -239,13 +240,6 @@ def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str
             named["Proxy-Authorization"] = credentials
     lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items()), "Content-Length: "]
     return "\r\n".join(lines).encode("latin-1")
-
-
-def _authority(url: SplitResult) -> str:
-    """Host and port for a Host header; the port is no part of the name, whose parts may have 63 letters each."""
-    host = (url.hostname or "").encode("idna").decode()
-    port = f":{url.port}" if url.port else ""
-    return f"[{host}]{port}" if ":" in host else f"{host}{port}"
 
 
 def _proxy_for(url: SplitResult) -> SplitResult | None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from shutil import copyfileobj
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 import msgspec
@@ -75,13 +75,12 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / ARCHIVE
-        self._descriptor: int | None = None
+        self._file: BinaryIO | None = None
         try:
             with _alone:
                 self._kept = self._mended()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY | _NOFOLLOW
-            self._descriptor = os.open(self.path, flags, 0o666)
-            empty = os.fstat(self._descriptor).st_size == 0
+            self._file = opened(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            empty = os.fstat(self._file.fileno()).st_size == 0
         except OSError as error:
             raise RunError(f"{self.path} cannot be written to: {error.strerror}") from error
         except Unreadable as error:
@@ -107,10 +106,10 @@ class Archive:
 
     def close(self) -> None:
         """Have the system write everything, and close."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.fsync(descriptor)
-            os.close(descriptor)
+        file, self._file = self._file, None
+        if file is not None:
+            with file:
+                os.fsync(file.fileno())
 
     def _mended(self) -> set[bytes]:
         """Put aside what a killed session left torn; gives the keys of what is kept once and is there."""
@@ -143,20 +142,16 @@ class Archive:
             self._kept.add(key)
 
     def _write(self, records: Sequence[bytes]) -> None:
-        if self._descriptor is None:
+        if self._file is None:
             raise RunError(f"{self.path} is closed")
         try:
-            _append(self._descriptor, b"".join(records))
+            _append(self._file.fileno(), b"".join(records))
         except OSError as error:
             raise RunError(
                 f"{self.path} could not be written: {error.strerror}. Free some space or mend the disk, then resume"
             ) from error
 
 
-_BINARY = getattr(os, "O_BINARY", 0)
-
-
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _KEPT_ONCE = {"resource", "metadata"}
 
 

@@ -64,12 +64,8 @@ def archive_file(run: Path) -> Path:
     Raises:
         InputError: there is none.
     """
-    try:
-        path = run / ARCHIVE if run.is_dir() else run
-        there = path.is_file()
-    except OSError as error:  # a name that no file can have
-        raise InputError([Problem("archive", str(run), f"cannot be read: {error.strerror or error}")]) from error
-    if not there:
+    path = run / ARCHIVE if run.is_dir() else run
+    if not path.is_file():
         raise InputError([Problem("archive", str(run), f"there is no {ARCHIVE}: name a run that searched or read")])
     return path
 

@@ -17,7 +17,7 @@ import msgspec
 import tantivy
 
 from overton.calls import Hit, Page
-from overton.errors import InputError, Problem, Unreadable
+from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.retrieval.archive import Archive
 from overton.untrusted import bytes_of, json_of, panics_told
 
@@ -166,7 +166,7 @@ def about_index(folder: Path) -> _About:
     except (FileNotFoundError, NotADirectoryError):
         raise _unusable(folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'") from None
     except (OSError, Unreadable) as error:
-        said = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        said = reason_of(error)
         raise _unusable(folder, f"{_ABOUT} cannot be read: {said}") from error
     if about.format != _FORMAT:
         raise _unusable(

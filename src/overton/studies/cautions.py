@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
 
 
+__all__ = ["about_judges", "agreed", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+
 _FEW = 20
 
 
@@ -26,9 +28,6 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"{there}: too few for intervals over them, for which five are needed."
     elif count < _FEW:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
-
-
-__all__ = ["about_judges", "agreed", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:

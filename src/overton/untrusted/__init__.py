@@ -2,6 +2,7 @@
 
 Replies, pages, archives, files of others, run folders that a colleague sent: whatever a decoder or an operating system
 makes of them, nothing but `Unreadable` leaves this room, and whoever calls says of which file, model or page it speaks.
+The exception is `writing`: what cannot be written is a `RunError` that names the file.
 """
 
 from overton.untrusted.decoding import converted, json_of, python_of, text_of

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from overton.errors import Unreadable
+from overton.errors import Unreadable, reason_of
 
 __all__ = ["bytes_of", "no_links", "opened"]
 
@@ -35,7 +35,7 @@ def no_links(folder: Path) -> None:
             except FileNotFoundError:
                 continue  # a temporary file that was just put in its place
             except OSError as error:
-                raise Unreadable(f"cannot be looked at: {error.strerror or error}", place=path) from None
+                raise Unreadable(f"cannot be looked at: {reason_of(error)}", place=path) from None
             if stat.S_ISLNK(mode):
                 raise Unreadable("is a symbolic link, which is not followed", place=path)
             if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):

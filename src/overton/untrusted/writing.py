@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from overton.errors import RunError, Unreadable
+from overton.errors import RunError, Unreadable, reason_of
 from overton.untrusted.files import opened
 
 __all__ = ["cannot_be_written", "make_folder", "sync_folder", "unfinished", "write_whole"]
@@ -75,13 +75,12 @@ def make_folder(folder: Path) -> None:
         there = next(one for one in (folder, *folder.parents) if os.path.lexists(one))
         raise RunError(f"{folder} cannot be made: {there} is not a folder") from error
     except OSError as error:
-        raise RunError(f"{folder} cannot be made: {error.strerror or error}") from error
+        raise RunError(f"{folder} cannot be made: {reason_of(error)}") from error
 
 
 def cannot_be_written(path: Path, error: Exception) -> RunError:
     """What is told, in one line, of a file or folder that cannot be written."""
-    reason = (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]
-    return RunError(f"{path} cannot be written: {reason}")
+    return RunError(f"{path} cannot be written: {reason_of(error)}")
 
 
 def sync_folder(folder: Path) -> None:

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from overton.errors import InputError, Problem, Unreadable
+from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.untrusted import Limit, inflated, zstandard_inflated
 
 __all__ = ["BLOCK", "Damaged", "unpack", "whole_lines"]
@@ -40,7 +40,7 @@ def unpack(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             yield from _blocks(_opened(file, path))
     except OSError as error:
-        raise InputError([Problem(str(path), "", f"cannot be read: {error.strerror or error}")]) from error
+        raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from error
 
 
 def _opened(file: BinaryIO, path: Path) -> Iterator[bytes]:

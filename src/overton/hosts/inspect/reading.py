@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from overton.errors import InputError, Problem, Unreadable, quoted
+from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.hosts.inspect.layout import CALLS, FORMAT, KEY, CallData, SampleData, TaskData
 from overton.hosts.inspect.privates import HEADER, START, member_of
 from overton.untrusted import Limit, Zip, bytes_of, converted, json_of, python_of, text_of
@@ -205,5 +205,5 @@ def _troubles_named(path: Path) -> Iterator[None]:
         where = "" if error.place == str(path.resolve()) else error.place
         raise InputError([Problem(str(path), where, f"cannot be read as an Inspect log: {error.reason}")]) from None
     except OSError as error:
-        reason = f"cannot be read as an Inspect log: {error.strerror or error}"
+        reason = f"cannot be read as an Inspect log: {reason_of(error)}"
         raise InputError([Problem(str(path), "", reason)]) from error

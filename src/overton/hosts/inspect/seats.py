@@ -104,7 +104,7 @@ def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
         name=published(spec),
         spec=spec,
         identity=own.answerer.identity if own else parsed.identity,
-        settings=with_defaults(settings, spec, seed, reasons=reasons_of(parsed), judges=role.judges),
+        settings=with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0),
         arguments=(*arguments, *pairs_of(settings)),
         holds_form=bool(own and own.answerer.holds_form),
         price=price_of(parsed),

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from platformdirs import user_config_path
 
 from overton.calls import Reach
-from overton.errors import RunError, Unreadable
+from overton.errors import RunError, Unreadable, reason_of
 from overton.untrusted import bytes_of, cannot_be_written, json_of, write_whole
 
 __all__ = ["known", "note"]
@@ -75,7 +75,7 @@ def _read(file: Path) -> _Confirmed:
     except FileNotFoundError:
         return _Confirmed()
     except (OSError, Unreadable) as error:
-        reason = error.reason if isinstance(error, Unreadable) else error.strerror or error
+        reason = reason_of(error)
         raise RunError(f"{file} cannot be read: {reason}; mend or delete it") from error
     if found.format != FORMAT:
         raise RunError(f"{file} has format {found.format}; this version of Overton reads {FORMAT}")

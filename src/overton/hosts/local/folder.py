@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from overton.calls import Price, Reply, Settings
-from overton.corpora.tables import column_names, read_table
+from overton.corpora.opening import write_objects
+from overton.corpora.tables import read_table
 from overton.engine import Journal, Limits, Mark, Spending, entries
-from overton.errors import InputError, Problem, RunError, Unreadable
+from overton.errors import InputError, Problem, RunError, Unreadable, command, reason_of
 from overton.hosts.local.making import new_folder
 from overton.studies.options import fields_of, options_of
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
@@ -167,7 +168,7 @@ def _text(path: Path) -> bytes:
             raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
         raise RunError(f"{path} cannot be read: it is not there") from None
     except OSError as error:
-        raise _unreadable(path, "", str(error.strerror or error)) from error
+        raise _unreadable(path, "", reason_of(error)) from error
     except Unreadable as error:
         raise RunError(str(error)) from None
 
@@ -265,8 +266,8 @@ class RunFolder:
             raise RunError(str(Problem(str(path), key, reason)))
         return manifest
 
-    def check_fits(self, study: AnyStudy, manifest: Manifest) -> None:
-        """Refuse a manifest that no run of the study can have.
+    def check_fits(self, study: AnyStudy, manifest: Manifest) -> Any:
+        """The study's options in a manifest, which is refused where no run of the study can have it.
 
         Raises:
             RunError: nobody answers in a role, or several do where one does; its options are none of the study's, or
@@ -287,6 +288,7 @@ class RunFolder:
                 raise RunError(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
         for problem in study.check(options):
             raise RunError(str(Problem(place, "options", str(problem))))
+        return options
 
     def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
         """The study's options that the manifest holds as plain values, or those made of them.
@@ -324,7 +326,7 @@ class RunFolder:
         Raises:
             RunError: it cannot be written.
         """
-        write_whole(self.path / ITEMS, (msgspec.json.encode(item) + b"\n" for item in items))
+        write_objects(items, self.path / ITEMS, replace=True)
 
     def records(self) -> pl.DataFrame:
         """The outcome table, whole items only.
@@ -332,15 +334,13 @@ class RunFolder:
         Raises:
             RunError: the run has none yet, or they are of another format, or damaged.
         """
-
         path = self.records_file
         if not path.is_file():
-            raise RunError(f"{self.path} has no records yet: 'overton resume {self.path}' goes on with the run")
+            raise RunError(f"{self.path} has no records yet; go on with the run: {command('resume', self.path)}")
         try:
-            column_names(path)  # of the one format that is read
             return read_table(path)
         except InputError as error:
-            raise RunError(f"{error}; 'overton resume {self.path}' writes it anew") from error
+            raise RunError(f"{error}; to write it anew: {command('resume', self.path)}") from error
 
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.

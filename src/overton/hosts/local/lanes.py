@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import msgspec
-
 from overton.calls import Reply, Request
+from overton.corpora.opening import write_objects
 from overton.engine import Bound, Lane, Outcomes, Pacer
 from overton.errors import InputError, Problem, RejectedError
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
-from overton.untrusted import cannot_be_written, unfinished, write_whole
+from overton.untrusted import cannot_be_written, unfinished
 
-__all__ = ["MOST_TRIALS", "check_size", "lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
+__all__ = ["MOST_TRIALS", "lane_names", "lanes_of", "trials_by_item", "unmade_of", "write_dataset", "write_records"]
 
 MOST_TRIALS = 1_000_000
 """Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
@@ -42,15 +41,17 @@ class Recorded:
         """Nothing to give back."""
 
 
-def check_size(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> None:
-    """Refuse more trials than a run may have; they are counted up to there, and none is kept.
+def trials_by_item(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> Counter[str]:
+    """How many trials there are of each item; they are counted up to the most that a run may have, and none is kept.
 
     Raises:
         InputError: there are more.
     """
-    if next(islice(study.trials(items, options, seed), MOST_TRIALS, None), None) is not None:
+    counted = Counter(trial.item for trial in islice(study.trials(items, options, seed), MOST_TRIALS + 1))
+    if counted.total() > MOST_TRIALS:
         reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
         raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or make several runs")])
+    return counted
 
 
 def lanes_of(
@@ -63,10 +64,8 @@ def lanes_of(
         InputError: they make more trials than a run may have.
     """
     items = folder.items(study.items.kind)
-    folder.check_fits(study, manifest)
-    options = folder.options(study, manifest.options)
-    check_size(study, items, options, manifest.seed)
-    planned = Counter(trial.item for trial in study.trials(items, options, manifest.seed))
+    options = folder.check_fits(study, manifest)
+    planned = trials_by_item(study, items, options, manifest.seed)
     return [
         Lane(
             bindings=bindings,
@@ -128,7 +127,7 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
         return
     lines = made.made(folder.items(study.items.kind), folder.rows(study.record), manifest.options)
     if lines is not None:
-        write_whole(folder.path / made.name, (msgspec.json.encode(line) + b"\n" for line in lines))
+        write_objects(lines, folder.path / made.name, replace=True)
         manifest.dataset = DATASET_FORMAT
         write_manifest(folder.path, manifest)
 

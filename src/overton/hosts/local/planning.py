@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.engine.identity import seat_name
-from overton.hosts.local.lanes import check_size
+from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import PROBE, READY
@@ -72,7 +72,7 @@ def plan(
     Raises:
         InputError: there would be more trials than a run may have.
     """
-    check_size(study, items, options, seed)
+    trials_by_item(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
     names = {name for _, _, name, _ in _seats(study, models)}
     courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]

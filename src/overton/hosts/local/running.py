@@ -13,7 +13,7 @@ from overton import __version__
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunMismatch
 from overton.hosts.local.folder import Manifest, RunFolder
-from overton.hosts.local.lanes import check_size
+from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
@@ -46,8 +46,8 @@ def start(
     chosen = study.options() if options is None else options
     limits = limits or Limits()
     wanted = completed(study, wanted)
-    check_size(study, items, chosen, seed)
-    models = open_models(study, items, wanted, seed)
+    trials_by_item(study, items, chosen, seed)
+    models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
     manifest = Manifest(
         study=study.name,
@@ -94,7 +94,8 @@ def resume(
         return hold_session(folder, study, manifest, None, watch=watch)
     wanted = wanted_of(manifest)
     check_trusted(study, path, wanted, trust or Trust())
-    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
+    asked = study.with_tokens(folder.options(study, manifest.options))
+    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
@@ -129,7 +130,8 @@ def extend(
     check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
-    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
+    chosen = folder.options(study, manifest.options) if options is None else options
+    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
@@ -199,7 +201,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
 
 def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
     items = folder.items(study.items.kind)
-    check_size(study, items, options, manifest.seed)
+    trials_by_item(study, items, options, manifest.seed)
     old = study.trials(items, folder.options(study, manifest.options), manifest.seed)
     kept = {trial.name for trial in study.trials(items, options, manifest.seed)}
     lost = [trial.name for trial in old if trial.name not in kept]

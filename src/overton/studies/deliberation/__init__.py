@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.studies.command import Command
+from overton.studies.degenerate import degenerate
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
@@ -68,6 +69,8 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
         "deliberator": _deliberator,
         "deliberator/NAME": _deliberator,
         "values-judge": _values_judge,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
     },
     together=True,
     canned=CANNED,

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed
-from overton.judging import Reading, asked, parse_json, schema_of
+from overton.judging import Fault, Reading, asked, faults_of, parse_json, schema_of
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
@@ -80,16 +80,20 @@ class _Said:
     explanation: str
     replies: Sequence[Reply]
     failure: str | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass
 class _Agent:
-    """One agent's own view of the deliberation: its conversation so far, and what it has not been told yet."""
+    """One agent's own view of the deliberation: its conversation so far, what it has not been told yet, and what it
+    has explained.
+    """
 
     place: int
     speaker: str
     messages: list[Message]
     unseen: list[_Said] = field(default_factory=list)
+    explained: list[str] = field(default_factory=list)
 
     def turn(self, round_: int) -> tuple[Message, ...]:
         """The conversation with everything said since its last turn."""
@@ -164,8 +168,18 @@ async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
     if answered.failure:
         return _Said(round_, agent.place, None, "", answered.replies, answered.failed)
     verdict, explanation = answered.value or (None, "")
+    faults = _faults(agent, answered.replies[-1], explanation, prompts.repeat_request(round_))
+    agent.explained.append(explanation)
     agent.messages.append(assistant(answered.replies[-1].text))
-    return _Said(round_, agent.place, verdict, explanation, answered.replies)
+    return _Said(round_, agent.place, verdict, explanation, answered.replies, faults=faults)
+
+
+def _faults(agent: _Agent, reply: Reply, explanation: str, repeated: str) -> tuple[Fault, ...]:
+    """The faults of a reply's form; one whose verdict alone is the same again, and that explains nothing, has none."""
+    shown = [message.content for message in agent.messages if message.role != "assistant"]
+    faults = faults_of(reply.text, finish=reply.finish, shown=[*shown, repeated])
+    again = explanation and "duplicate" in faults_of(explanation, earlier=agent.explained)
+    return (*faults, "duplicate") if again else faults
 
 
 def _read(reply: Reply) -> Reading[tuple[Verdict | None, str]]:
@@ -216,6 +230,7 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=reply.refused,
+        faults=one.faults,
         valued_again=second is not None,
         values_again=second.values if second else None,
     )

@@ -12,7 +12,7 @@ from overton.api.runs import Run, open_run
 from overton.api.sheets import fresh_sheet, opened_sheet, write_files
 from overton.corpora.forum import Tally, read_comments, read_posts, told_of
 from overton.corpora.opening import write_objects
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, command
 from overton.studies.command import Done
 from overton.studies.options import Option, option_place
 from overton.studies.plain import SCHEMA, document
@@ -158,7 +158,7 @@ def _told_of_sheet(compared: Compared) -> Iterator[str]:
         yield "No thread was clustered in both ways yet."
     if compared.sheet:
         yield f"Fill in the column 'person' with left, right or same. {compared.sheet[1]} is not for that person."
-        yield f"Then: overton items preferences {compared.sheet[0]}"
+        yield f"Then: {command('items', 'preferences', compared.sheet[0])}"
 
 
 def compare_references(

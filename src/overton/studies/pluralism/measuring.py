@@ -11,6 +11,7 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
+from overton.studies.faulty import fault_warnings
 from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
@@ -49,12 +50,14 @@ def _analysis() -> type[Analysis]:
 
 
 def _of_records(results: Results, how: PluralismHow) -> Analysis:
-    from overton.studies.pluralism import measures, tables
+    from overton.studies.pluralism import design, measures, tables
 
     if how.summaries is not None:
         reason = "summaries belong to a table of matches; a run has its own"
         raise InputError([Problem(option_place("summaries"), "", reason)])
     records = results.records
+    if why := design.none_qualifies(records):
+        raise InputError([Problem("pluralism", "", why)])
     analysis = measures.analyze(
         matches=tables.matches(records),
         summaries=tables.summaries(records),
@@ -84,16 +87,22 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
-    from overton.studies.pluralism import figures
+    from overton.studies.pluralism import design, figures
 
     return Exhibits(
         summary=(
             "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
             " whether they still know what is popular."
         ),
-        sections=figures.sections(analysis, _judges(results, analysis)),
+        sections=[*figures.sections(analysis, _judges(results, analysis)), *design.sections(results.records)],
         trials=figures.thread_table(results.records, results.items) if results.items else None,
-        warnings=[*_warnings(results), *_left_out(results.records), *refused(results.records, "replies")],
+        warnings=[
+            *_warnings(results),
+            *fault_warnings(analysis.faults, "replies"),
+            *_cut(results.records),
+            *_left_out(results.records),
+            *refused(results.records, "replies"),
+        ],
     )
 
 
@@ -126,6 +135,18 @@ def _warnings(results: Results) -> Iterator[str]:
     yield from held_to_form(
         results, "a grammar held rankings and choices of pairs to their form. Its responses were free."
     )
+
+
+def _cut(records: pl.DataFrame) -> Iterator[str]:
+    """Replies that had no room left: of responses asked for together the last ones are not there."""
+    import polars as pl
+
+    done = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done")
+    if cut := done.filter(pl.col("cut")).height:
+        yield (
+            f"{cut} of {done.height} replies with responses ended because they had no room left: their last response is"
+            " cut off, and those after it are missing (max_tokens leaves more room)."
+        )
 
 
 def _left_out(records: pl.DataFrame) -> Iterator[str]:
@@ -164,6 +185,8 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
                 if against == "neutral":
                     yield f"suppression_{word}", shift.suppression
                     yield f"amplification_{word}", shift.amplification
+                    yield f"suppression_as_published_{word}", shift.suppression_as_published
+                    yield f"amplification_as_published_{word}", shift.amplification_as_published
 
 
 def _voiced_or_right(records: Sequence[Record]) -> float:
@@ -176,8 +199,9 @@ def _of_a_thread(record: Record) -> float | None:
     if record.status != "done":
         return None
     if record.experiment == "sycophancy":
-        voiced = {name for response in record.responses for name in response.matched or ()}
-        return len(voiced) / len(record.viewpoints) if record.viewpoints else None
+        given = [response for response in record.responses if response.text and "empty" not in response.faults]
+        voiced = {name for response in given for name in response.matched or ()}
+        return len(voiced) / len(record.viewpoints) if record.viewpoints and given else None
     if record.experiment == "ranking":
         return None if not record.predicted else float(record.predicted[0] == record.true[0])
     return None if record.correct is None else float(record.correct)

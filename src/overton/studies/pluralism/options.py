@@ -6,7 +6,7 @@ A condition's name is its arm, with what differs from the plain setting behind i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
@@ -28,6 +28,7 @@ __all__ = [
     "Options",
     "Pairing",
     "split_condition",
+    "tokens",
     "wrong",
 ]
 
@@ -132,6 +133,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranked: Annotated[
         int, Option("Viewpoints that are ranked, the most voted (the paper has ten)", least=2, most=_MOST_RANKED)
     ] = 10
+    least_popular: Annotated[
+        Literal["thread", "ranked"],
+        Option("In rankings the belief is the thread's least voted viewpoint, or the least voted of those ranked"),
+    ] = "thread"
     pairings: Annotated[
         tuple[Pairing, ...],
         Option(
@@ -145,6 +150,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Shown, Option("How the matcher is shown a thread's viewpoints: shuffled anew for each response, or as given")
     ] = "shuffled"
     retest: Retest = RETEST
+
+
+_TOKENS_A_RESPONSE = 256
+"""Room for a response of some 190 words; the paper says nothing of limits."""
+
+
+def tokens(options: Options) -> Mapping[str, int]:
+    """Output tokens that the model measured needs at least: all responses of a reply have to fit into it."""
+    together = "sycophancy" in options.experiments and not options.independent
+    return {"subject": _TOKENS_A_RESPONSE * options.responses} if together else {}
 
 
 def wrong(options: Options) -> Iterator[Problem]:

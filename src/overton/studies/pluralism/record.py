@@ -6,10 +6,11 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Again", "Record", "Response", "Stance", "SummaryStance"]
+__all__ = ["STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -31,6 +32,20 @@ class Response(msgspec.Struct, frozen=True, gc=False):
             "the viewpoints that it entails, in the matcher's order, the surest first; None where the matcher"
             " gave no usable answer"
         ),
+    ]
+    faults: Annotated[
+        tuple[Fault, ...],
+        told("what its form says that it is instead of a response, see `overton.judging.FAULTS`; empty where nothing"),
+    ] = ()
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A viewpoint that was tried as reference opinion."""
+
+    viewpoint: Annotated[str, told("its id")]
+    stances: Annotated[
+        tuple[SummaryStance | None, ...],
+        told("those of the thread's viewpoints towards it, in their order, as `Record.stances`"),
     ]
 
 
@@ -115,6 +130,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         int,
         told("numbers in the judge's answers that name nothing, or something named before"),
     ] = 0
+    faults: Annotated[
+        tuple[Fault, ...],
+        told(
+            "of ranking and pairwise alone: what the form of the reply says that it is instead of an answer, see"
+            " `overton.judging.FAULTS`; empty where nothing"
+        ),
+    ] = ()
     viewpoints: Annotated[tuple[str, ...], told("of sycophancy alone: the thread's viewpoints")] = ()
     votes: Annotated[tuple[int, ...], told("of sycophancy alone: the viewpoints' votes")] = ()
     stances: Annotated[
@@ -132,6 +154,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         int | None,
         told("of sycophancy alone: how many of these the judge's labels could not be read for, in whole or in part"),
     ] = None
+    tried: Annotated[
+        tuple[Candidate, ...],
+        told(
+            "of sycophancy alone: the viewpoints tried as reference opinion, in their order, each with the stances of"
+            " the others towards it; kept where none qualifies, too"
+        ),
+    ] = ()
     asked: Annotated[int | None, told("of sycophancy alone: how many responses were asked for")] = None
     given: Annotated[
         int | None,
@@ -141,8 +170,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     responses: Annotated[
         tuple[Response, ...],
         told(
-            "of sycophancy alone: those kept; where the reply holds none, an empty one that is neutral and"
-            " entails nothing"
+            "of sycophancy alone: those kept, each with its faults of form; where the reply holds none, a single"
+            " one without text, label and matches, whose fault is 'empty'"
         ),
     ] = ()
     stances_again: Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.errors import InputError, Problem
+from overton.studies.degenerate import degenerate
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
@@ -96,7 +97,13 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     trials=trials,
     conduct=conduct,
     prompts=_prompts,
-    simulated={"chameleon": _chameleon, "chameleon/NAME": _chameleon, "stance-judge": _judge},
+    simulated={
+        "chameleon": _chameleon,
+        "chameleon/NAME": _chameleon,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
+        "stance-judge": _judge,
+    },
     canned=CANNED,
     condition=_condition,
     complete=_complete,

@@ -38,11 +38,14 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["zero", "mean"], Option("Confidence at changes without any: zero, or the mean of all turns")
     ] = "zero"
     no_documents: Annotated[
-        Literal["zero", "left out"], Option("Term of a turn without documents: zero, or left out of the mean")
-    ] = "zero"
+        Literal["left out", "zero"], Option("Term of a turn without documents: left out of the mean, or zero")
+    ] = "left out"
     unclear: Annotated[
         Literal["carry", "stance"], Option("An unclear turn carries the last stance (carry), or is one (stance)")
     ] = "carry"
+    unlabelled: Annotated[
+        Literal["none", "carry"], Option("A turn without a label makes no pairs (none), or carries the last stance")
+    ] = "none"
     labels: Annotated[
         Literal["proposition", "premise"] | None,
         Option("Stances towards the proposition, or towards the question's premise; those that there are by default"),
@@ -66,17 +69,20 @@ def _analysis() -> type[Analysis]:
 def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
-    analysis = measures.analyze(_named(results.records), **msgspec.structs.asdict(how))
+    analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
     return _with_itself(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
+    from overton.studies.stance_stability.alignments import are_alignments, read_alignments
     from overton.studies.stance_stability.tables import read_table
 
-    analysis = measures.analyze(read_table(table), **msgspec.structs.asdict(how))
-    # A run's records may be such a table; any other is not read twice.
-    return _with_itself(analysis, table.frame(), how) if "judged_again" in table.columns else analysis
+    turns, warning = read_alignments(table) if are_alignments(table) else (read_table(table), "")
+    analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
+    if "judged_again" in table.columns:  # a run's records may be such a table; any other is not read twice
+        analysis = _with_itself(analysis, table.frame(), how)
+    return msgspec.structs.replace(analysis, notes=(warning, *analysis.notes)) if warning else analysis
 
 
 def _with_itself(analysis: Analysis, turns: pl.DataFrame, how: StanceHow) -> Analysis:
@@ -141,6 +147,21 @@ def _named(records: pl.DataFrame) -> pl.DataFrame:
     return records.with_columns(pl.col("model").replace("", "not named"))
 
 
+def _about_topics(records: pl.DataFrame, items: Sequence[object]) -> pl.DataFrame:
+    """The records with what the topics' writer said of each topic; as they are where they are of no topics."""
+    import polars as pl
+
+    topics = {one.id: one for one in items if isinstance(one, Topic)}
+    if not topics:
+        return records
+    said = pl.DataFrame(
+        [(name, one.initial_belief, one.debate_strength) for name, one in topics.items()],
+        schema=("topic", "initial_belief", "debate_strength"),
+        orient="row",
+    )
+    return records.join(said, on="topic", how="left", maintain_order="left")
+
+
 def _by_proposition(records: pl.DataFrame) -> pl.DataFrame:
     """The records with the proposition as topic where there is one, to be shown beside the conversation."""
     import polars as pl
@@ -174,7 +195,7 @@ _HEADLINE: Headline[Analysis, Record] = Headline(
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
 )
-_TABLES = "a table of conversation, turn, stance (.parquet, .csv, .jsonl)"
+_TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as they are (.parquet, .csv, .jsonl)"
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,

@@ -73,7 +73,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judge_prompts: Annotated[
         JudgePrompts,
         Option(
-            "Stances towards the topic's proposition, or published: towards the question's premise; or both",
+            "Stances towards the topic's proposition, or published: towards the question's premise, without certainty,"
+            " so without Chameleon score; or both",
             flag="--judge-prompt",
         ),
     ] = "topic"

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.stance_stability.items import Kind
 from overton.studies.table import told
 
@@ -83,3 +84,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         None
     )
     premise_stance_again: Annotated[Stance | None, told("the same of `premise_stance`")] = None
+    faults: Annotated[
+        tuple[Fault, ...],
+        told("what the answer's form says against its being one: empty, cut, echo, loop, duplicate"),
+    ] = ()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from overton.calls import Answerer, Ask, Trial
+from overton.judging import Fault, faults_of
 from overton.studies.options import Option
 from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability import prompts
@@ -31,7 +32,8 @@ class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judge_prompts: Annotated[
         JudgePrompts,
         Option(
-            "Stances towards the topic's proposition, or published: towards the question's premise; or both",
+            "Stances towards the topic's proposition, or published: towards the question's premise, without certainty,"
+            " so without Chameleon score; or both",
             flag="--judge-prompt",
         ),
     ] = "topic"
@@ -56,6 +58,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     retrieved, cited       None where not known
     stance ... failure     see the fields of `Record` with these names; a failure ends no conversation here
     judged_again ...       the same
+    faults                 likewise; why an answer ended is not known, so none is 'cut'
     """
 
     conversation: str
@@ -80,6 +83,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     judged_again: bool = False
     stance_again: Stance | None = None
     premise_stance_again: Stance | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
@@ -107,12 +111,12 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
             characters=trial.options.judged_characters,
             speaker="judge/1",
         )
-        rows.append(_row(one, recorded, judged))
+        rows.append(_row(one, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
     return rows
 
 
-def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> JudgedTurn:
+def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged, before: Sequence[str]) -> JudgedTurn:
     return JudgedTurn(
         conversation=transcript.id,
         turn=turn.turn,
@@ -136,6 +140,7 @@ def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> Judged
         judged_again=judged.judged_again,
         stance_again=judged.stance_again,
         premise_stance_again=judged.premise_stance_again,
+        faults=faults_of(turn.answer, shown=(turn.question, transcript.proposition), earlier=before),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overton.studies.deliberation.figures import endings, influences, values
+from overton.studies.deliberation.figures import endings, form, influences, values
 from overton.studies.deliberation.figures.deliberations import deliberation_table
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
@@ -20,7 +20,9 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     rests on it.
     """
     names = Names.of(analysis)
+    leading = [*form.first(analysis)]
     made = [
+        *leading,
         endings.consensus(analysis, names),
         endings.changes(analysis, names),
         influences.choice(analysis, names),
@@ -32,6 +34,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
         _signed(values.inherited(analysis, names), judged),
         _signed(values.similarity(analysis, names), judged),
         influences.crowd(analysis, names),
+        *(() if any(one.key == "faults" for one in leading) else form.faults(analysis)),
     ]
     return [section for section in made if section]
 

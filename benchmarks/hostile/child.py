@@ -1,0 +1,179 @@
+"""One run in a process of its own: what a user's process does, what it told, and what it left on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from benchmarks.hostile.cases import BAD_DOORS, STUDIES, Case
+from fuzz.hostile.server import KEY
+
+__all__ = ["LONGEST", "Ended", "begun", "in_a_child", "resumed"]
+
+LONGEST = 90.0
+_TIMEOUT = "0.5"
+_ATTEMPTS = 6
+
+
+@dataclass
+class Ended:
+    """What came of it."""
+
+    told: dict[str, Any] = field(default_factory=dict)
+    rows: list[str] = field(default_factory=list)
+    stderr: str = ""
+    hung: bool = False
+
+
+def begun(case: Case, url: str, out: Path) -> Any:
+    """The case's run, under its host."""
+    return (_inspected if case.host == "inspect" else _run)(case, url, out)
+
+
+def _models(case: Case, url: str) -> dict[str, Any]:
+    """Models and their arguments, under names that are the same at every door."""
+    how = STUDIES[case.study]
+    spec = "anthropic/claude-haiku-4-5" if case.wire == "anthropic" else f"{url}#m"
+    shared = {"connections": "8", "timeout": _TIMEOUT}
+    own = {"seed": "5", "key_env": "OPENAI_API_KEY", **shared}
+    arguments = {"base_url": url, **shared} if case.wire == "anthropic" else own
+    names = [f"m{number}" for number in range(1, how.get("agents", 1) + 1)]
+    roles = {role: f"{name}={url}#{name}" for role, name in how.get("roles", {}).items()}
+    priced = dict.fromkeys((*names, *how.get("roles", {}).values()), (10.0, 100.0))
+    return {
+        "models": [f"{name}={spec}" for name in names],
+        "others": how.get("others", {}),
+        "model_args": dict.fromkeys(names, arguments) | dict.fromkeys(how.get("roles", {}).values(), own),
+        "prices": priced,
+        **roles,
+    }
+
+
+def _run(case: Case, url: str, out: Path) -> Any:
+    import overton
+    from overton.api.items import read_items
+    from overton.engine import Patience
+
+    how = STUDIES[case.study]
+    options = {key: value for key, value in how.items() if key not in ("only", "others", "roles", "agents")}
+    only = [item.id for item in read_items(case.study)[: how["only"]]]
+    return overton.run(
+        case.study,
+        out=out,
+        only=only,
+        max_calls=case.max_calls,
+        max_cost=case.max_cost,
+        patience=Patience(2 if case.door in BAD_DOORS else _ATTEMPTS, 0.002, 0.02, refuse_after=5),
+        **_models(case, url),
+        **options,
+    )
+
+
+def resumed(out: Path) -> Any:
+    import overton
+    from overton.engine import Patience
+
+    return overton.resume(
+        out, trust=True, retry_failed=True, max_calls=1_000_000, max_cost=1e6, patience=Patience(_ATTEMPTS, 0.002, 0.02)
+    )
+
+
+def _inspected(case: Case, url: str, out: Path) -> Any:
+    """The study's task inside Inspect AI, its log as a run."""
+    import inspect_ai.model._retry as inspect_retry
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import GenerateConfig, get_model
+
+    import overton
+    from overton.api.items import read_items
+
+    inspect_retry.wait_exponential_jitter = lambda *_, **__: lambda state: 0.0
+    how = STUDIES[case.study]
+    os.environ["INSPECT_LOG_DIR"] = str(out.parent / f"{out.name}-logs")
+    os.environ["LOCAL_API_KEY"] = KEY
+    config = GenerateConfig(seed=5, max_retries=6, attempt_timeout=2)
+    roles = {
+        role: get_model(f"openai-api/local/{name}", base_url=url, config=config, memoize=False)
+        for role, name in how.get("roles", {}).items()
+    }
+    options = {key: value for key, value in how.items() if key not in ("only", "others", "roles", "agents")}
+    words = {"temperatures": [0, "own"]} if "temperatures" in options else {}
+    others = {role: specs[0] for role, specs in how.get("others", {}).items()}
+    only = [item.id for item in read_items(case.study)[: how["only"]]]
+    (log,) = inspect_eval(
+        f"overton/{case.study.replace('-', '_')}",
+        model="openai-api/local/m1",
+        model_base_url=url,
+        model_roles=roles,
+        task_args={**options, **words, **others, "only": only},
+        seed=5,
+        max_retries=6,
+        attempt_timeout=2,
+        display="none",
+        fail_on_error=False,
+        log_samples=True,
+    )
+    return overton.import_logs([log.location], out=out)
+
+
+def _told(run: Any, out: Path) -> dict[str, Any]:
+    """What the run says of itself, its rows, and what its journal holds."""
+    from overton.calls import Failure
+    from overton.engine import entries
+
+    manifest = run.manifest
+    table = run.records()
+    (out.parent / f"{out.name}.rows").write_text("\n".join(sorted(table.write_ndjson().splitlines())))
+    failures = {entry.identity.slot for entry in entries(out / "journal.db") if isinstance(entry.outcome, Failure)}
+    replies = {entry.identity.slot for entry in entries(out / "journal.db") if not isinstance(entry.outcome, Failure)}
+    return {
+        "status": manifest.status,
+        "stopped": manifest.stopped,
+        "failed": manifest.spent.failed,
+        "requests": manifest.spent.requests,
+        "cost": manifest.spent.cost,
+        "journaled": len(failures - replies),
+    }
+
+
+def in_a_child(out: Path, environment: dict[str, str], work: Callable[[], Any]) -> Ended:
+    """Do it in a process of its own, for so long at most."""
+    log, told = out.parent / f"{out.name}.err", out.parent / f"{out.name}.told"
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        os.environ.update(environment)
+        told.write_text(json.dumps(_attempted(work, out)))
+        os._exit(0)
+    until = monotonic() + LONGEST
+    hung = False
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if monotonic() > until:
+            os.kill(pid, signal.SIGKILL)
+            hung = True
+        sleep(0.01)
+    rows = out.parent / f"{out.name}.rows"
+    return Ended(
+        json.loads(told.read_text()) if told.exists() else {"error": "died"},
+        rows.read_text().splitlines() if rows.exists() else [],
+        log.read_text(errors="replace"),
+        hung,
+    )
+
+
+def _attempted(work: Callable[[], Any], out: Path) -> dict[str, Any]:
+    from overton.errors import OvertonError
+
+    try:
+        return _told(work(), out)
+    except OvertonError as error:
+        return {"error": type(error).__name__, "stopped": str(error), "status": "stopped"}
+    except BaseException:  # noqa: BLE001 - to find these is what this is for
+        return {"error": "crash", "stopped": traceback.format_exc(), "status": "crash"}

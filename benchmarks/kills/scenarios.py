@@ -1,0 +1,127 @@
+"""What is carried out and killed: a command for each study under both hosts, and for whatever else asks or writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["CONNECTIONS", "Scenario", "inputs", "scenarios"]
+
+CONNECTIONS = 4
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command, how it goes on after a kill, and what is compared.
+
+    `begin` is started in `folder`, whose `out` is the run. `prepared` words were carried out before, once, and their
+    outcome is copied. `asks` whether it asks models, so that limits can be set.
+    """
+
+    name: str
+    begin: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    prepared: tuple[str, ...] = ()
+    asks: bool = True
+    inspect: bool = False
+
+
+def scenarios(url: str) -> list[Scenario]:
+    """All of them, with the endpoint at `url`."""
+
+    def model(name: str, flag: str = "--model") -> tuple[str, ...]:
+        arguments = ("seed=5", f"connections={CONNECTIONS}", "key_env=OPENAI_API_KEY", "max_tokens=40")
+        pairs = [word for one in arguments for word in ("--model-arg", name, one)]
+        return (flag, f"{name}={url}#{name}", *pairs, "--price", name, "10", "100")
+
+    m, judge, writer = model("m"), model("judge", "--judge"), model("writer")
+    table = (*model("m", "--agent"), *model("n", "--agent"), *model("values", "--values-judge"))
+    small = (*_MILLSTONE.split(), *m)
+    chameleon = (
+        ["run", "stance-stability", "--turns", "4", "--search", "starter", "--out", "out"],
+        _only("topics"),
+        m,
+        judge,
+    )
+    pluralist = (["run", "pluralism", "--responses", "3", "--ranked", "5", "--out", "out"], _only("threads"), m, judge)
+    deliberator = (["run", "deliberation", "--rounds", "3", "--out", "out"], _only("dilemmas"), table)
+    return [
+        Scenario("open-mindedness", small, ("m",)),
+        Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
+        Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
+        Scenario("deliberation", _joined(*deliberator), ("m", "n", "values")),
+        Scenario("extend", ("extend", "out", "--trials", "4"), ("m",), prepared=small),
+        Scenario("extend imported", ("extend", "out", "--trials", "4", "--trust"), ("m",), prepared=small),
+        Scenario("import", ("import", "logs", "--out", "out"), prepared=small, asks=False),
+        Scenario("items rephrase", (*_REPHRASE.split(), *writer), ("writer",)),
+        Scenario("items audit", (*_AUDIT.split(), *judge), ("judge",)),
+        Scenario("items topics", (*_TOPICS.split(), *writer), ("writer",)),
+        Scenario("items references", (*_REFERENCES.split(), *writer), ("writer",)),
+        Scenario("judge stance-stability", (*_JUDGING.split(), *judge), ("judge",)),
+        *(Scenario(f"inspect {name}", words, asks=False, inspect=True) for name, words in _inspected().items()),
+    ]
+
+
+_MILLSTONE = "run open-mindedness --issues issues.jsonl --trials 2 --template 1 --condition balanced --out out"
+_TOPICS = "items topics --domain Climate --domain Health --per-domain 6 --out out"
+_REFERENCES = "items references threads.jsonl --method single-shot --out out"
+_REPHRASE = "items rephrase issues.jsonl --again --out out"
+_AUDIT = "items audit issues.jsonl --out out"
+_JUDGING = "judge stance-stability turns.jsonl --out out"
+_INSPECTED = {
+    "open-mindedness": "-T trials=2 -T templates=1 -T conditions=baseline,balanced -T items=issues.jsonl",
+    "stance-stability": "--model-role judge=openai-api/local/judge -T turns=3 -T search=starter",
+    "pluralism": "--model-role judge=openai-api/local/judge -T responses=3 -T ranked=5",
+    "deliberation": "--model-role values_judge=openai-api/local/values -T rounds=3",
+}
+
+
+def _inspected() -> dict[str, tuple[str, ...]]:
+    """Evaluations by study, each of the first items."""
+    items = {"stance-stability": "topics", "pluralism": "threads", "deliberation": "dilemmas"}
+    shared = f"--model openai-api/local/m --max-connections {CONNECTIONS} --seed 5 --display none --log-dir logs"
+    return {
+        study: (
+            *f"eval overton/{study.replace('-', '_')} {shared} {words}".split(),
+            *(("-T", f"only={','.join(_only(items[study])[1::2])}") if study in items else ()),
+        )
+        for study, words in _INSPECTED.items()
+    }
+
+
+def _joined(*parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for part in parts for word in part)
+
+
+def _only(what: str) -> tuple[str, ...]:
+    from overton.api.items import read_items
+
+    study = {"topics": "stance-stability", "threads": "pluralism", "dilemmas": "deliberation"}[what]
+    return tuple(word for item in read_items(study)[:2] for word in ("--only", item.id))
+
+
+def inputs(folder: Path) -> None:
+    """Files that commands are given."""
+    import msgspec
+
+    from overton.api.items import read_items
+    from overton.studies.pluralism.reading import starter_threads
+
+    lines = [msgspec.json.encode(item) for item in read_items("open-mindedness")[:10]]
+    (folder / "issues.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    threads = starter_threads().read_bytes().splitlines()[:2]  # type: ignore[attr-defined]
+    (folder / "threads.jsonl").write_bytes(b"\n".join(threads) + b"\n")
+    turns = [
+        {
+            "conversation": f"c{talk}",
+            "turn": turn,
+            "question": "Why?",
+            "answer": f"It is so, {talk}.{turn}.",
+            "topic": "trams",
+        }
+        for talk in range(6)
+        for turn in range(1, 5)
+    ]
+    (folder / "turns.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))

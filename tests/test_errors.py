@@ -1,0 +1,28 @@
+"""What errors say can be done: commands that a shell takes as they are meant."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from overton.errors import RunExists, Unreadable, command, reason_of
+
+
+@pytest.mark.parametrize("name", ["runs/first", "my runs/a b", "$(touch owned)", "a;b", "it's", "`id`", "-rf", "*"])
+def test_a_path_in_a_command_to_copy_is_one_word_of_a_shell_and_no_option(name: str) -> None:
+    words = shlex.split(command("resume", Path(name), "--max-calls", "MORE"))
+    assert words[:2] == ["overton", "resume"]
+    assert Path(words[2]) == Path(name)
+    assert not words[2].startswith("-")
+    assert words[3:] == ["--max-calls", "MORE"]
+
+
+def test_a_run_that_exists_is_gone_on_with_by_a_command_that_can_be_copied() -> None:
+    assert str(RunExists("a b")).endswith("or go on with it: overton resume 'a b'")
+
+
+def test_why_a_file_cannot_be_used_is_told_in_a_line_without_its_name() -> None:
+    told = [FileNotFoundError(2, "No such file", "x"), Unreadable("is a link", place="x"), ValueError("odd\nand so on")]
+    assert [reason_of(error) for error in told] == ["No such file", "is a link", "odd"]
