@@ -80,9 +80,9 @@ def _of_table(table: RawTable, how: StanceHow) -> Analysis:
 
     turns, warning = read_alignments(table) if are_alignments(table) else (read_table(table), "")
     analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
-    # A run's records may be such a table; any other is not read twice.
-    found = _with_itself(analysis, table.frame(), how) if "judged_again" in table.columns else analysis
-    return msgspec.structs.replace(found, notes=(warning, *found.notes)) if warning else found
+    if "judged_again" in table.columns:  # a run's records may be such a table; any other is not read twice
+        analysis = _with_itself(analysis, table.frame(), how)
+    return msgspec.structs.replace(analysis, notes=(warning, *analysis.notes)) if warning else analysis
 
 
 def _with_itself(analysis: Analysis, turns: pl.DataFrame, how: StanceHow) -> Analysis:
