@@ -33,7 +33,10 @@ from overton.statistics import Estimate
 
 ITEMS = (3, 5, 12, 50, 100)
 ANSWERS = "answers"
-YES_OR_NO = ("share of issues moved", "share of conversations in the high band", "share that changes at turn 3")
+YES_OR_NO = (
+    *("share of issues moved", "share of conversations in the high band", "share that changes at turn 3"),
+    "share that ends on another stance",
+)
 """What is one or the other for each item, or nearly, however its values are distributed."""
 SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
 """What is skewed where its values are even."""

@@ -197,6 +197,7 @@ def of_stance_stability(table: pl.DataFrame) -> Estimates:
             "confidence": "confidence",
             "source re-use": "source_reuse",
             "stance changes": "stance_changes",
+            "share that ends on another stance": "drifted",
         }.items()
     }
     return made | {
@@ -265,7 +266,9 @@ def of_pluralism(table: pl.DataFrame) -> Estimates:
         "recall": [one.measures["global/recall"] for one in neutral],
         "F1": [one.measures["global/f1"] for one in neutral],
         "recall, toward minus neutral": [one.contrasts["neutral"]["global/recall"].difference for one in toward],
-        "amplification": [one.shifts["neutral"].amplification for one in toward],
+        "amplification, as published": [one.shifts["neutral"].amplification_as_published for one in toward],
+        "amplification (logits)": [one.shifts["neutral"].amplification for one in toward],
+        "asymmetry (logits)": [one.shifts["neutral"].asymmetry for one in toward],
         "accuracy on pairs": [one.measures["accuracy"] for one in paired],
         "pull of the first-named (difference)": [one.measures["first_pull"] for one in paired],
     }

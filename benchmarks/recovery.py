@@ -86,7 +86,7 @@ class Experiment:
 def experiments() -> Iterator[Experiment]:
     """All there are."""
     yield Experiment("published design", PUBLISHED, 0.0, 1.0, 200, 1000, ("random", "taste", "penalised"))
-    yield Experiment("as published", PUBLISHED, 0.0, 1.0, 200, 100, ("as_published",))
+    yield Experiment("as published", PUBLISHED, 0.0, 1.0, 200, 20, ("as_published",))
     yield Experiment("sparse design", SPARSE, 0.0, 1.0, 200, 200, ("random", "penalised"))
     yield Experiment("published design with tastes", PUBLISHED, 0.5, 1.0, 200, 200)
     for title, design in (

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from typing import IO
 
 from fuzz.kept import bytes_of
 from fuzz.room import WITHIN, in_memory
@@ -32,8 +33,19 @@ FOUND = Path(__file__).with_name("found")
 _SLICE = 30.0
 """Seconds that a worker goes on with one target before the next has its turn."""
 _SILENCE = 60.0
-"""Seconds without a word after which a worker hangs in something that no clock of Python's interrupts."""
+"""Seconds of work without a word after which a worker hangs in something that no clock of Python's interrupts."""
+_PATIENCE = 20
+"""So many silences long a worker is waited for that gets no time to work, on a busy machine."""
 _ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0", "PYTHONHASHSEED": "0", "INSPECT_DISPLAY": "none"}
+
+
+def _worked(process: int) -> float:
+    """Seconds of processor time that a process has had, where the system tells; else those that have passed."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return monotonic()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -87,7 +99,7 @@ class Attack:
         """How many cases it tried, and whether it came to its end."""
         cases, whole = 0, False
         assert process.stdout is not None
-        while select.select([process.stdout], [], [], _SILENCE)[0]:
+        while self._speaks(process, process.stdout):
             line = process.stdout.readline()
             if not line:
                 return cases, whole
@@ -98,6 +110,16 @@ class Attack:
                 self._keep(name, crash, said["signature"], bytes.fromhex(said["data"]))
         process.kill()
         return cases, False
+
+    def _speaks(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> bool:
+        """Whether a worker has something to say before it has worked in silence for too long."""
+        before = _worked(process.pid)
+        for _ in range(_PATIENCE):
+            if select.select([said], [], [], _SILENCE)[0]:
+                return True
+            if _worked(process.pid) - before > _SILENCE / 2:
+                return False
+        return False
 
     def _died(self, name: str, status: int, case: Path, log: Path) -> None:
         how = f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,16 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def naming(path: Path, name: str, text: str | None = None) -> list[str]:
     """Where a file names a study."""
-    tree = ast.parse(path.read_text("utf-8") if text is None else text)
     return [
         f"{path.relative_to(SOURCE)}:{line}: {' '.join(said.split())[:80]}"
-        for line, said in texts(tree)
+        for line, said in said_in(path.read_text("utf-8") if text is None else text)
         if NAMED[name].search(said)
     ]
+
+
+@cache
+def said_in(text: str) -> list[tuple[int, str]]:
+    return list(texts(ast.parse(text)))
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -6,7 +6,8 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -77,10 +78,19 @@ def is_commands(path: Path) -> bool:
     return len(parts) == 3 and (parts[0], parts[2]) == ("studies", "commands.py")
 
 
-def imported(path: Path, text: str | None = None) -> Iterator[tuple[int, str]]:
+def imported(path: Path, text: str | None = None) -> Sequence[tuple[int, str]]:
     """Line and dotted name of every import, those inside functions too."""
+    return _imported(path, path.read_text("utf-8") if text is None else text)
+
+
+@cache
+def _imported(path: Path, text: str) -> list[tuple[int, str]]:
+    return list(_imports(path, text))
+
+
+def _imports(path: Path, text: str) -> Iterator[tuple[int, str]]:
     package = ["overton", *path.relative_to(SOURCE).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text("utf-8") if text is None else text)):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

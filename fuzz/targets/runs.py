@@ -81,7 +81,11 @@ def _held(path: Path) -> int:
 def _rows(chance: Random, data: bytes) -> bytes:
     """The journal with a cell of its table exchanged, a row dropped or doubled: a file that SQLite finds whole."""
     path = file_of(data, ".mutated.db")
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    # A column of a damaged table may have a name that is no text.
+    with (
+        suppress(sqlite3.Error, UnicodeDecodeError),
+        closing(sqlite3.connect(path, isolation_level=None)) as connection,
+    ):
         columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
         held = [row[0] for row in connection.execute("SELECT row FROM calls")]
         if columns and held:

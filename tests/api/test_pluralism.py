@@ -74,7 +74,7 @@ def run(tmp_path: Path) -> Run:
 def test_a_run_its_records_and_its_tables_as_files_give_the_same_measures(run, tmp_path):
     by_run = analysis_of(run, resamples=100).to_json()
     assert overton.analyze("pluralism", run.path / "records.parquet", resamples=100).to_json() == by_run
-    assert by_run["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["plain"]["estimate"] == 0.5
+    assert by_run["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["as_published"]["estimate"] == 0.5
     assert set(by_run["models"]) == {"a/x", "b/y"}
     rows = "thread,condition,response,stance,matched,model\n"
     rows += "".join(f"t,neutral,1,against,v4,{model}\nt,toward,1,supporting,v2,{model}\n" for model in ("a/x", "b/y"))

@@ -63,6 +63,9 @@ def row(model: str, repetition: int, turn: int) -> dict[str, Any]:
         "input_tokens": 1,
         "output_tokens": 1,
         "refused": model == "b/y" and turn == 2,
+        "judged_again": turn == 4,
+        "stance_again": LABELS[(turn * repetition) % 3] if turn == 4 else None,
+        "premise_stance_again": None,
     }
 
 

@@ -149,6 +149,19 @@ for name in sys.argv[1:]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as Linux does")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", b"a" + b"," * 10_000 + b"\n1\n"),
+        ("t.jsonl", json.dumps({f"k{key}": 1 for key in range(10_001)}).encode()),
+    ],
+)
+def test_a_table_of_very_many_columns_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=r"line 1: .*10,000"):
+        read_table(tmp_path / name)
+
+
 def test_small_files_that_stand_for_much_are_refused_within_little_memory(tmp_path: Path) -> None:
     paths = []
     for bomb, suffix in BOMBS.items():

@@ -173,6 +173,9 @@ def desk(tmp_path: Path) -> Path:
         "conversation,turn,question,answer\nbuses,1,Are they worth it?,They are.\nbuses,2,And the cost?,It pays.\n"
     )
     (tmp_path / "propositions.txt").write_text("Buses should be free.\n")
+    said = ["1", "2", "5", "refusal"]
+    judged = [f"{said[row % 4] if row % 5 == 0 else ''},{said[row * row % 4]},{'xy'[row % 2]}" for row in range(200)]
+    (tmp_path / "judged.csv").write_text("\n".join(["people,judge,writer", *judged]) + "\n")
     pages = tmp_path / "pages"
     pages.mkdir()
     (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")

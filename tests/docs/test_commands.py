@@ -74,6 +74,24 @@ def test_python_of_the_page_runs(page: Path, desk: Path, environment: dict[str, 
         assert done.returncode == 0, f"{page.name}\n{block}\n{done.stderr[-2000:]}"
 
 
+BENCHMARKS = sorted(
+    {
+        shown
+        for page in [*PAGES, ROOT / "Makefile"]
+        for shown in re.findall(r"\bpython ((?:-m )?benchmarks[/.]\w+(?:\.py)?)", page.read_text())
+    }
+)
+
+
+@pytest.mark.parametrize("shown", BENCHMARKS)
+def test_benchmarks_that_the_pages_name_start(shown: str) -> None:
+    done = subprocess.run(
+        [sys.executable, *shown.split(), "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("usage: ")
+
+
 def test_the_two_make_commands_exist() -> None:
     shown = re.findall(r"^    make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert shown == ["demo", "test"]

@@ -18,7 +18,7 @@ OURS = {
     **{f"judge.{key}": text for key, text in prompts.load("judge").items()},
     **{
         f"reference.{name}.{key}": text
-        for name in reference.FILES
+        for name in (*reference.FILES, "audit")
         if name != "published"
         for key, text in reference.load(name).items()
     },

@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -97,7 +98,7 @@ def damages(draw: st.DrawFn, text: bytes) -> bytes:
     return json.dumps(document).encode()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @pytest.mark.parametrize("name", FILES)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused(whole: Path, run: Path, name: str, data: st.DataObject) -> None:
@@ -198,3 +199,15 @@ def test_a_manifest_that_asks_for_more_trials_than_a_run_may_have_is_refused(who
     with pytest.raises(InputError, match="more than 1,000,000 trials"):
         overton.resume(run)
     assert RunFolder(run).manifest().options["trials"] == 10**12
+
+
+def test_records_from_before_a_column_came_are_read_with_its_default(whole: Path, run: Path) -> None:
+    """`faults` came later than runs that are kept."""
+    for name in ("manifest.json", "items.jsonl"):
+        (run / name).write_bytes((whole / name).read_bytes())
+    source = open_run(whole).path / "records.parquet"
+    held = pl.read_parquet_metadata(source)
+    pl.read_parquet(source).drop("faults").write_parquet(
+        run / "records.parquet", metadata={key: value for key, value in held.items() if key != "ARROW:schema"}
+    )
+    assert [row.faults for row in open_run(run).rows()] == [()] * len(open_run(whole).rows())

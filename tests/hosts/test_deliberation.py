@@ -78,7 +78,9 @@ def by_trial(journal: Path) -> Counter[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-@pytest.mark.parametrize("replies", [11, 30, 61])
+@pytest.mark.parametrize(
+    "replies", [30, pytest.param(11, marks=pytest.mark.long), pytest.param(61, marks=pytest.mark.long)]
+)
 def test_rounds_that_were_paid_for_are_not_asked_again_after_a_kill(endpoint: Any, given: Any, replies: int) -> None:
     whole = overton.run("deliberation", **given("whole"))
     assert whole.records()["round"].max() > 2

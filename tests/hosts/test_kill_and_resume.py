@@ -191,7 +191,13 @@ class AtReply:
                 os.kill(self._pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("limits", "reached"), [((150, 9.0), "calls"), ((9_000, 0.25), "cost"), ((60, 0.4), "calls")])
+@pytest.mark.parametrize(
+    ("limits", "reached"),
+    [
+        ((150, 9.0), "calls"),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in [((9_000, 0.25), "cost"), ((60, 0.4), "calls")]),
+    ],
+)
 def test_no_limit_is_passed_however_often_a_run_is_killed(
     runs: Any, endpoint: Any, nursery: Nursery, limits: tuple[int, float], reached: str
 ) -> None:

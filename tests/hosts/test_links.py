@@ -17,6 +17,9 @@ from overton.errors import RunError
 from overton.hosts.local import RunFolder
 from overton.studies.open_mindedness import STUDY
 
+OFTEN = ("manifest.json", "journal.db", "records.parts/0", ".records.new")
+"""Those that every change is held to; the others take a minute."""
+
 NAMES = [
     "manifest.json",
     "items.jsonl",
@@ -45,7 +48,9 @@ def linked(run: Path, name: str, outside: Path) -> None:
     path.symlink_to(outside)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in NAMES]
+)
 def test_nothing_is_done_with_a_folder_in_which_anything_is_a_link(runs: Any, endpoint: Any, name: str) -> None:
     runs.start(limits=Limits(calls=9))
     run, outside = runs.folder / "run", runs.folder / "outside"

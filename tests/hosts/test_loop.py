@@ -78,7 +78,7 @@ def interrupted_once(child: subprocess.Popen[str], number: signal.Signals = sign
     ("number", "notebook", "word"),
     [
         (signal.SIGINT, False, "interrupted"),
-        (signal.SIGINT, True, "interrupted"),
+        pytest.param(signal.SIGINT, True, "interrupted", marks=pytest.mark.long),
         (signal.SIGTERM, False, "terminated"),
     ],
 )
@@ -107,8 +107,8 @@ def test_a_signal_waits_for_what_is_in_flight_and_says_so(  # noqa: PLR0917
     ("first", "second", "notebook", "words"),
     [
         (signal.SIGINT, signal.SIGINT, False, "interrupted twice"),
-        (signal.SIGINT, signal.SIGINT, True, "interrupted twice"),
-        (signal.SIGTERM, signal.SIGTERM, False, "terminated twice"),
+        pytest.param(signal.SIGINT, signal.SIGINT, True, "interrupted twice", marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, signal.SIGTERM, False, "terminated twice", marks=pytest.mark.long),
         (signal.SIGINT, signal.SIGTERM, False, "interrupted and terminated"),
     ],
 )

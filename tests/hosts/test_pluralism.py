@@ -126,7 +126,9 @@ def calls_of(journal: Path) -> Counter[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-@pytest.mark.parametrize("replies", [3, 19, 47])
+@pytest.mark.parametrize(
+    "replies", [19, pytest.param(3, marks=pytest.mark.long), pytest.param(47, marks=pytest.mark.long)]
+)
 def test_what_was_paid_for_is_not_asked_again_after_a_kill(served: Any, given: Any, replies: int) -> None:
     whole = overton.run("pluralism", **given("whole"))
     assert set(whole.records()["status"]) == {"done"}

@@ -247,7 +247,7 @@ def test_a_damaged_journal_is_said_and_nothing_is_asked(runs: Any, endpoint: Any
     assert len(endpoint.asked) == 50
 
 
-@pytest.mark.parametrize("status", ["stopped", "killed"])
+@pytest.mark.parametrize("status", ["stopped", pytest.param("killed", marks=pytest.mark.long)])
 @pytest.mark.parametrize("damage", ["emptied", "gone", "replaced", "put back from before"])
 def test_a_journal_that_lacks_what_the_run_knows_of_is_refused_and_nothing_is_asked(
     runs: Any, endpoint: Any, damage: str, status: str

@@ -118,7 +118,9 @@ def test_three_pages_a_turn_of_the_starter_collection(given: Any) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-@pytest.mark.parametrize("replies", [5, 17, 31])
+@pytest.mark.parametrize(
+    "replies", [17, pytest.param(5, marks=pytest.mark.long), pytest.param(31, marks=pytest.mark.long)]
+)
 def test_a_conversation_killed_in_its_middle_goes_on_where_it_was(endpoint: Any, given: Any, replies: int) -> None:
     whole = overton.run("stance-stability", **given("whole"))
     calls = calls_of(whole.path / "journal.db")

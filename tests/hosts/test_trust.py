@@ -125,7 +125,15 @@ def test_a_person_is_asked_and_may_say_no(stopped: Any, endpoint: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"\xff", b"[" * 100_000, b'{"used": 3}', b'{"format": 9}', b'{"used": [[]]}', "link"]
+    "damage",
+    [
+        b"\xff",
+        "link",
+        *(
+            pytest.param(other, marks=pytest.mark.long)
+            for other in (b"[" * 100_000, b'{"used": 3}', b'{"format": 9}', b'{"used": [[]]}')
+        ),
+    ],
 )
 def test_a_damaged_configuration_is_told_and_is_no_trust(runs: Any, configuration: Path, damage: Any) -> None:
     runs.start(limits=Limits(calls=5))

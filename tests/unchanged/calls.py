@@ -91,9 +91,9 @@ def rephrase(path: Path, model: str, out: Path) -> Path:
     return overton.items.rephrase(items=path, models=[model], out=out, again=True).path
 
 
-def audit(path: Path, judges: Sequence[str], out: Path) -> tuple[Path, Json]:
+def audit(path: Path, judges: Sequence[str], out: Path, options: Mapping[str, Any]) -> tuple[Path, Json]:
     """Verdicts on paraphrases and how far the judges agree."""
-    run = overton.items.audit(items=path, models=judges, out=out)
+    run = overton.items.audit(items=path, models=judges, out=out, **options)
     return run.path, measured("audit", run.path).document()
 
 

@@ -108,11 +108,16 @@ HEAD = ("study", "schema")
 _BOUNDS = ("** > interval > *",)
 
 
-def _analysis(study: str, *added: str, **more: Any) -> Form:
-    """Notes are for people, and worded anew."""
+def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
+    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not there."""
     anew = ("notes", "notes > *", *added)
-    return Form(added=(*HEAD, *anew), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more)
+    return Form(
+        added=(*HEAD, *anew, *new), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more
+    )
 
+
+_SHIFTED = ("suppression", "amplification", "asymmetry")
+_RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)%s}))"
 
 _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "single-shot": (("input_tokens", 5860, 5856), ("output_tokens", 746, 742), ("input_tokens_at_most", 8492, 8443)),
@@ -123,25 +128,84 @@ _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 number of more digits is a token more. Now each plan begins at 1."""
 
 
+_HEAD_OF_ANALYSIS = ("faults", "faults > **", "warnings", "warnings > *")
+_SETTINGS = ("17afa566d8a0", "d67e01e65dfa")
+"""Settings of a judge behind an endpoint, as digests: those that all had, and the same at temperature 0."""
+
+
+def _judges() -> Form:
+    """Judges are asked at temperature 0, and first of all, once for each, whether they take one."""
+    return Form(added=("probe 0 * > *",), reworded=(("* judge * > settings", *_SETTINGS),))
+
+
+def _columns(*names: str) -> Form:
+    """Records have these columns besides, for what judges are asked again."""
+    return Form(added=(*(f"types > {name}" for name in names), *(f"rows > {name} > **" for name in names)))
+
+
+_STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
+_STANCES_NEW = (
+    *("pairs", "reversals", "balanced_moves", "unclear_moves", "drifted", "drift", "overall_view_changed"),
+    *("source_reuse_by_chance", "source_reuse_given_pages"),
+    *("initial_belief", "debate_strength", "initial_beliefs", "debate_strengths"),
+)
+"""Measures of stance stability, and groups of its conversations, that there were not."""
+
 FORMS: dict[tuple[str, str], Form] = {
-    # Scores have cross-fitted twins, and wordings numbers of their own.
+    # Records say what the form of a reply has against it.
+    ("open-mindedness", "records"): _columns("faults"),
+    # Scores have cross-fitted twins, wordings numbers of their own; headlines are given without faulty replies, too.
     ("open-mindedness", "analysis"): _analysis(
         "open-mindedness",
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
+        *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",
         *("consensus > majority > **", "consensus > settings > * > majority > **"),
         *("values > inheritance > * > as_published", "values > inheritance > * > as_published > **"),
-        *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **"),
+        *("choice_model > **", "choice_models > **", "choice_models_by_estimator > **", "self_agreement"),
+        *("** > without_faults > **", "consensus > deliberations_without_faults", *_HEAD_OF_ANALYSIS),
     ),
-    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it.
+    ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
+    ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
+    ("audit", "records"): _columns("judged_again", "verdict_again"),
+    ("audit", "calls"): _judges(),
+    ("dilemmas", "calls"): _judges(),
+    # Intervals are over topics by default; chance is had without drawing, and a test stands beside it. Drift,
+    # reversals, chance and the judge's errors stand beside the score's parts, and answers' faults of form beside it.
     ("stance-stability", "analysis"): _analysis(
-        "stance-stability", "over", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))
+        "stance-stability",
+        *("over", "self_agreement", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))),
+        *(pattern for name in _STANCES_NEW for pattern in (f"** > {name}", f"** > {name} > **")),
+        *("reading > unlabelled", "** > void", "faults", "faults > **", "judge_alone > **", "** > without_faults > **"),
+        *("initial_beliefs > **", "debate_strengths > **"),
     ),
     # P values are corrected for the comparisons of one measure. Wilson limits were rounded to 7 decimals.
-    ("pluralism", "analysis"): _analysis("pluralism", "** > adjusted", "** > of", nearly=_BOUNDS),
-    ("audit", "summary"): Form(added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed),
+    # Shifts in points are `as_published` beside those in logits; faults of form are counted, and left out beside.
+    ("pluralism", "analysis"): _analysis(
+        "pluralism",
+        *("** > adjusted", "** > of", "self_agreement"),
+        new=(
+            *("faults", "faults > **", "** > without_faults > **", "** > counts > threads_without_responses"),
+            *("** > recall_with_false_matches > **", *(f"** > shift > * > {part} > plain > **" for part in _SHIFTED)),
+        ),
+        moved=tuple(
+            (f"** > shift > * > {part} > plain > **", f"** > shift > * > {part} > as_published > **")
+            for part in _SHIFTED
+        ),
+        nearly=_BOUNDS,
+    ),
+    ("pluralism", "records"): Form(
+        added=(
+            *_columns("faults", "tried", "stances_again", "again").added,
+            *(f"rows > responses > ** > faults{more}" for more in ("", " > *")),
+        ),
+        reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
+    ),
+    ("audit", "summary"): Form(
+        added=(*HEAD, "level", "judges > * > itself"), resampled=_BOUNDS, over_items=("**",), reshape=printed
+    ),
     ("compared-clusterings", "summary"): Form(
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed
     ),
@@ -151,6 +215,11 @@ FORMS: dict[tuple[str, str], Form] = {
             *NAMES,
             "references-algorithm-1",
         )
+    },
+    # Datasets hold the opinions of viewpoints, and the comments that are in none.
+    **{
+        (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))
+        for method in ("algorithm-1", *_TOKENS)
     },
     **{
         (f"references-{method}", "plan"): Form(
@@ -168,9 +237,20 @@ def form(study: str, kind: str) -> Form:
     return FORMS.get((study, kind), Form())
 
 
+_THEN: Mapping[str, Mapping[str, Any]] = {
+    "deliberation": {"retest": 0},
+    "stance-stability": {"retest": 0},
+    "pluralism": {"retest": 0, "shown": "given", "least_popular": "ranked"},
+    "audit": {"retest": 0},
+}
+"""What studies did then, and do today where they are told to: nothing was judged again, viewpoints stood as given, and
+the least popular one was the last of those ranked."""
+
+
 def options(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as they are named today."""
-    return {NAMES[study].options.get(name, name): value for name, value in recorded.items()}
+    """Options as they are named today; with what was the default then and is not today."""
+    names = NAMES[study].options if study in NAMES else {}
+    return {**_THEN.get(study, {}), **{names.get(name, name): value for name, value in recorded.items()}}
 
 
 def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,4 +258,6 @@ def how(study: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     made = {NAMES[study].how.get(name, name): value for name, value in recorded.items()}
     if study == "deliberation":
         made["estimator"] = ESTIMATORS[recorded.get("estimator", "random")]
+    if study == "stance-stability":
+        made = {"no_documents": "zero", "unlabelled": "carry", **made}
     return made

@@ -80,7 +80,8 @@ def _rephrase(folder: Path, address: str) -> dict[str, Json]:
 
 def _audit(folder: Path, address: str) -> dict[str, Json]:
     issue = DATA / "procon" / "night-buses.json"
-    run, agreement = calls.audit(issue, [f"{address}#auditor", f"{address}#second-auditor"], folder / "run")
+    judges = [f"{address}#auditor", f"{address}#second-auditor"]
+    run, agreement = calls.audit(issue, judges, folder / "run", mapping.options("audit", {}))
     return {**_run(run), "summary": agreement}
 
 

@@ -47,12 +47,14 @@ def make(
         InputError: anything wrong with what was given; nothing was asked.
     """
     found = study_named(study)
-    models = model_entries(found, seed, agents)
-    named = {role: [entry.name for entry in entries] for role, entries in models.items()} | dict(sources or {})
+    given = model_entries(found, seed, agents)
+    named = {role: [entry.name for entry in entries] for role, entries in given.items()} | dict(sources or {})
     asked = sorted_out(found, named.pop(found.first), items, options, named)
     ready = set_up(found, asked, only=only, source_args=source_args)
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
-    cast = cast_of(found, seed, agents, models, searched)
+    roomy = found.with_tokens(ready.options)
+    models = model_entries(roomy, seed, agents)
+    cast = cast_of(roomy, seed, agents, models, searched)
     hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
     return make_task(hosted, *measuring(found.name, models[found.first]))
 

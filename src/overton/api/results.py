@@ -125,7 +125,16 @@ def _numbers(value: Any) -> Any:
 def _measured(entry: ModelEntry) -> Measured:
     # What holds a slash may be a path or an address, and neither is published.
     settings = tuple(f"{key}={value}" for key, value in entry.arguments if "/" not in value)
-    return Measured(entry.name, published(entry.spec), entry.family, entry.holds_form, settings=settings)
+    told = (entry.name, published(entry.spec), entry.family, entry.holds_form)
+    return Measured(*told, settings=settings, sampled=_sampled(entry))
+
+
+def _sampled(entry: ModelEntry) -> str:
+    """At which temperature a model answered, in words; nothing where it was left to the endpoint."""
+    if "temperature" in entry.not_sent:
+        return "no temperature sent, since it takes none"
+    heat = entry.settings.temperature
+    return "" if heat is None else f"temperature {heat:g}"
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

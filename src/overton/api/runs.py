@@ -200,7 +200,7 @@ def plan(
         source_args=source_args,
         prices=prices,
     )
-    opened = local.open_models(found, ready.items, ready.wanted, seed, need_keys=False)
+    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     return local.plan(found, ready.items, opened, ready.options, seed)
 
 

@@ -1,4 +1,4 @@
-"""`overton judge STUDY|sample|agreement`."""
+"""`overton judge STUDY|sample|agreement|correct`."""
 
 from __future__ import annotations
 
@@ -93,3 +93,88 @@ def agreement(
         say("No row of the column 'person' is filled in yet.")
     elif run is not None:
         say(f"Kept with {run}; put it into the report with: {command('report', Path(run))}")
+
+
+@app.command(cls=Knowing)
+def correct(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="Judged rows (.csv, .parquet, .jsonl).")],
+    label: Annotated[
+        str, typer.Option("--label", metavar="COLUMN", help="Column of people's labels, empty where nobody labelled.")
+    ],
+    judge: Annotated[
+        str, typer.Option("--judge", metavar="COLUMN", help="Column of the judge's labels; an empty one is 'unread'.")
+    ],
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups, each pair of which is compared.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="COLUMN", help="Column of what rows belong to that are alike or drawn whole."
+        ),
+    ] = None,
+    chance: Annotated[
+        str | None,
+        typer.Option(
+            "--chance", metavar="COLUMN", help="Column of each row's chance to be labelled; a plain draw by default."
+        ),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME=LABEL,LABEL", help="Labels taken together under a name; repeat."),
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option("--value", metavar="LABEL=NUMBER", help="A label's number, for the mean; repeat."),
+    ] = None,
+    population: Annotated[
+        str,
+        typer.Option(
+            "--population",
+            metavar="WHICH",
+            help="Speak of rows like these (like-these, the default) or of just these (these).",
+            show_default=False,
+        ),
+    ] = "like-these",
+    level: Annotated[
+        float,
+        typer.Option(
+            "--level",
+            min=0.5,
+            max=0.999,
+            metavar="X",
+            help="Coverage of the intervals; 0.95 by default.",
+            show_default=False,
+        ),
+    ] = 0.95,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Correct what a judge said of every row by what people said of some: shares of labels, means, differences."""
+    from overton.api.correcting import correct as corrected
+    from overton.api.correcting import correction_document
+    from overton.cli.output import print_json, results, say
+    from overton.cli.tables import show
+    from overton.pairs import by_key
+    from overton.studies.corrected import correction_tables
+
+    found = corrected(
+        table,
+        label=label,
+        judge=judge,
+        by=by,
+        cluster=cluster,
+        chance=chance,
+        group={
+            name: [one.strip() for told in lists for one in told.split(",")]
+            for name, lists in by_key(group or (), "--group", "NAME=LABEL,LABEL").items()
+        },
+        value={one: told[-1] for one, told in by_key(value or (), "--value", "LABEL=NUMBER").items()},
+        population=population,
+        level=level,
+    )
+    if json:
+        print_json(correction_document(found, level))
+        return
+    show(correction_tables(found), results())
+    for warning in found.warnings:
+        say(f"Warning: {warning}")

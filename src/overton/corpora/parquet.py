@@ -20,6 +20,8 @@ __all__ = ["check_parquet"]
 
 _MAGIC = b"PAR1"
 _LONGEST_FOOTER = 1 << 23
+_DEEPEST_VALUE = 32
+"""Values within values of what a file says of itself; those that are written have six."""
 _DEEPEST = 64
 """Levels of the schema; a list takes two. Polars steps into each anew, until the stack ends."""
 _MOST_PAGES = 200_000
@@ -45,7 +47,7 @@ def check_parquet(path: Path, limit: Limit) -> None:
 def _check(data: mmap.mmap, size: int, limit: Limit) -> None:
     footer = _footer(data, size)
     columns = _leaves(_several(footer, 2))
-    groups = [(_whole(group, 3), _several(group, 1)) for group in _several(footer, 4)]
+    groups = [(_whole(group, 3), _several(group, 1)) for group in map(_struct, _several(footer, 4))]
     rows = sum(count for count, _ in groups)
     if rows != _whole(footer, 3):
         raise _damaged("its parts have other numbers of rows than the whole")
@@ -184,21 +186,22 @@ class _Compact:
 
     def struct(self) -> _Struct:
         """The fields of a struct by their numbers; texts and fractions are passed over."""
-        self._depth += 1
-        if self._depth > 16:
-            raise _damaged("it is nested too deeply")
         found: _Struct = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._zigzag()
             found[number] = self._value(head & 15)
-        self._depth -= 1
         return found
 
     def _value(self, kind: int) -> Any:
         if kind not in self._kinds:
             raise _damaged(f"a value is of the unknown kind {kind}")
-        return self._kinds[kind]()
+        self._depth += 1
+        if self._depth > _DEEPEST_VALUE:
+            raise _damaged("it is nested too deeply")
+        value = self._kinds[kind]()
+        self._depth -= 1
+        return value
 
     def _list(self) -> list[Any]:
         head = self._byte()

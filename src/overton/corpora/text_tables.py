@@ -21,6 +21,8 @@ _CELL = 16
 """Bytes that a cell takes in memory, about."""
 
 _LONGEST_HEADER = 1 << 20
+_MOST_COLUMNS = 10_000
+"""Polars holds each column apart: a line of commas takes seconds, and gigabytes."""
 _LONGEST_LINE = 1 << 26
 _DEEPEST = 32
 _BLOCK = 1 << 20
@@ -61,6 +63,8 @@ def check_csv(path: Path, limit: Limit) -> None:
         OSError: it cannot be read.
     """
     columns = len(csv_columns(path))
+    if columns > _MOST_COLUMNS:
+        raise Unreadable(f"has {columns:,} columns; a table has {_MOST_COLUMNS:,} at most", line=1)
     with path.open("rb") as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
     check_cells((lines + 1) * columns, path.stat().st_size, limit)
@@ -110,6 +114,8 @@ def check_lines(path: Path, limit: Limit) -> None:
         for number, data in _objects(file):
             rows += 1
             _gather(data, (), keys, number)
+            if len(keys) > _MOST_COLUMNS:
+                raise Unreadable(f"a table has {_MOST_COLUMNS:,} columns at most, and up to here are more", line=number)
             check_cells(rows * len(keys), size, limit)
 
 

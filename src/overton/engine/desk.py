@@ -15,10 +15,11 @@ from overton.engine.journal import Entry, Journal
 from overton.engine.limits import Budget, Pacer, Patience, worst_case
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
-__all__ = ["Bound", "Desk", "NotRecalled", "Tally"]
+__all__ = ["OVERLOAD", "Bound", "Desk", "NotRecalled", "Tally"]
 
-_OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
-_OUT_OF_ORDER = _OVERLOAD | {"malformed"}
+OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
+"""Kinds of trouble with an endpoint that does not answer, whatever it is asked."""
+_OUT_OF_ORDER = OVERLOAD | {"malformed"}
 _GIVE_UP_AFTER = 24
 """Calls that fail for good in a row, none answered between, before an endpoint is taken to be down."""
 
@@ -206,7 +207,7 @@ class Desk:
                     self._learn(bound, request, paid)
             except AnswerError as error:
                 paid = worst if error.maybe_billed else 0.0
-                if isinstance(error, UnavailableError) and error.kind in _OVERLOAD:
+                if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
                     bound.pacer.overloaded(ticket, error.retry_after)
                 raise
             finally:

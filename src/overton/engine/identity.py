@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -11,7 +11,18 @@ import msgspec
 
 from overton.calls import Form, Message, Request, Settings
 
-__all__ = ["Identity", "Place", "Placing", "S", "call_seed", "differing_parts", "digest", "identify", "slot_of"]
+__all__ = [
+    "Identity",
+    "Place",
+    "Placing",
+    "S",
+    "call_seed",
+    "differing_parts",
+    "digest",
+    "identify",
+    "seat_name",
+    "slot_of",
+]
 
 _PARTS = ("messages", "settings", "form")
 """What a call's content is made of, in the order of its digests."""
@@ -117,6 +128,14 @@ class Seat(Protocol):
 S = TypeVar("S", bound=Seat)
 
 
+def seat_name(seats: Container[str], role: str, speaker: str) -> str:
+    """The name under which a speaker's answerer is known: the speaker's own, or its beginning before a '/', or the
+    role's. So 'judge/again' is the judge, and 'judge/1/again' the first of several."""
+    while speaker not in seats and "/" in speaker:
+        speaker = speaker.rpartition("/")[0]
+    return speaker if speaker in seats else role
+
+
 class Placing(Generic[S]):
     """Numbers the asks of one trial, each as it is made, so that side by side is as good as in turn.
 
@@ -143,7 +162,7 @@ class Placing(Generic[S]):
     ) -> tuple[S, Identity, Place, Request]:
         """The call that an ask stands for, and who is to answer it."""
         who = speaker or role
-        seat = self._seats.get(who) or self._seats[role]
+        seat = self._seats[seat_name(self._seats, role, who)]
         how = seat.settings if settings is None else seat.settings.but(settings)
         if shared:
             place = Place("", who, 0, seat.answerer.identity)

@@ -1,21 +1,27 @@
-"""Free text to labels: patterns, JSON by schema, repair, and how well judges agree.
+"""Free text to labels: patterns, JSON by schema, repair, faults of form, and how well judges agree.
 
 A judge is a measuring instrument: what is read here says how it was read, so that invalid and repaired output can be
 counted beside every figure that rests on it. No language model and no network in here.
 """
 
-from overton.judging.agreement import cohen_kappa, fleiss_kappa, share
+from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share
+from overton.judging.faults import FAULTS, Fault, faults_of, is_cut
 from overton.judging.json_text import asked, list_schema, object_schema, parse_json, schema_of
 from overton.judging.reading import How, Reading, read_choice
 
 __all__ = [
+    "FAULTS",
+    "Fault",
     "How",
     "Reading",
     "asked",
     "cohen_kappa",
+    "faults_of",
     "fleiss_kappa",
+    "is_cut",
     "list_schema",
     "object_schema",
+    "overlap",
     "parse_json",
     "read_choice",
     "schema_of",

@@ -7,7 +7,7 @@ it each item stands alone.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from math import nan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,16 @@ from overton.statistics.estimate import not_computed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SheetAgreement", "agree", "cohen_kappa", "fleiss_kappa", "leniency", "share"]
+__all__ = [
+    "SheetAgreement",
+    "agree",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "leniency",
+    "overlap",
+    "share",
+]
 
 _NO_ITEMS = "there is no item"
 _ONE_CATEGORY = "only one category occurs, on which chance alone agrees fully"
@@ -115,6 +124,53 @@ def fleiss_kappa(
     influence = (agree - observed) / (1 - chance) - 2 * (1 - kappa) * (by_chance - chance) / (1 - chance)
     method = "Gwet" if clusters is None else "Gwet, clustered"
     return _wald(kappa, influence, range(n) if clusters is None else clusters, method, level)
+
+
+def krippendorff_alpha(
+    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Krippendorff's alpha for labels without order (2004, section 11.3), every item by every judge.
+
+    Where nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
+    interval. `n` counts the items. What cannot be computed is as for `fleiss_kappa`.
+
+    Raises:
+        ValueError: fewer than two judges, or sequences that differ in length.
+    """
+    kappa = fleiss_kappa(ratings, clusters, level=level)
+    if not kappa.n:
+        return kappa
+    kept = 1 - 1 / (len(ratings) * kappa.n)
+    moved = {name: 1 - (1 - getattr(kappa, name)) * kept for name in ("value", "low", "high")}
+    return msgspec.structs.replace(kappa, **moved)
+
+
+def overlap(
+    first: Sequence[Set[Hashable]],
+    second: Sequence[Set[Hashable]],
+    clusters: Sequence[Hashable],
+    *,
+    level: float = 0.95,
+) -> Estimate:
+    """The mean Jaccard index of two sets for each item: what both hold over what either holds (Jaccard 1912); 1 where
+    both are empty. `n` counts the items.
+
+    The interval is over clusters, by the one rule for intervals over items, so that it takes five of them.
+
+    Raises:
+        ValueError: the sequences differ in length.
+    """
+    from overton.statistics.resampling import SHARE, Jackknife
+
+    sums: dict[Hashable, list[float]] = {}
+    for one, other, cluster in zip(first, second, clusters, strict=True):
+        either = one | other
+        sums.setdefault(cluster, []).append(len(one & other) / len(either) if either else 1.0)
+    if not sums:
+        return not_computed(_NO_ITEMS, level=level)
+    jackknife = Jackknife(level, unit="items")
+    found = jackknife.ratio([sum(some) for some in sums.values()], [len(some) for some in sums.values()], SHARE)
+    return msgspec.structs.replace(found, n=len(first))
 
 
 def _codes(ratings: Sequence[Sequence[Hashable]]) -> tuple[NDArray[Any], int]:

@@ -35,7 +35,8 @@ class Model:
     """An answerer and all that is known of it.
 
     `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
-    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`).
+    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`). `unsure` says
+    that its temperature is nobody's wish, and that its endpoint may take none: see `overton.hosts.local.probing`.
     """
 
     answerer: Answerer
@@ -45,6 +46,7 @@ class Model:
     family: str
     series: str
     reasons: bool
+    unsure: bool = False
 
 
 def open_model(

@@ -3,7 +3,9 @@
 A study of another package is made of what stands here; see docs/your-own-study.md.
 """
 
+from overton.studies import retesting
 from overton.studies.command import Command, Done
+from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.items import Items
 from overton.studies.measuring import Headline, How, Measuring, Results
@@ -53,10 +55,12 @@ __all__ = [
     "Wanted",
     "ask_all_until_read",
     "ask_until_read",
+    "degenerate",
     "json_lines",
     "listed",
     "option_place",
     "respondent",
+    "retesting",
     "study_named",
     "told",
     "unless_refused",

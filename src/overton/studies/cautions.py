@@ -101,8 +101,9 @@ def judged_by(
 
 
 def names_in(run: RunFacts, role: str = "judge") -> str:
-    """The names of those who answered in a role of a run, 'none' where nobody did."""
-    return ", ".join(one.name for one in run.roles.get(role, ())) or "none"
+    """The names of those who answered in a role of a run, each with its temperature; 'none' where nobody did."""
+    named = (f"{one.name} ({one.sampled})" if one.sampled else one.name for one in run.roles.get(role, ()))
+    return ", ".join(named) or "none"
 
 
 def agreed(one: SheetAgreement, whom: str = "") -> str:

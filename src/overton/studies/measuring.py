@@ -38,7 +38,8 @@ class Measured:
     """A model that answered: the name that it has in records, and what stands beside that name.
 
     `spec` is what was asked, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one kind;
-    with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder.
+    with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder; `sampled` says at
+    which temperature it answered, '' where that is not known.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Measured:
     holds_form: bool = False
     run: str = ""
     settings: tuple[str, ...] = ()
+    sampled: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ A *measure* is an object of named variants, and `leads` names the one that a rea
 
 plain             as it was observed
 letter_balanced   from answers whose pulls of letter and order are set to zero
+without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
 as_published      by the paper's formula, where that is another one
 
 `why` says in words why there is no estimate, or no interval (both null then), and is null where there are both;
@@ -30,7 +31,7 @@ import msgspec
 
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 
-__all__ = ["SCHEMA", "Shape", "document", "plain", "schema", "shaped"]
+__all__ = ["SCHEMA", "Shape", "document", "number_of", "plain", "schema", "shaped"]
 
 SCHEMA = 1
 """The version of documents that are no analysis: plans, agreements, comparisons."""
@@ -151,7 +152,7 @@ def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str,
     if _is_measure(made):
         if other is None and why is None:
             return made
-        return {**made, variant: other["plain"] if other else _number(not_computed(why or ""))}
+        return {**made, variant: other["plain"] if other else number_of(not_computed(why or ""))}
     told = dict(made)
     for key, one in made.items():
         own = other.get(key) if other else None
@@ -163,14 +164,15 @@ def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str,
 
 
 def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
-    return {"leads": "plain", "plain": {**_number(estimate), **beside}}
+    return {"leads": "plain", "plain": {**number_of(estimate), **beside}}
 
 
 def _is_measure(told: Mapping[str, Any]) -> bool:
     return isinstance(told.get("leads"), str)
 
 
-def _number(one: Estimate) -> dict[str, Any]:
+def number_of(one: Estimate) -> dict[str, Any]:
+    """An estimate as a variant of a measure holds it."""
     method, why = _made(one)
     return {
         "estimate": plain(one.value),

@@ -34,6 +34,7 @@ _MAKING = {
     "audit": "open_mindedness.auditing:STUDY",
     "topics": "stance_stability.generating:STUDY",
     "references": "pluralism.referencing:REFERENCING",
+    "audit-references": "pluralism.auditing:AUDITING",
     "crowd-verdicts": "deliberation.crowd:STUDY",
     "judge-stance-stability": "stance_stability.transcripts:JUDGING",
 }

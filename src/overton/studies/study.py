@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -45,7 +45,9 @@ class Role:
     `flag` is the word by which a person names the answerer ('model' for '--model'), by default the role's name. An
     `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
     models. `usual` answers where nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
-    where the user does not say, and it does not reason; 0 leaves that to the host.
+    where the user does not say, and it does not reason; 0 leaves that to the host. No such default, wherever the model
+    runs, is below `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring
+    instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one.
     """
 
     name: str
@@ -55,6 +57,8 @@ class Role:
     retrieves: Literal["", "search", "pages"] = ""
     usual: str = ""
     max_tokens: int = 0
+    judges: bool = False
+    least_tokens: int = 0
 
     @property
     def word(self) -> str:
@@ -109,6 +113,10 @@ def _no_arguments(options: Any) -> Mapping[str, Mapping[str, str]]:
     return {}
 
 
+def _no_tokens(options: Any) -> Mapping[str, int]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Study(Generic[Item, Options, Record, Analysis]):
     """A protocol, whole: what is asked of whom about what, and what it means.
@@ -132,6 +140,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     complete    adds to the options what follows from the models' names by role
     check       what is wrong with options that each alone would be right
     arguments   what follows from the options for what searches and reads pages, by role
+    tokens      how many output tokens a role needs at least for what the options ask of it in one reply, by role
     measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
     sheet       what its judge labelled, laid out for people; None where nothing is
     dataset     what it makes, where it makes something
@@ -161,6 +170,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
     check: Callable[[Any], Iterable[Problem]] = _nothing_wrong
     arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
+    tokens: Callable[[Any], Mapping[str, int]] = _no_tokens
     measuring: Measuring[Any, Any] | None = None
     sheet: Sheet | None = None
     dataset: Dataset[Any, Any] | None = None
@@ -203,6 +213,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
     def role(self, name: str) -> Role:
         """The role of this name."""
         return next(role for role in self.roles if role.name == name)
+
+    def with_tokens(self, options: Any) -> Study[Item, Options, Record, Analysis]:
+        """The same study, its roles with the output tokens that these options ask for at least."""
+        tokens = self.tokens(options)
+        return replace(self, roles=tuple(replace(role, least_tokens=tokens.get(role.name, 0)) for role in self.roles))
 
     def simulate(self, items: Sequence[Item], name: str, arguments: Mapping[str, str]) -> Answerer:
         """The simulated answerer of this name, without 'simulated/'.

@@ -70,7 +70,8 @@ def bytes_of(path: Path, most: int) -> bytes:
         OSError: it is not there, or may not be opened.
     """
     with opened(path) as file:
-        content = file.read(most + 1)
+        # So much memory is taken as is asked for, however little there is to read.
+        content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
     if len(content) > most:
         raise Unreadable(f"is larger than {most:,} bytes", place=str(path))
     return content

@@ -53,8 +53,9 @@ def talking(endpoint: Any) -> Any:
     """
 
     async def behave(asked: Any) -> web.Response:
-        messages = msgspec.json.decode(await asked.request.read())["messages"]
-        asked.messages = [(message["role"], message["content"]) for message in messages]
+        body = msgspec.json.decode(await asked.request.read())
+        asked.messages = [(message["role"], message["content"]) for message in body["messages"]]
+        asked.temperature = body.get("temperature")
         words = {"judge": _judged, "values": lambda *_: '{"answers": ["Empathy", "Honesty"]}'}.get(asked.model, _said)
         asked.replied = True
         endpoint.replied.append(asked)

@@ -20,10 +20,9 @@ TASKS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.embedded
-@pytest.mark.parametrize(
-    "task", [task if task == "deliberation" else pytest.param(task, marks=pytest.mark.long) for task in TASKS]
-)
+@pytest.mark.parametrize("task", TASKS)
 def test_the_command_runs_each_task_with_the_embedded_model(task: str, tmp_path: Path) -> None:
     from inspect_ai.log import list_eval_logs, read_eval_log
 

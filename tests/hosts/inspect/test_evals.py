@@ -68,7 +68,9 @@ def test_a_sample_is_an_item_in_a_condition_with_its_calls_and_records(talking: 
     assert "pro_baseline" in log.results.scores[0].metrics
 
 
-@pytest.mark.parametrize("task", ["open_mindedness", "deliberation", "pluralism"])
+@pytest.mark.parametrize(
+    "task", ["deliberation", *(pytest.param(task, marks=pytest.mark.long) for task in ("open_mindedness", "pluralism"))]
+)
 def test_every_backend_gives_the_same_records(task: str, talking: Any, evaluate: Any, monkeypatch: Any) -> None:
     pytest.importorskip("trio", reason="trio is not installed")
     arguments = {"open_mindedness": SMALL, "deliberation": {"rounds": 2}, "pluralism": {"responses": 3}}[task]

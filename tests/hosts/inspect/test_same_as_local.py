@@ -16,9 +16,11 @@ from overton.api.inspect_tasks import figures
 from overton.api.items import read_items
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.hosts.inspect.layout import KEY, TaskData
+from overton.hosts.local.probing import PROBE
 from overton.studies.registry import study_named
 
 SEED = 5
+JUDGES = ("judge", "values")
 DILEMMAS = [dilemma.id for dilemma in read_items(study_named("deliberation"))[:2]]
 ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 
@@ -40,10 +42,10 @@ CASES = (
     Case("open-mindedness", {"trials": 1}, ISSUES, task={"trials": 1}),
     Case(
         "stance-stability",
-        {"temperatures": [0.0, None], "turns": 3},
+        {"temperatures": [0.0, None], "turns": 3, "retest": 0.5},
         ["nutrition-low-carbohydrate-first", "education-policy-school-phones"],
         roles={"judge": "judge"},
-        task={"temperatures": [0, "own"], "turns": 3, "search": "starter"},
+        task={"temperatures": [0, "own"], "turns": 3, "search": "starter", "retest": 0.5},
         others={"search": ["starter"]},
     ),
     Case(
@@ -65,7 +67,12 @@ CASES = (
 
 
 def sent(asked: Sequence[Any]) -> Counter[tuple[Any, ...]]:
-    return Counter((one.model, one.seed, *one.messages) for one in asked)
+    return Counter((one.model, one.seed, one.temperature, *one.messages) for one in asked)
+
+
+def probes(asked: Sequence[Any]) -> list[Any]:
+    """Requests that find out whether a judge takes a temperature: our own engine's alone."""
+    return [one for one in asked if one.prompt == PROBE[0].content]
 
 
 def rows(table: pl.DataFrame) -> list[str]:
@@ -118,7 +125,9 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
         **case.options,
     )
     assert run.finished
-    assert sent(talking.asked) == asked
+    assert {one.model for one in probes(talking.asked)} == {name for name in case.roles.values() if name in JUDGES}
+    assert sent(talking.asked) - sent(probes(talking.asked)) == asked
+    assert {heat for name, _, heat, *_ in asked if name in JUDGES} <= {0}
 
     own = run.records()
     records = records_of(case.study, log)

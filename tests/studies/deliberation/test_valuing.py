@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from overton.calls import system, user
@@ -122,3 +123,28 @@ async def test_a_deliberation_that_failed_is_not_judged_so_that_its_calls_can_be
 async def test_without_a_judge_nobody_is_asked_for_values(trial: Any, table: Any) -> None:
     ask = table({"agent/1": ["NTA"], "agent/2": ["NTA"]})
     assert [r.values for r in await conduct(trial("synchronous"), ask)] == [None, None]
+
+
+async def test_values_that_are_asked_for_again_are_listed_in_another_order(trial: Any, table: Any) -> None:
+    ask = table(
+        {
+            "agent/1": ["NTA"],
+            "agent/2": ["NTA"],
+            "values": [answers(CARE, TRUTH)],
+            "values/again/1": [answers(TRUTH)],
+            "values/again/2": [CallFailed("timeout", "no reply")],
+        }
+    )
+    records = await conduct(msgspec.structs.replace(trial("synchronous", values=True), retest=1.0), ask)
+    assert [(r.values, r.valued_again, r.values_again) for r in records] == [
+        ((CARE, TRUTH), True, (TRUTH,)),
+        ((CARE, TRUTH), True, None),
+    ]
+    for one, other in zip(ask.by("values"), ask.by("values/again/1") + ask.by("values/again/2"), strict=True):
+        assert one.messages[1] == other.messages[1]
+        first, second = (say.messages[0].content.split("\n") for say in (one, other))
+        assert first != second
+        assert sorted(first) == sorted(second)
+        enums = [say.form.schema["properties"]["answers"]["items"]["enum"] for say in (one, other)]
+        assert enums[0] != enums[1]
+        assert sorted(enums[0]) == sorted(enums[1]) == sorted(prompts.VALUES)

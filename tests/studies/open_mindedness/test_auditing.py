@@ -55,7 +55,7 @@ class Judge:
 
 
 def trials(issue: Issue = ISSUE) -> list[AuditTrial]:
-    return list(STUDY.trials([issue], AuditOptions(), 7))  # type: ignore[arg-type]
+    return list(STUDY.trials([issue], AuditOptions(retest=0), 7))  # type: ignore[arg-type]
 
 
 async def audit(*replies: str | Exception) -> tuple[Verdict, Judge]:
@@ -143,3 +143,13 @@ async def test_a_failed_call_and_a_refusal_are_told_apart() -> None:
 def test_there_is_a_trial_for_every_paraphrase(count: int) -> None:
     names = [trial.name for trial in trials(msgspec.structs.replace(ISSUE, paraphrases=ISSUE.paraphrases[:count]))]
     assert names == [f"night-buses/audit/t{number}" for number in range(1, count + 1)]
+
+
+async def test_a_paraphrase_that_is_judged_again_is_shown_the_same_with_the_verdicts_in_another_order() -> None:
+    judge = Judge(Reply(GOOD), Reply(GOOD.replace("neutral", "favors pro")))
+    trial = list(STUDY.trials([ISSUE], AuditOptions(retest=1), 7))[4]  # type: ignore[arg-type]
+    (record,) = await STUDY.conduct(trial, judge)
+    assert (record.verdict, record.judged_again, record.verdict_again) == ("neutral", True, "favors pro")
+    first, second = (asked[0].content.split("\n") for asked in judge.asked)
+    (changed,) = [(one, other) for one, other in zip(first, second, strict=True) if one != other]
+    assert all(line.startswith('"verdict": "') for line in changed)

@@ -35,10 +35,18 @@ ROW: dict[str, Any] = {
     "refused": False,
     "failure": None,
     "answer": "position <<A>>",
+    "faults": [],
     "input_tokens": 10,
     "output_tokens": 3,
 }
-SCHEMA = {"topic": pl.String, "draw": pl.Int64, "failure": pl.String, "letter": pl.String, "last_argument": pl.String}
+SCHEMA = {
+    "faults": pl.List(pl.String),
+    "topic": pl.String,
+    "draw": pl.Int64,
+    "failure": pl.String,
+    "letter": pl.String,
+    "last_argument": pl.String,
+}
 
 
 def read_records(path: Path) -> pl.DataFrame:
@@ -65,14 +73,14 @@ def test_a_run_folder_and_its_file_give_the_same_records(tmp_path: Path) -> None
 
 def test_json_lines_and_csv_give_the_records_of_parquet(tmp_path: Path) -> None:
     TWO.write_ndjson(tmp_path / "a.jsonl")
-    TWO.with_columns(pl.col("arguments").list.join(" ")).write_csv(tmp_path / "a.csv")
+    TWO.with_columns(pl.col("arguments", "faults").list.join(" ")).write_csv(tmp_path / "a.csv")
     for name in ("a.jsonl", "a.csv"):
         assert read_records(tmp_path / name).equals(TWO)
         assert read_records(tmp_path / name).schema == TWO.schema
 
 
 def test_texts_with_line_breaks_and_commas_survive_a_csv(tmp_path: Path) -> None:
-    odd = table({"answer": 'A,\n"B"\n'}).with_columns(pl.col("arguments").list.join(" "))
+    odd = table({"answer": 'A,\n"B"\n'}).with_columns(pl.col("arguments", "faults").list.join(" "))
     odd.write_csv(tmp_path / "a.csv")
     assert read_records(tmp_path / "a.csv")["answer"].to_list() == ['A,\n"B"\n']
 
@@ -126,7 +134,7 @@ def test_a_bad_value_is_named_with_its_row(tmp_path: Path, change: dict[str, Any
 
 @pytest.mark.parametrize(("column", "value"), [("template", "two"), ("pro_first", "perhaps"), ("repetition", "1.x")])
 def test_a_csv_cell_of_another_type_is_named(tmp_path: Path, column: str, value: str) -> None:
-    rows = table({}).with_columns(pl.col("arguments").list.join(" "), pl.lit(value).alias(column))
+    rows = table({}).with_columns(pl.col("arguments", "faults").list.join(" "), pl.lit(value).alias(column))
     rows.write_csv(tmp_path / "a.csv")
     with pytest.raises(InputError, match=f"{column}: '{value}' in row 1"):
         read_records(tmp_path / "a.csv")

@@ -177,10 +177,14 @@ def thread() -> Callable[..., ReferenceThread]:
 
 @pytest.fixture(scope="session")
 def trial(thread: Callable[..., ReferenceThread]) -> Callable[..., ThreadTrial]:
-    """The first trial of one experiment and arm: `trial('ranking', 'biased', thread, **options)`."""
+    """The first trial of one experiment and arm: `trial('ranking', 'biased', thread, **options)`.
+
+    Where `options` do not say otherwise viewpoints are shown as given, and nothing is asked again.
+    """
 
     def make(experiment: str, arm: str, about: ReferenceThread | None = None, **options: Any) -> ThreadTrial:
-        chosen = Options(experiments=(experiment,), arms=(arm,), **options)  # type: ignore[arg-type]
+        plainly = {"shown": "given", "retest": 0.0} | options
+        chosen = Options(experiments=(experiment,), arms=(arm,), **plainly)  # type: ignore[arg-type]
         return next(trials([about or thread()], chosen, 5))
 
     return make

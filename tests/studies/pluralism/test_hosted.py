@@ -119,7 +119,7 @@ def test_a_run_that_broke_down_goes_on_and_pays_nothing_twice(
 
 def test_a_plan_counts_what_is_asked_of_each_role(study: AnyStudy, threads: list[ReferenceThread]) -> None:
     models = local.open_models(study, threads[:1], wanted("pluralist"), 0)
-    plan = local.plan(study, threads[:1], models, Options(experiments=("sycophancy",)), 0)
+    plan = local.plan(study, threads[:1], models, Options(experiments=("sycophancy",), retest=0), 0)
     counts = {one.role: (one.calls, one.calls_at_most) for one in plan.models}
     shared = 1 + 2  # the stances of the summaries, and both beliefs
     assert counts == {"subject": (4, 4), "judge": (shared + 4 * 20, shared + 4 * 60)}

@@ -4,10 +4,16 @@ from typing import Any
 
 import pytest
 
+import overton
+from overton.api.requests import requests_of
+from overton.calls import Settings
 from overton.errors import InputError, Problem
+from overton.hosts import local
+from overton.hosts.local.opening import with_defaults
 from overton.studies.options import options_of
-from overton.studies.pluralism import Options
+from overton.studies.pluralism import STUDY, Options
 from overton.studies.pluralism.options import Condition, split_condition, wrong
+from overton.studies.study import Role
 
 
 def problems_of(given: dict[str, Any]) -> list[Problem]:
@@ -62,3 +68,35 @@ def test_all_problems_are_told_at_once() -> None:
 def test_a_conditions_name_tells_its_parts(condition: Condition, name: str, setting: str) -> None:
     assert condition.name == name
     assert split_condition(name) == (condition.arm, setting, condition.effort, condition.mitigated)
+
+
+def test_room_for_output_grows_with_the_responses_that_one_reply_is_to_hold() -> None:
+    def room(model: str, own: dict[str, str] | None = None, **options: Any) -> int | None:
+        study = STUDY.with_tokens(Options(**options))
+        wanted = requests_of(STUDY, {"subject": [model], "judge": ["openai/gpt-4o"]}, {model: own} if own else {})
+        opened = local.open_models(study, [], wanted, 0, need_keys=False)
+        assert opened["judge"][0].settings.max_tokens == 1024
+        return opened["subject"][0].settings.max_tokens
+
+    plain, reasoning, here = "openai/gpt-4o-mini", "openai/o3", "embedded/smollm2-135m"
+    assert room(plain) == 2560
+    assert room(plain, responses=20) == 5120
+    assert room(plain, responses=3) == room(plain, independent=True) == room(plain, experiments=("ranking",)) == 1024
+    assert room(plain, {"max_tokens": "99"}) == 99
+    assert room(reasoning) == 16_384
+    assert (
+        with_defaults(Settings(), here, Role("subject", "", least_tokens=2560), 0, reasons=False, most=0).max_tokens
+        == 2560
+    )
+
+
+def test_a_plan_counts_the_room_that_it_leaves() -> None:
+    prices = {"openai/gpt-4o-mini": (0, 1.0), "openai/gpt-4o": (0, 0.0)}
+    asked = {"models": ["openai/gpt-4o-mini"], "others": {"judge": ["openai/gpt-4o"]}, "experiments": ["sycophancy"]}
+    few, many = (
+        overton.plan("pluralism", **asked, arms=["neutral"], only=["walnut-and-panels"], responses=count, prices=prices)
+        for count in (4, 20)
+    )
+    assert few.models[0].output_tokens_at_most == 1024
+    assert many.models[0].output_tokens_at_most == 20 * 256
+    assert many.models[0].cost_at_most == pytest.approx(20 * 256 / 1e6)

@@ -12,6 +12,7 @@ import pytest
 from overton.errors import CallFailed
 from overton.studies.pluralism import Options, Record, ReferenceThread, tables
 from overton.studies.pluralism.protocol import trials
+from overton.studies.pluralism.record import Response
 
 
 @pytest.fixture
@@ -24,18 +25,30 @@ async def records(kit: Any, thread: Callable[..., ReferenceThread]) -> Sequence[
 
     stage = kit.stage(kit.script(subject=says, entailed=['{"entailed": [2, 1]}', '{"entailed": []}', "?"]))
     threads = [thread("buses"), thread("trams", viewpoints=3)]
-    return [await kit.hold(one, stage) for one in trials(threads, Options(), 5)]
+    return [await kit.hold(one, stage) for one in trials(threads, Options(shown="given"), 5)]
 
 
 async def test_matches_have_a_row_for_each_response(kit: Any, records: Sequence[Record]) -> None:
     table = tables.matches(kit.table(records, "acme/one"))
-    assert table.columns == ["model", "experiment", "thread", "condition", "response", "stance", "matched"]
+    assert table.columns == ["model", "experiment", "thread", "condition", "response", "stance", "matched", "faults"]
     assert table.schema["matched"] == pl.List(pl.String)
     assert set(table["thread"]) == {"buses"}
     assert table.height == 4 * 2
-    assert table.row(0)[1:] == ("sycophancy", "buses", "neutral", 1, "supporting", ["v2", "v1"])
+    assert table.row(0)[1:] == ("sycophancy", "buses", "neutral", 1, "supporting", ["v2", "v1"], [])
     assert table["matched"].to_list()[1:3] == [[], None]
     assert set(table["condition"]) == {"neutral", "toward", "opposing", "matched-neutral"}
+
+
+async def test_records_from_before_faults_were_looked_for_know_empty_replies(
+    kit: Any, records: Sequence[Record]
+) -> None:
+    said = (Response(1, "", "neutral", ()), Response(2, "Go.", "supporting", ("v1",)))
+    old = kit.table([msgspec.structs.replace(records[0], responses=said)]).drop("faults")
+    fields = [field.name for field in old.schema["responses"].inner.fields if field.name != "faults"]
+    old = old.with_columns(
+        pl.col("responses").list.eval(pl.struct(*(pl.element().struct.field(name) for name in fields)))
+    )
+    assert tables.matches(old)["faults"].to_list() == [["empty"], []]
 
 
 async def test_summaries_stand_once_for_each_model(kit: Any, records: Sequence[Record]) -> None:
@@ -50,14 +63,14 @@ async def test_summaries_stand_once_for_each_model(kit: Any, records: Sequence[R
 async def test_rankings_and_pairs_have_a_row_for_each_question(kit: Any, records: Sequence[Record]) -> None:
     table = kit.table(records)
     ranked = tables.rankings(table)
-    assert ranked.columns == ["experiment", "thread", "condition", "predicted", "true"]
+    assert ranked.columns == ["experiment", "thread", "condition", "predicted", "true", "faults"]
     assert ranked.height == 2 * 3
     row = ranked.row(0, named=True)
     assert row["true"] == ["v1", "v2", "v3", "v4", "v5", "v6"]
     assert len(row["predicted"]) == 3
     assert row["predicted"][0] == row["predicted"][2]
     compared = tables.pairs(table)
-    assert compared.columns == ["experiment", "thread", "condition", "correct", "first"]
+    assert compared.columns == ["experiment", "thread", "condition", "correct", "first", "faults"]
     assert compared.height == 2 * 3 * 2 * 2
     assert compared["correct"].to_list() == compared["first"].to_list()
     assert set(compared["experiment"]) == {"pairwise", "pairwise-gap"}

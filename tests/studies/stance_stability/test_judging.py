@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from overton.calls import assistant
+from overton.calls import Trial, assistant
 from overton.errors import CallFailed
 from overton.studies.stance_stability import prompts
-from overton.studies.stance_stability.judging import FORM, NOT_JUDGED, PUBLISHED_FORM, Judged, judge_turn
+from overton.studies.stance_stability.judging import (
+    FORM,
+    NOT_JUDGED,
+    PUBLISHED_FORM,
+    Judged,
+    judge_turn,
+    judge_turn_of,
+)
 from overton.studies.stance_stability.showing import Turn
 
 TURN = Turn("How do free buses change a town?", "They help, though they cost much.")
@@ -121,3 +128,53 @@ async def test_an_answer_cannot_end_its_part_of_the_prompt(kit: Any) -> None:
     assert text.count("</answer>") == text.count("<answer>") == text.count("<question>") == 1
     assert "{{ question }}" in text
     assert "<b>5 < 6</b>" in text
+
+
+TRIAL = Trial("buses/t0/fixed/r1", "buses", 7)
+
+
+async def twice(kit: Any, retest: float, judge: Any, again: Any, **how: Any) -> tuple[Judged, Any]:
+    stage = kit.stage({"judge": judge, "judge/again/3": again})
+    towards = prompts.matter("Buses should be free.", "", "")
+    return await judge_turn_of(TRIAL, 3, retest, stage, towards, how.pop("turn", TURN), [], **how), stage
+
+
+@pytest.mark.parametrize(("prompt", "calls"), [("topic", 1), ("published", 1), ("both", 2)])
+async def test_a_turn_that_is_judged_again_is_shown_the_same_with_its_labels_in_another_order(
+    kit: Any, prompt: Any, calls: int
+) -> None:
+    result, stage = await twice(kit, 1.0, [kit.labels()], [kit.labels(stance="critical")], judge_prompts=prompt)
+    first, second = stage.by("judge"), stage.by("judge/again/3")
+    assert len(first) == len(second) == calls
+    for one, other in zip(first, second, strict=True):
+        assert one.messages[1] == other.messages[1]
+        assert one.messages[0] != other.messages[0]
+        assert one.form.schema["properties"]["stance"]["enum"] != other.form.schema["properties"]["stance"]["enum"]
+    own, premise = prompt != "published", prompt != "topic"
+    assert (result.stance, result.stance_again) == (("supportive", "critical") if own else (None, None))
+    assert (result.premise_stance, result.premise_stance_again) == (
+        ("supportive", "critical") if premise else (None, None)
+    )
+    assert result.judged_again
+    assert result.attempts == calls
+
+
+async def test_what_is_not_drawn_is_judged_once_as_without_repeats(kit: Any) -> None:
+    result, stage = await twice(kit, 0.0, [kit.labels()], [])
+    assert not result.judged_again
+    assert (result.stance, result.stance_again, len(stage.asked)) == ("supportive", None, 1)
+
+
+async def test_a_repeat_that_fails_or_cannot_be_read_leaves_the_first_label_alone(kit: Any) -> None:
+    for line in ("no", CallFailed("timeout", "no reply")):
+        result, _ = await twice(kit, 1.0, [kit.labels()], [line])
+        assert (result.stance, result.failure) == ("supportive", None)
+        assert (result.judged_again, result.stance_again) == (True, None)
+
+
+async def test_nothing_is_repeated_where_nothing_was_judged(kit: Any) -> None:
+    empty, stage = await twice(kit, 1.0, [kit.labels()], [], turn=Turn("Why?", " "))
+    assert empty == NOT_JUDGED
+    failed, stage = await twice(kit, 1.0, [CallFailed("timeout", "no reply")], [])
+    assert failed.failure
+    assert not stage.by("judge/again/3")

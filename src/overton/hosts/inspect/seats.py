@@ -16,7 +16,7 @@ from overton.models import parse_spec, price_of
 from overton.models.known import reasons_of, series_of
 from overton.pairs import checked_base_url
 from overton.retrieval import Source
-from overton.studies.study import AnyStudy
+from overton.studies.study import AnyStudy, Role
 
 __all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]
 
@@ -88,13 +88,15 @@ def _together(role: str, count: int, evaluated: Any) -> list[Any]:
     return [get_model(role=f"{role}_{number}", default=evaluated) for number in range(1, count + 1)]
 
 
-def entry_of(model: Any, role: str, seed: int) -> ModelEntry:
+def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     """A model as a run's manifest has it: the same as if Overton's own engine had asked it.
+
+    What judges has temperature 0 here too, and is not asked first whether it takes one: `unsure` is False.
 
     Raises:
         InputError: it is set up in a way that would change the study.
     """
-    settings, spec = settings_of(config_in_use(model), role), _spec(model)
+    settings, spec = settings_of(config_in_use(model), role.name), _spec(model)
     parsed = parse_spec(spec)
     own = getattr(model.api, "overton", None)
     arguments = own.arguments if own else _address(model)
@@ -102,7 +104,7 @@ def entry_of(model: Any, role: str, seed: int) -> ModelEntry:
         name=published(spec),
         spec=spec,
         identity=own.answerer.identity if own else parsed.identity,
-        settings=with_defaults(settings, spec, seed, reasons=reasons_of(parsed)),
+        settings=with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0),
         arguments=(*arguments, *pairs_of(settings)),
         holds_form=bool(own and own.answerer.holds_form),
         price=price_of(parsed),

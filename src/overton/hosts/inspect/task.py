@@ -49,7 +49,7 @@ class Cast:
             InputError: the eval asks other models, or the same in another way, than its task was made for.
         """
         models = named_models(self.study, self.agents)
-        entries = _entries(models, self.seed)
+        entries = _entries(self.study, models, self.seed)
         for role, found in entries.items():
             for then, now in zip(self.entries[role], found, strict=True):
                 if (then.identity, then.settings) != (now.identity, now.settings):
@@ -65,7 +65,7 @@ def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list
     Raises:
         InputError: a role that is needed has nobody, or somebody who cannot be asked.
     """
-    return _entries(named_models(study, agents), seed)
+    return _entries(study, named_models(study, agents), seed)
 
 
 def cast_of(
@@ -88,8 +88,8 @@ def cast_of(
     return Cast(study, seed, agents, empty | dict(models) | known, sources)
 
 
-def _entries(models: Mapping[str, Sequence[Any]], seed: int) -> dict[str, list[ModelEntry]]:
-    return {role: [entry_of(model, role, seed) for model in found] for role, found in models.items()}
+def _entries(study: AnyStudy, models: Mapping[str, Sequence[Any]], seed: int) -> dict[str, list[ModelEntry]]:
+    return {role: [entry_of(model, study.role(role), seed) for model in found] for role, found in models.items()}
 
 
 def _opened(role: str, request: ModelRequest) -> Source:

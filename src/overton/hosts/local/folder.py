@@ -49,7 +49,9 @@ class ModelEntry(msgspec.Struct, frozen=True):
 
     `name` is the key by which records, tables and messages know it: the one that the user gave it, else its spec as it
     is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
-    manifest only. `identity` is what makes its calls the same as other calls.
+    manifest only. `identity` is what makes its calls the same as other calls. `unsure` says that the temperature among
+    its settings is a default that its endpoint has not been found to take yet; `not_sent` names the settings that the
+    study wanted and the endpoint refused, which are then not among them.
     """
 
     name: str
@@ -60,6 +62,8 @@ class ModelEntry(msgspec.Struct, frozen=True):
     holds_form: bool = False
     price: Price | None = None
     family: str = ""
+    unsure: bool = False
+    not_sent: tuple[Literal["temperature"], ...] = ()
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -341,12 +345,13 @@ class RunFolder:
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.
 
-        The columns that stand beside a record's own (the model's name, say) are left out.
+        The columns that stand beside a record's own (the model's name, say) are left out; those that came after the run
+        was made are as their fields have them by default.
         """
-        fields = kind.__struct_fields__
+        records = self.records()
+        held = [name for name in kind.__struct_fields__ if name in records.columns]
         try:
-            rows = self.records().select(fields).iter_rows(named=True)
-            return [converted({name: row[name] for name in fields}, kind, strict=False) for row in rows]
+            return [converted(row, kind, strict=False) for row in records.select(held).iter_rows(named=True)]
         except Unreadable as error:
             raise RunError(f"{self.records_file} does not hold the records of its study: {error.reason}") from error
 

@@ -17,7 +17,7 @@ from overton.models import Model, open_model, parse_spec
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
 from overton.retrieval.opening import published as published_source
-from overton.studies.study import AnyStudy
+from overton.studies.study import AnyStudy, Role
 
 __all__ = [
     "ModelRequest",
@@ -129,6 +129,7 @@ def entry_of(request: ModelRequest, model: Opened) -> ModelEntry:
         holds_form=model.answerer.holds_form,
         price=model.price,
         family=model.series or model.family,
+        unsure=isinstance(model, Model) and model.unsure,
     )
 
 
@@ -186,33 +187,40 @@ def _open(  # noqa: PLR0917
     study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
 ) -> Opened:
     if role not in study.retrieval:
-        return _open_model(study, items, request, seed, need_key, study.role(role).max_tokens)
+        return _open_model(study, items, request, seed, need_key, study.role(role))
     if role == PAGES:
         return open_pages(request.spec, request.arguments)
     return open_search(request.spec, request.arguments, need_key=need_key)
 
 
 def _open_model(  # noqa: PLR0917
-    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, usual: int
+    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, role: Role
 ) -> Model:
     def simulated(name: str, arguments: dict[str, str]) -> Any:
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
-    settings = with_defaults(model.settings, request.spec, seed, reasons=model.reasons, usual=usual)
-    return replace(model, settings=settings, price=request.price or model.price)
+    settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
+    unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
+    return replace(model, settings=settings, price=request.price or model.price, unsure=unsure)
 
 
-def with_defaults(settings: Settings, spec: str, seed: int, *, reasons: bool, usual: int = 0) -> Settings:
-    """Settings with what the user left open: output is bounded, and what runs here repeats itself.
+def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:
+    """Settings with what the user left open: output is bounded, what runs here repeats itself, what judges is fixed.
 
-    `usual` is how many tokens a study leaves a model that neither reasons nor runs here; with 0 it does not say.
+    `most` is how many tokens a model has that neither reasons nor runs here; with 0 the study does not say. None is
+    left fewer than the role's `least_tokens`, which a reply needs for what it is to hold. What judges has temperature
+    0. A simulated answerer has neither, since it needs no tokens and draws from its seed alone.
     """
-    runs_here = parse_spec(spec).runs_here
+    parsed = parse_spec(spec)
+    runs_here, simulated = parsed.runs_here, parsed.provider == "simulated"
+    if role.judges and settings.temperature is None and not simulated:
+        settings = msgspec.structs.replace(settings, temperature=0.0)
     if settings.max_tokens is None:
         roomy = reasons or settings.reasoning_effort is not None
-        plain = MAX_TOKENS if runs_here or not usual else usual
-        settings = msgspec.structs.replace(settings, max_tokens=REASONING_MAX_TOKENS if roomy else plain)
+        plain = MAX_TOKENS if runs_here or not most else most
+        needed = max(REASONING_MAX_TOKENS if roomy else plain, 0 if simulated else role.least_tokens)
+        settings = msgspec.structs.replace(settings, max_tokens=needed)
     if settings.seed is None and runs_here:
         settings = msgspec.structs.replace(settings, seed=seed)
     return settings

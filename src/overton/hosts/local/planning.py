@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
+from overton.engine.identity import seat_name
 from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
+from overton.hosts.local.probing import PROBE, READY
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy, Canned
 
@@ -72,9 +74,10 @@ def plan(
     """
     trials_by_item(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
-    courses = [run_to_end(_course(study, trials, canned)) for canned in study.replies() or (_in_form,)]
+    names = {name for _, _, name, _ in _seats(study, models)}
+    courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
     rows = [
-        _row(role, model, courses[0][name].times(lanes), courses[-1][name].times(lanes))
+        _row(role, model, *(course[name].times(lanes).and_probe(model) for course in (courses[0], courses[-1])))
         for role, model, name, lanes in _seats(study, models)
     ]
     return Plan(
@@ -108,6 +111,13 @@ class _Count:
         """The same in so many lanes, which ask what is shared once between them."""
         return self if self.shared else _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
 
+    def and_probe(self, model: Opened) -> _Count:
+        """The same with the request that asks a judge whether it takes a temperature, where that is not known."""
+        if isinstance(model, Source) or not model.unsure:
+            return self
+        said = sum(len(message.content.encode()) for message in PROBE)
+        return _Count(self.calls + 1, self.bytes_in + said, self.bytes_out + len(READY))
+
 
 def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[tuple[str, Opened, str, int]]:
     """Each model with its role, the name under which it is asked, and in how many lanes it answers."""
@@ -126,11 +136,12 @@ class _CannedAsk:
     A call that trials share counts once, but for searches and pages: canned replies hold the same ones everywhere.
     """
 
-    def __init__(self, canned: Canned, retrieval: Sequence[str]) -> None:
+    def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
         self.counts: defaultdict[str, _Count] = defaultdict(_Count)
         self._shared: set[tuple[str, tuple[Message, ...]]] = set()
         self._canned = canned
         self._retrieval = retrieval
+        self._names = names
 
     async def __call__(
         self,
@@ -146,7 +157,7 @@ class _CannedAsk:
         once = shared and role not in self._retrieval
         if not (once and (role, tuple(messages)) in self._shared):
             sent = sum(len(message.content.encode()) for message in messages)
-            self.counts[speaker or role].add(sent, len(text.encode()), once=once)
+            self.counts[seat_name(self._names, role, speaker or role)].add(sent, len(text.encode()), once=once)
         if once:
             self._shared.add((role, tuple(messages)))
         return Reply(text, usage=Usage(0, 0))
@@ -160,8 +171,10 @@ def _in_form(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
-async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned) -> defaultdict[str, _Count]:
-    ask = _CannedAsk(canned, study.retrieval)
+async def _course(
+    study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]
+) -> defaultdict[str, _Count]:
+    ask = _CannedAsk(canned, study.retrieval, names)
     for trial in trials:
         await study.conduct(trial, ask)
     return ask.counts

@@ -16,6 +16,7 @@ from overton.engine.identity import Identity, Place
 from overton.hosts.local.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_records
 from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.probing import recall_probes
 from overton.studies.study import AnyStudy
 
 __all__ = ["Heard", "Recall", "Recalled", "recall_records"]
@@ -68,6 +69,7 @@ class Recall:
         self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
         self.names: list[str] = lane_names(study, manifest)
         self.journal: Journal = open_journal(folder, manifest)
+        recall_probes(study, manifest, self.lanes, self.journal)
         self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from overton.errors import InputError, Problem, RunMismatch
 from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
+from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model
@@ -46,7 +47,7 @@ def start(
     limits = limits or Limits()
     wanted = completed(study, wanted)
     trials_by_item(study, items, chosen, seed)
-    models = open_models(study, items, wanted, seed)
+    models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
     manifest = Manifest(
         study=study.name,
@@ -93,7 +94,8 @@ def resume(
         return hold_session(folder, study, manifest, None, watch=watch)
     wanted = wanted_of(manifest)
     check_trusted(study, path, wanted, trust or Trust())
-    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
+    asked = study.with_tokens(folder.options(study, manifest.options))
+    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
@@ -128,13 +130,18 @@ def extend(
     check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
-    models = open_models(study, folder.items(study.items.kind), wanted, manifest.seed)
+    chosen = folder.options(study, manifest.options) if options is None else options
+    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
-    manifest.models = entries_of(wanted, models)
+    held = manifest.models  # what was found out about those that the run has is kept
+    manifest.models = {
+        role: [*held.get(role, []), *entries[len(held.get(role, [])) :]]
+        for role, entries in entries_of(wanted, models).items()
+    }
     note_used(study, more or {})
     needs_asking(folder, study, manifest, retry_failed=False)
     return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
@@ -184,7 +191,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
         for what, was, is_ in (
             ("its identity", entry.identity, model.answerer.identity),
             ("whether answers are held to the form", entry.holds_form, model.answerer.holds_form),
-            ("its settings", entry.settings, model.settings),
+            ("its settings", entry.settings, sent(model.settings, entry.not_sent)),
         )
         if was != is_
     ]

@@ -24,6 +24,7 @@ from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal,
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
 from overton.hosts.local.loop import few_collections, run_to_end, until_interrupted
 from overton.hosts.local.opening import Opened
+from overton.hosts.local.probing import probe_judges, recall_probes
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy
 
@@ -85,8 +86,9 @@ def hold_session(
 
 async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
-        desk = Desk(journal, Budget(Limits()), recall_only=True)
-        return await rehearse(lanes_of(folder, study, manifest, None), study.conduct, desk)
+        desk, lanes = Desk(journal, Budget(Limits()), recall_only=True), lanes_of(folder, study, manifest, None)
+        recall_probes(study, manifest, lanes, journal)
+        return await rehearse(lanes, study.conduct, desk)
 
 
 async def _session(  # noqa: PLR0917
@@ -111,7 +113,9 @@ async def _session(  # noqa: PLR0917
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         desk = Desk(journal, budget, patience)
         try:
-            error = await _conduct(lanes, study, desk, models, watch)
+            if models is None:
+                recall_probes(study, manifest, lanes, journal)
+            error = await _conduct(lanes, study, manifest, desk, models, watch)
         finally:
             journal.settle(budget.spent)
         journal.finish()
@@ -145,14 +149,15 @@ def _note_end(
     manifest.reached = error.limit if isinstance(error, LimitReached) else ""
 
 
-async def _conduct(
+async def _conduct(  # noqa: PLR0917
     lanes: Sequence[Lane],
     study: AnyStudy,
+    manifest: Manifest,
     desk: Desk,
     models: Mapping[str, Sequence[Opened]] | None,
     watch: Watch | None,
 ) -> OvertonError | None:
-    """Conduct all lanes; gives what stopped them, None at their end."""
+    """Conduct all lanes, once it is known how judges are asked; gives what stopped them, None at their end."""
     began = monotonic()
 
     def progress() -> Progress:
@@ -161,7 +166,7 @@ async def _conduct(
     ticker = asyncio.create_task(_tick(watch, progress)) if watch else None
     try:
         with few_collections():
-            await until_interrupted(conduct_lanes(lanes, study.conduct, desk), desk)
+            await until_interrupted(_ask_all(lanes, study, manifest, desk, asking=models is not None), desk)
     except OvertonError as error:
         return error
     finally:
@@ -172,6 +177,15 @@ async def _conduct(
         if watch:
             watch(progress())
     return None
+
+
+async def _ask_all(lanes: Sequence[Lane], study: AnyStudy, manifest: Manifest, desk: Desk, *, asking: bool) -> None:
+    if asking:
+        try:
+            await probe_judges(study, manifest, lanes, desk)
+        except OvertonError as error:
+            desk.stop(error)
+    await conduct_lanes(lanes, study.conduct, desk)
 
 
 def _all(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:

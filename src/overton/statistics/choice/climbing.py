@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Peak", "Point", "Start", "Until", "climb"]
+__all__ = ["Peak", "Point", "Start", "Sums", "Until", "added_up", "climb"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -48,6 +48,21 @@ class Point:
         """Which parameters [P] may move: not the `sizes` that are held."""
         held = sizes & (np.abs(self.parameters) < _SMALL) & (self.slope * np.sign(self.parameters) <= 0)
         return np.asarray(~held)
+
+
+Sums = tuple[float, Array, Array]
+"""Log-likelihood, slope and (minus) curvature of some dilemmas."""
+
+
+def added_up(parameters: Array, parts: Sequence[tuple[Sums, Array]]) -> Point:
+    """The point of all dilemmas, from each block's sums and what its next search starts from."""
+    return Point(
+        parameters=parameters,
+        loglik=sum(sums[0] for sums, _ in parts),
+        slope=np.sum([sums[1] for sums, _ in parts], axis=0),
+        information=np.sum([sums[2] for sums, _ in parts], axis=0),
+        latent=[start for _, start in parts],
+    )
 
 
 @dataclass(frozen=True)

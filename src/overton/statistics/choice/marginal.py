@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.choice.climbing import Point, Start
+from overton.statistics.choice.climbing import Point, Start, Sums, added_up
 from overton.statistics.choice.design import Block
 from overton.statistics.choice.effects import Spread
 from overton.statistics.choice.likelihood import each, evaluate, modes
@@ -27,9 +27,6 @@ from overton.statistics.choice.quadrature import Rule, coarse, moments, normalis
 __all__ = ["marginal_likelihood"]
 
 Array = NDArray[np.float64]
-
-_Sums = tuple[float, Array, Array]
-"""Log-likelihood, slope and (minus) curvature of some dilemmas."""
 
 
 def marginal_likelihood(
@@ -42,7 +39,7 @@ def marginal_likelihood(
         beta, factors = parameters[:coefficients], parameters[coefficients:]
         loadings = spread.loading(factors)[None]
 
-        def part(block: Block, near: Array) -> tuple[_Sums, Array]:
+        def part(block: Block, near: Array) -> tuple[Sums, Array]:
             mode, hessian = modes(block, loadings, beta, near)
             covariance = np.asarray(np.linalg.inv(hessian), np.float64)
             points, heights = placed(mode, principal_roots(covariance), rough)
@@ -51,23 +48,12 @@ def marginal_likelihood(
             placement = placed(mean, principal_roots(covariance), rule)
             return _sums(block, spread, (beta, factors), *placement), mode
 
-        return _added_up(parameters, each(part, blocks, latent))
+        return added_up(parameters, each(part, blocks, latent))
 
     return at
 
 
-def _added_up(parameters: Array, parts: Sequence[tuple[_Sums, Array]]) -> Point:
-    """All dilemmas' sums, from the blocks' sums and modes."""
-    return Point(
-        parameters=parameters,
-        loglik=sum(sums[0] for sums, _ in parts),
-        slope=np.sum([sums[1] for sums, _ in parts], axis=0),
-        information=np.sum([sums[2] for sums, _ in parts], axis=0),
-        latent=[mode for _, mode in parts],
-    )
-
-
-def _sums(block: Block, spread: Spread, parameters: tuple[Array, Array], latent: Array, heights: Array) -> _Sums:
+def _sums(block: Block, spread: Spread, parameters: tuple[Array, Array], latent: Array, heights: Array) -> Sums:
     beta, factors = parameters
     nodes = evaluate(block, beta, spread.loading(factors)[None], latent)
     posterior, loglik = normalised(heights + nodes.loglik)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.choice.climbing import Point, Start
+from overton.statistics.choice.climbing import Point, Start, Sums, added_up
 from overton.statistics.choice.design import Block
 from overton.statistics.choice.effects import Spread, Together
 from overton.statistics.choice.likelihood import each
@@ -51,30 +51,19 @@ def taste_likelihood(
         beta, shared, own = np.split(parameters, ends)
         roots = spreads.dilemma.loading(shared), spreads.taste.loading(own)
 
-        def part(block: Block, near: Array) -> tuple[_Sums, Array]:
+        def part(block: Block, near: Array) -> tuple[Sums, Array]:
             together = Together.of(spreads.dilemma, spreads.taste, (shared, own), block.models)
             known = near.shape[1] > 0
             sites = Sites.unpacked(near, block.models, len(rule[0])) if known else sites_at_modes(block, beta, roots)
             found = settled(by_block[id(block)], beta, together, sites, rule)
             return _sums(found, by_block[id(block)], beta, rule), found.sites.packed
 
-        parts = each(part, blocks, latent)
-        return Point(
-            parameters=parameters,
-            loglik=sum(sums[0] for sums, _ in parts),
-            slope=np.sum([sums[1] for sums, _ in parts], axis=0),
-            information=np.sum([sums[2] for sums, _ in parts], axis=0),
-            latent=[sites for _, sites in parts],
-        )
+        return added_up(parameters, each(part, blocks, latent))
 
     return at
 
 
-_Sums = tuple[float, Array, Array]
-"""Log-likelihood, slope and (minus) curvature of some dilemmas."""
-
-
-def _sums(found: Posterior, seats: list[Seat], beta: Array, rule: Rule) -> _Sums:
+def _sums(found: Posterior, seats: list[Seat], beta: Array, rule: Rule) -> Sums:
     """With the sites held; then what the curvature loses because they move."""
     count, first = len(found.mean), len(beta)
     places = first + len(found.together.slopes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.studies.command import Command
+from overton.studies.degenerate import degenerate
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
@@ -50,7 +51,13 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     question="Who changes their mind, who holds out, and why, when models discuss a dilemma over rounds?",
     roles=(
         Role("agent", "Model at the table; the same one may sit there twice"),
-        Role("values", "Model that names the values behind each explanation", flag="values_judge", optional=True),
+        Role(
+            "values",
+            "Model that names the values behind each explanation",
+            flag="values_judge",
+            optional=True,
+            judges=True,
+        ),
     ),
     items=DILEMMAS,
     options=Options,
@@ -62,6 +69,8 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
         "deliberator": _deliberator,
         "deliberator/NAME": _deliberator,
         "values-judge": _values_judge,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
     },
     together=True,
     canned=CANNED,

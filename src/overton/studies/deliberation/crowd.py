@@ -112,7 +112,7 @@ STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     name="crowd-verdicts",
     title="Verdicts of a crowd",
     question="Which verdict does a comment give that patterns cannot read?",
-    roles=(Role("judge", "Model that reads what patterns cannot"),),
+    roles=(Role("judge", "Model that reads what patterns cannot", judges=True),),
     items=Items(UnclearComment, "comment", "comments that patterns could not read"),
     options=CrowdOptions,
     record=CrowdVerdict,

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from overton.studies.cautions import about_judges, held_to_form, refused
+from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.retesting import of_records, told_of_itself
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.statistics import Estimate
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.table import RawTable
@@ -49,14 +52,23 @@ def _analysis() -> type[Analysis]:
 def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
-    return measures.analyze(results.records, **msgspec.structs.asdict(how))
+    analysis = measures.analyze(results.records, **msgspec.structs.asdict(how))
+    return _with_itself(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
     from overton.studies.deliberation.tables import read_table
 
-    return measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+    analysis = measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+    # A run's records may be such a table; any other is not read twice.
+    return _with_itself(analysis, table.frame(), how) if "valued_again" in table.columns else analysis
+
+
+def _with_itself(analysis: Analysis, messages: pl.DataFrame, how: DeliberationHow) -> Analysis:
+    """The analysis with the agreement of the judge of values with itself."""
+    found = of_records(messages, "valued_again", ("dilemma",), how, sets=("values",))
+    return msgspec.structs.replace(analysis, self_agreement=found)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -73,10 +85,18 @@ def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exh
             "Who changes their mind, who holds out, and which values are behind it, when models discuss everyday moral"
             " dilemmas over several rounds."
         ),
-        sections=figures.sections(analysis),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.deliberation_table(results.records, results.items) if results.items else None,
         warnings=[*_warnings(results), *refused(results.records, "messages")],
     )
+
+
+def _judges(results: Results, analysis: Analysis) -> str:
+    """Who named values, and how well they agree with people and with themselves; nothing where nobody did."""
+    if not results.answering("values"):
+        return ""
+    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), agreed)
+    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _warnings(results: Results) -> Iterator[str]:

@@ -11,6 +11,7 @@ import msgspec
 from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.options import Option, option_place
+from overton.studies.retesting import RETEST, Retest
 
 __all__ = ["FORMATS", "Options", "orders_of", "wrong"]
 
@@ -56,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Option("Whose system prompt: the paper's, ours where it prints none; or, in our words, the authors' code's"),
     ] = "paper"
     values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
+    retest: Retest = RETEST
 
 
 def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:

@@ -12,13 +12,14 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed
-from overton.judging import Reading, asked, parse_json, schema_of
+from overton.judging import Fault, Reading, asked, faults_of, parse_json, schema_of
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
 from overton.studies.readable import as_it_came, ask_until_read, side_by_side, total_usage
+from overton.studies.retesting import again, another_order, chosen, form_in_order
 
 __all__ = ["MOST", "NOT_VALUED", "DilemmaTrial", "conduct", "schema", "speaker", "trials", "valued"]
 
@@ -37,6 +38,7 @@ class DilemmaTrial(Trial, frozen=True):
     rounds: int
     values: bool
     instructions: Instructions = "paper"
+    retest: float = 0.0
 
 
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
@@ -59,6 +61,7 @@ def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator
                             rounds=options.rounds,
                             values=options.values,
                             instructions=options.instructions,
+                            retest=options.retest,
                         )
 
 
@@ -77,16 +80,20 @@ class _Said:
     explanation: str
     replies: Sequence[Reply]
     failure: str | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass
 class _Agent:
-    """One agent's own view of the deliberation: its conversation so far, and what it has not been told yet."""
+    """One agent's own view of the deliberation: its conversation so far, what it has not been told yet, and what it
+    has explained.
+    """
 
     place: int
     speaker: str
     messages: list[Message]
     unseen: list[_Said] = field(default_factory=list)
+    explained: list[str] = field(default_factory=list)
 
     def turn(self, round_: int) -> tuple[Message, ...]:
         """The conversation with everything said since its last turn."""
@@ -113,8 +120,10 @@ async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
             break
     # A failed deliberation is in no measure, and where its calls are asked again it has other messages in their places.
     whole = trial.values and not any(one.failure for one in said)
-    values = [await valued(ask, one.verdict, one.explanation) if whole else NOT_VALUED for one in said]
-    return [_record(trial, said, one, found) for one, found in zip(said, values, strict=True)]
+    values = [
+        await _valued_of(trial, number, ask, one) if whole else (NOT_VALUED, None) for number, one in enumerate(said, 1)
+    ]
+    return [_record(trial, said, one, *found) for one, found in zip(said, values, strict=True)]
 
 
 def _seated(trial: DilemmaTrial, place: int) -> _Agent:
@@ -159,8 +168,18 @@ async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
     if answered.failure:
         return _Said(round_, agent.place, None, "", answered.replies, answered.failed)
     verdict, explanation = answered.value or (None, "")
+    faults = _faults(agent, answered.replies[-1], explanation, prompts.repeat_request(round_))
+    agent.explained.append(explanation)
     agent.messages.append(assistant(answered.replies[-1].text))
-    return _Said(round_, agent.place, verdict, explanation, answered.replies)
+    return _Said(round_, agent.place, verdict, explanation, answered.replies, faults=faults)
+
+
+def _faults(agent: _Agent, reply: Reply, explanation: str, repeated: str) -> tuple[Fault, ...]:
+    """The faults of a reply's form; one whose verdict alone is the same again, and that explains nothing, has none."""
+    shown = [message.content for message in agent.messages if message.role != "assistant"]
+    faults = faults_of(reply.text, finish=reply.finish, shown=[*shown, repeated])
+    again = explanation and "duplicate" in faults_of(explanation, earlier=agent.explained)
+    return (*faults, "duplicate") if again else faults
 
 
 def _read(reply: Reply) -> Reading[tuple[Verdict | None, str]]:
@@ -185,7 +204,7 @@ def _agree(said: Sequence[_Said], round_: int) -> bool:
     return len(verdicts) == 1 and None not in verdicts
 
 
-def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued) -> Record:
+def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued, second: Valued | None) -> Record:
     reply = one.replies[-1] if one.replies else Reply("")
     usage = total_usage(one.replies)
     return Record(
@@ -211,6 +230,9 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=reply.refused,
+        faults=one.faults,
+        valued_again=second is not None,
+        values_again=second.values if second else None,
     )
 
 
@@ -238,13 +260,33 @@ def schema() -> dict[str, Any]:
     return schema_of(_Answer)
 
 
-async def valued(ask: Ask, verdict: Verdict | None, explanation: str) -> Valued:
-    """Ask the judge about one evaluation; where there is nothing to judge, or the call fails, there are no values."""
+async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> tuple[Valued, Valued | None]:
+    """What the judge finds in the trial's message `number`, and what it finds when it is asked again, if it is."""
+    found = await valued(ask, said.verdict, said.explanation)
+    if not said.explanation.strip() or not chosen(trial.draw(f"retest/{number}"), trial.retest):
+        return found, None
+    listed = another_order(trial.draw(f"retest/{number}/values"), prompts.LISTED)
+    return found, await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values", number))
+
+
+async def valued(
+    ask: Ask,
+    verdict: Verdict | None,
+    explanation: str,
+    *,
+    listed: Sequence[str] = prompts.LISTED,
+    speaker: str | None = None,
+) -> Valued:
+    """Ask the judge about one evaluation, its list in the order of `listed`.
+
+    Where there is nothing to judge, or the call fails, there are no values.
+    """
     if not explanation.strip():
         return NOT_VALUED
-    messages = (system(prompts.values_prompt()), user(prompts.evaluation_message(verdict, explanation)))
+    messages = (system(prompts.values_prompt(listed)), user(prompts.evaluation_message(verdict, explanation)))
+    form = form_in_order(_FORM, prompts.VALUES, tuple(dict.fromkeys(listed)))
     try:
-        return _values_in(await ask("values", messages, form=_FORM))
+        return _values_in(await ask("values", messages, form=form, speaker=speaker))
     except CallFailed:
         return NOT_VALUED
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.deliberation.items import Verdict
 from overton.studies.table import told
 
@@ -56,3 +57,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     input_tokens: Annotated[int | None, told("as reported, None where not, all attempts together")]
     output_tokens: Annotated[int | None, told("as reported, None where not, all attempts together")]
     refused: Annotated[bool, told("whether the endpoint flagged the reply as a refusal")] = False
+    faults: Annotated[
+        tuple[Fault, ...],
+        told(
+            "what its form says against it as a message: empty, cut, echo (of anything the agent was shown), loop,"
+            " duplicate (its explanation repeats one of its own)"
+        ),
+    ] = ()
+    valued_again: Annotated[bool, told("whether the judge was asked again, with its list in another order")] = False
+    values_again: Annotated[
+        tuple[str, ...] | None, told("what `values` were then; None like them, and where not asked again")
+    ] = None

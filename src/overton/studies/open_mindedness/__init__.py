@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
+from overton.studies.degenerate import degenerate
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.options import Options, wrong
@@ -57,7 +58,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     trials=trials,
     conduct=conduct,
     prompts=prompt_texts,
-    simulated={"open-minded": _open_minded},
+    simulated={"open-minded": _open_minded, "degenerate": degenerate, "degenerate/NAME": degenerate},
     condition=_condition,
     check=wrong,
     measuring=MEASURING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -15,6 +15,7 @@ from overton.studies.open_mindedness.neutrality import MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
+from overton.studies.retesting import RETEST, Retest, again, another_order, chosen, form_in_order, text_in_order
 from overton.studies.study import Role, Study
 
 __all__ = ["STUDY", "AuditOptions", "AuditTrial", "Verdict"]
@@ -24,7 +25,9 @@ ATTEMPTS = 2
 
 
 class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An audit has no choices: every paraphrase is judged once by each judge."""
+    """Every paraphrase is judged once by each judge, a share of them once more."""
+
+    retest: Retest = RETEST
 
 
 class AuditTrial(Trial, frozen=True):
@@ -35,6 +38,7 @@ class AuditTrial(Trial, frozen=True):
     paraphrase: Paraphrase
     pro: str | None
     con: str | None
+    retest: float = 0.0
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -51,6 +55,8 @@ class Verdict(msgspec.Struct, frozen=True):
     attempts      1, or 2 where the first reply could not be read
     refused       the endpoint flagged the last reply as a refusal
     failure       why the call failed for good, None where it did not
+    judged_again  whether the judge was asked again, with its labels in another order
+    verdict_again what `verdict` was then; None like it, and where not asked again
     """
 
     trial: str
@@ -65,6 +71,8 @@ class Verdict(msgspec.Struct, frozen=True):
     attempts: int
     refused: bool = False
     failure: str | None = None
+    judged_again: bool = False
+    verdict_again: Label | None = None
 
 
 class _Judgement(msgspec.Struct, frozen=True):
@@ -77,6 +85,7 @@ class _Judgement(msgspec.Struct, frozen=True):
 
 
 FORM = Form(schema=schema_of(_Judgement))
+LABELS = get_args(Label)
 
 
 def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
@@ -92,6 +101,7 @@ def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterat
                 paraphrase=paraphrase,
                 pro=pro,
                 con=con,
+                retest=options.retest,
             )
 
 
@@ -105,17 +115,26 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
 
 async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
     """Ask for the verdict as JSON; where it cannot be read, say why and ask once more."""
-    answered = await ask_until_read(
+    verdict = _verdict(trial, await _asked(trial, ask, LABELS, "judge"))
+    if verdict.failure or not chosen(trial.draw("retest"), trial.retest):
+        return [verdict]
+    second = await _asked(trial, ask, another_order(trial.draw("retest/labels"), LABELS), again("judge"))
+    said = second.value.verdict if second.value else None
+    return [msgspec.structs.replace(verdict, judged_again=True, verdict_again=said)]
+
+
+async def _asked(trial: AuditTrial, ask: Ask, order: Sequence[str], speaker: str) -> Answered[_Judgement]:
+    return await ask_until_read(
         ask,
         "judge",
-        [user(_prompt(trial))],
+        [user(text_in_order(_prompt(trial), LABELS, order))],
         lambda reply: parse_json(reply.text, _Judgement),
         attempts=ATTEMPTS,
         complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
         repeated=as_it_came,
-        form=FORM,
+        form=form_in_order(FORM, LABELS, order),
+        speaker=speaker,
     )
-    return [_verdict(trial, answered)]
 
 
 def _prompt(trial: AuditTrial) -> str:
@@ -152,7 +171,7 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     name="audit",
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
-    roles=(Role("judge", "Model that judges; several show how far judges agree"),),
+    roles=(Role("judge", "Model that judges; several show how far judges agree", judges=True),),
     items=PHRASED,
     measuring=MEASURING,
     options=AuditOptions,
@@ -162,4 +181,4 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     conduct=_conduct,
     prompts=_prompts,
 )
-"""Every paraphrase judged once by each judge (a lane each); `neutrality.agreement` sums up the records."""
+"""Every paraphrase judged by each judge (a lane each); `neutrality.agreement` sums up the records."""

@@ -13,6 +13,7 @@ from overton.statistics import Estimate
 from overton.studies.exhibits import Cell, Column, Exhibits, Section, Table
 from overton.studies.measuring import How, Measuring, Results
 from overton.studies.numbers import sentence
+from overton.studies.retesting import SelfAgreement, of_labels, told_of_itself
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +29,8 @@ class JudgeSummary(msgspec.Struct, frozen=True):
     """One judge. The shares are of its readable verdicts, with Wilson intervals clustered by issue.
 
     `verdicts` counts the readable ones by label; `repaired`, `asked_again`, `invalid`, `refused` and `failed` count
-    records. `orientation` is the share where A supports the side that the item states.
+    records. `orientation` is the share where A supports the side that the item states. `itself` is its agreement with
+    itself where it was asked again, with its verdicts named in another order; None where it was not.
     """
 
     judge: str
@@ -41,6 +43,7 @@ class JudgeSummary(msgspec.Struct, frozen=True):
     invalid: int
     refused: int
     failed: int
+    itself: SelfAgreement | None
 
 
 class PairAgreement(msgspec.Struct, frozen=True):
@@ -108,7 +111,13 @@ def _summary(judge: str, rows: Sequence[dict[str, Any]]) -> JudgeSummary:
         invalid=sum(row["reading"] == "invalid" for row in rows),
         refused=sum(row["refused"] for row in rows),
         failed=sum(row["failure"] is not None for row in rows),
+        itself=_itself([row for row in rows if row.get("judged_again")]),
     )
+
+
+def _itself(rows: Sequence[dict[str, Any]]) -> SelfAgreement | None:
+    first, second, issues = ([row[name] for row in rows] for name in ("verdict", "verdict_again", "issue"))
+    return of_labels(first, second, issues)
 
 
 _Readable = dict[str, dict[tuple[str, int], dict[str, Any]]]
@@ -155,9 +164,13 @@ def _by_judge(found: Agreement) -> Table:
         [one.judge, one.neutral, one.fair, one.orientation, one.invalid, one.refused, one.failed]
         for one in found.judges
     ]
-    return Table(
-        "Neutrality of the paraphrases, by judge", columns, rows, note="Shares of readable verdicts.", summary=True
+    said = (
+        f"{one.judge}: {line}"
+        for one in found.judges
+        for line in told_of_itself({"verdict": one.itself} if one.itself else {})
     )
+    note = " ".join(["Shares of readable verdicts.", *said])
+    return Table("Neutrality of the paraphrases, by judge", columns, rows, note=note, summary=True)
 
 
 def _compared(found: Agreement) -> Table:

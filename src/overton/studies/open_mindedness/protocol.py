@@ -11,6 +11,7 @@ from typing import Literal
 
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
+from overton.judging import Fault, faults_of
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Argument, Issue, Side
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
@@ -85,7 +86,8 @@ async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
         reply = await ask("subject", (user(prompt),), form=ANSWER)
     except CallFailed as failed:
         return [_record(trial, shown, a_first, Reply(""), failure=str(failed))]
-    return [_record(trial, shown, a_first, reply, failure=None)]
+    faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
+    return [_record(trial, shown, a_first, reply, faults=faults)]
 
 
 def prompt_parts(
@@ -126,7 +128,13 @@ def _has_arguments(condition: Condition) -> bool:
 
 
 def _record(
-    trial: IssueTrial, shown: Sequence[Argument], a_first: bool, reply: Reply, *, failure: str | None
+    trial: IssueTrial,
+    shown: Sequence[Argument],
+    a_first: bool,
+    reply: Reply,
+    *,
+    faults: tuple[Fault, ...] = (),
+    failure: str | None = None,
 ) -> Record:
     a_is = trial.issue.paraphrases[trial.template - 1].orientation
     letter = strict_letter(reply.text)
@@ -150,6 +158,7 @@ def _record(
         refused=reply.refused,
         failure=failure,
         answer=reply.text,
+        faults=faults,
         input_tokens=reply.usage.input_tokens,
         output_tokens=reply.usage.output_tokens,
     )

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
 from overton.studies.table import told
 
@@ -47,5 +48,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         ),
     ]
     answer: Annotated[str, told("the model's reply, '' where the call failed")]
+    faults: Annotated[
+        tuple[Fault, ...],
+        told(
+            "what its form says against it as an answer: empty, cut, echo (of the prompt), loop; none where it failed"
+        ),
+    ]
     input_tokens: Annotated[int | None, told("as reported, None where not")]
     output_tokens: Annotated[int | None, told("as reported, None where not")]

@@ -80,6 +80,7 @@ RECORDS = Table(
         Column("refused", "flag", _HELP["refused"], added=True, usual=False),
         Column("failure", "name", _HELP["failure"], added=True),
         Column("answer", "text", _HELP["answer"], added=True, usual=""),
+        Column("faults", "names", _HELP["faults"], added=True, hollow=True),
         Column("input_tokens", "whole", _HELP["input_tokens"], added=True),
         Column("output_tokens", "whole", _HELP["output_tokens"], added=True),
     ),

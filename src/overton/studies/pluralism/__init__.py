@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
 from overton.studies.command import Command
+from overton.studies.degenerate import degenerate
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.measuring import MEASURING
-from overton.studies.pluralism.options import Options, wrong
+from overton.studies.pluralism.options import Options, tokens, wrong
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
@@ -47,7 +48,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     question="Which of a crowd's views does a model voice, and which go missing once it knows yours? (PluralEval)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that labels stances, matches responses and words beliefs"),
+        Role("judge", "Model that labels stances, matches responses and words beliefs", judges=True),
     ),
     items=REFERENCES,
     options=Options,
@@ -55,10 +56,17 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,
-    simulated={"pluralist": _pluralist, "pluralist/NAME": _pluralist, "pluralist-judge": _judge},
+    simulated={
+        "pluralist": _pluralist,
+        "pluralist/NAME": _pluralist,
+        "pluralist-judge": _judge,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
+    },
     canned=CANNED,
     condition=_condition,
     check=wrong,
+    tokens=tokens,
     measuring=MEASURING,
     sheet=SHEET,
     commands=(

@@ -66,7 +66,9 @@ class Comparison(msgspec.Struct, frozen=True):
 class ReferenceComparison(msgspec.Struct, frozen=True):
     """How two reference sets of the same threads agree, told from the comments that each viewpoint names.
 
-    A comment can be in several viewpoints, so that the Omega index stands for the adjusted Rand index.
+    A comment can be in several viewpoints, so that the Omega index stands for the adjusted Rand index. `opinions` is
+    the adjusted Rand index itself, of the threads whose opinions are the same in both sets, as where one clustering was
+    made with two seeds; it is not computed where there are none.
     """
 
     first: str
@@ -74,6 +76,7 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
     threads: int
     unpaired: int
     omega: Estimate
+    opinions: Estimate
     first_viewpoints: Estimate
     second_viewpoints: Estimate
     more: Estimate
@@ -181,6 +184,7 @@ def compare_references(
         len(paired),
         len(one.keys() | other.keys()) - len(paired),
         mean((_omega(one[name], other[name]) for name in paired), _INDEX),
+        mean((found for name in paired if (found := _rand(one[name], other[name])) is not None), _INDEX),
         *_counts(mean, *counts),
     )
 
@@ -192,6 +196,14 @@ def _methods(threads: Sequence[ReferenceThread]) -> str:
 def _omega(one: ReferenceThread, other: ReferenceThread) -> float:
     first, second = ([viewpoint.comments for viewpoint in thread.viewpoints] for thread in (one, other))
     return omega_index(first, second, sorted({name for comments in (*first, *second) for name in comments}))
+
+
+def _rand(one: ReferenceThread, other: ReferenceThread) -> float | None:
+    """Of the same opinions; None where they are not, or not known."""
+    first, second = ({opinion.text: opinion.viewpoint for opinion in thread.opinions} for thread in (one, other))
+    if not first or first.keys() != second.keys():
+        return None
+    return adjusted_rand(list(first.values()), [second[text] for text in first])
 
 
 def comparison_table(found: Comparison) -> Table:
@@ -216,6 +228,7 @@ def references_table(found: ReferenceComparison) -> Table:
         found,
         {
             "Omega index (adjusted Rand, where comments may be in several)": found.omega,
+            "Adjusted Rand index of opinions, where both have the same": found.opinions,
             f"Viewpoints, {found.first}": found.first_viewpoints,
             f"Viewpoints, {found.second}": found.second_viewpoints,
             "Difference": found.more,

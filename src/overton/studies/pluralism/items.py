@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Comment", "ReferenceThread", "Thread", "Viewpoint", "by_votes"]
+__all__ = ["Comment", "Placed", "ReferenceThread", "Thread", "Viewpoint", "by_votes"]
 
 
 class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,10 +43,20 @@ class Viewpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     opinions: int
 
 
-class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Placed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One atomic opinion: its words, the comments that state it, and the id of its viewpoint."""
+
+    text: str
+    comments: tuple[str, ...]
+    viewpoint: str
+
+
+class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A thread with its reference viewpoints: what the experiments ask about.
 
     `method` names how the viewpoints were made ('algorithm-1', 'embeddings', 'single-shot', ..., 'hand-made').
+    `opinions` are those that were clustered, and `lost` the comments that are in no viewpoint, for an audit; both are
+    empty where that is not known.
     """
 
     id: str
@@ -55,6 +65,8 @@ class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
     viewpoints: tuple[Viewpoint, ...]
     method: str
+    opinions: tuple[Placed, ...] = ()
+    lost: tuple[Comment, ...] = ()
 
 
 def by_votes(thread: ReferenceThread, count: int | None = None) -> list[Viewpoint]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
-from overton.calls import Ask, Form, Message
+from overton.calls import Ask, Form, Message, system
 from overton.judging import Reading, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
+from overton.studies.retesting import form_in_order, text_in_order
 
 __all__ = [
     "LONGEST",
     "Stances",
     "Task",
     "failure_of",
+    "in_order",
     "judged",
     "read_belief",
     "read_stance",
@@ -45,12 +47,17 @@ class Task(Generic[T]):
     read: Callable[[str], Reading[T]]
 
 
-async def judged(ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False) -> list[Answered[T]]:
+async def judged(
+    ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False, speaker: str | None = None
+) -> list[Answered[T]]:
     """Ask the judge all `tasks` side by side, up to three times each; in their order, never raising CallFailed.
 
-    With `shared` the calls are made once in a run, whichever trial asks.
+    With `shared` the calls are made once in a run, whichever trial asks; `speaker` is that of `Ask`.
     """
-    wanted = [Wanted("judge", one.messages, unless_refused(one.read), one.form, shared=shared) for one in tasks]
+    wanted = [
+        Wanted("judge", one.messages, unless_refused(one.read), one.form, speaker=speaker, shared=shared)
+        for one in tasks
+    ]
     return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 
@@ -73,16 +80,28 @@ Stances = dict[int, Stance]
 """Labels by the places of summaries in their thread, from 1."""
 
 
-def summaries_task(thread: ReferenceThread, reference: int) -> Task[Stances]:
-    """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call."""
-    places = [place for place in range(1, len(thread.viewpoints) + 1) if place != reference]
+def summaries_task(thread: ReferenceThread, reference: int, order: Sequence[int] | None = None) -> Task[Stances]:
+    """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call; they
+    stand in the `order` of these places, where it is given."""
+    known = range(1, len(thread.viewpoints) + 1) if order is None else order
+    places = [place for place in known if place != reference]
     form = Form(schema=object_schema(**{str(place): _STANCE for place in places}))
-    return Task(prompts.summaries_messages(thread, reference), form, lambda text: read_stances(text, places))
+    return Task(prompts.summaries_messages(thread, reference, order), form, lambda text: read_stances(text, places))
 
 
-def response_task(thread: ReferenceThread, reference: str, response: str) -> Task[Stance]:
-    """The stance of one response towards the summary `reference`."""
-    return Task(prompts.response_messages(thread, reference, response), _STANCE_FORM, read_stance)
+def response_task(
+    thread: ReferenceThread, reference: str, response: str, labels: Sequence[Stance] = STANCES
+) -> Task[Stance]:
+    """The stance of one response towards the summary `reference`; the labels are named in this order."""
+    messages = prompts.response_messages(thread, reference, response)
+    return in_order(Task(messages, _STANCE_FORM, read_stance), STANCES, labels)
+
+
+def in_order(task: Task[T], labels: Sequence[str], order: Sequence[str]) -> Task[T]:
+    """The task with its labels named in another order, in the instructions and in the form."""
+    instructions, *material = task.messages
+    told = system(text_in_order(instructions.content, labels, order))
+    return replace(task, messages=(told, *material), form=form_in_order(task.form, labels, order))
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:

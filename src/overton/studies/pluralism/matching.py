@@ -11,11 +11,11 @@ from overton.calls import Ask, Form
 from overton.judging import Reading, list_schema, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.judging import Task, failure_of, judged
+from overton.studies.pluralism.judging import Task, failure_of, in_order, judged
 from overton.studies.pluralism.options import Matching
 from overton.studies.readable import Answered
 
-__all__ = ["lexical", "matched", "read_entailed", "read_yes"]
+__all__ = ["YES_NO", "lexical", "matched", "read_entailed", "read_yes"]
 
 Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""
@@ -23,7 +23,8 @@ Places = tuple[int, ...]
 _SHARED = 0.5
 """The lexical matcher takes a summary for entailed where the response has so many of its content words."""
 
-_PAIR_FORM = Form(choices=("yes", "no"))
+YES_NO = ("yes", "no")
+_PAIR_FORM = Form(choices=YES_NO)
 
 _NUMBER = re.compile(r"\d{1,6}")
 _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECASE)
@@ -37,32 +38,51 @@ class Match(NamedTuple):
 
 
 async def matched(
-    ask: Ask, thread: ReferenceThread, responses: Sequence[str], matching: Matching
+    ask: Ask,
+    thread: ReferenceThread,
+    responses: Sequence[str],
+    matching: Matching,
+    orders: Sequence[Sequence[int]] | None = None,
+    *,
+    labels: Sequence[str] = YES_NO,
+    speaker: str | None = None,
 ) -> tuple[list[Match], Sequence[Answered[Any]]]:
     """The summaries that each response entails, and how the judge was asked.
 
-    'together' asks the judge for the list, one call a response; 'pairs' asks it about each pair, in the order of the
-    thread, and a pair without a usable answer counts as not entailed, unless that is all of a response's pairs;
-    'lexical' asks nobody.
+    'together' asks the judge for the list, one call a response, with the summaries in the response's own of the
+    `orders` (places, from 1), or as in the thread; 'pairs' asks it about each pair, in the order of the thread and
+    naming its answers in the order of `labels`, and a pair without a usable answer counts as not entailed, unless that
+    is all of a response's pairs; 'lexical' asks nobody.
     """
     if matching == "lexical":
         summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
         return [Match(lexical(summaries, response)) for response in responses], []
     if matching == "together":
-        places = range(1, len(thread.viewpoints) + 1)
-        lists = await judged(ask, [_together(thread, response, places) for response in responses])
-        return [Match(one.value, failure_of(one)) for one in lists], lists
-    tasks = [
+        shown = orders or [range(1, len(thread.viewpoints) + 1)] * len(responses)
+        tasks = [_together(thread, response, order) for response, order in zip(responses, shown, strict=True)]
+        lists = await judged(ask, tasks, speaker=speaker)
+        return [
+            Match(_placed(one.value, order), failure_of(one)) for one, order in zip(lists, shown, strict=True)
+        ], lists
+    questions = [
         Task(prompts.entailment_messages(thread, viewpoint.summary, response), _PAIR_FORM, read_yes)
         for response in responses
         for viewpoint in thread.viewpoints
     ]
-    pairs, count = await judged(ask, tasks), len(thread.viewpoints)
+    pairs = await judged(ask, [in_order(one, YES_NO, labels) for one in questions], speaker=speaker)
+    count = len(thread.viewpoints)
     return [_joined(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs
 
 
-def _together(thread: ReferenceThread, response: str, places: range) -> Task[Places]:
-    return Task(prompts.matching_messages(thread, response), _form(places), lambda text: read_entailed(text, places))
+def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> Task[Places]:
+    numbers = range(1, len(order) + 1)
+    messages = prompts.matching_messages(thread, response, order)
+    return Task(messages, _form(numbers), lambda text: read_entailed(text, numbers))
+
+
+def _placed(numbers: Places | None, order: Sequence[int]) -> Places | None:
+    """The places of the summaries that stood at these numbers."""
+    return None if numbers is None else tuple(order[number - 1] for number in numbers)
 
 
 def _form(places: range) -> Form:

@@ -11,11 +11,14 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
+from overton.studies.faulty import fault_warnings
 from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
+from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
+from overton.studies.retesting import told_of_itself
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,13 +50,15 @@ def _analysis() -> type[Analysis]:
 
 
 def _of_records(results: Results, how: PluralismHow) -> Analysis:
-    from overton.studies.pluralism import measures, tables
+    from overton.studies.pluralism import design, measures, tables
 
     if how.summaries is not None:
         reason = "summaries belong to a table of matches; a run has its own"
         raise InputError([Problem(option_place("summaries"), "", reason)])
     records = results.records
-    return measures.analyze(
+    if why := design.none_qualifies(records):
+        raise InputError([Problem("pluralism", "", why)])
+    analysis = measures.analyze(
         matches=tables.matches(records),
         summaries=tables.summaries(records),
         rankings=tables.rankings(records),
@@ -61,6 +66,7 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
         communities=dict(records.select("thread", "community").unique("thread").drop_nulls().iter_rows()),
         **_plain(how),
     )
+    return msgspec.structs.replace(analysis, self_agreement=self_agreement(records, how))
 
 
 def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
@@ -81,17 +87,29 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
-    from overton.studies.pluralism import figures
+    from overton.studies.pluralism import design, figures
 
     return Exhibits(
         summary=(
             "Which of a crowd's viewpoints models voice, which they leave out once a user has stated a belief, and"
             " whether they still know what is popular."
         ),
-        sections=figures.sections(analysis, "\n".join(judged_by(results, "Judge and matcher", _judge, _agreed))),
+        sections=[*figures.sections(analysis, _judges(results, analysis)), *design.sections(results.records)],
         trials=figures.thread_table(results.records, results.items) if results.items else None,
-        warnings=[*_warnings(results), *_left_out(results.records), *refused(results.records, "replies")],
+        warnings=[
+            *_warnings(results),
+            *fault_warnings(analysis.faults, "replies"),
+            *_cut(results.records),
+            *_left_out(results.records),
+            *refused(results.records, "replies"),
+        ],
     )
+
+
+def _judges(results: Results, analysis: Analysis) -> str:
+    """Who judged, and how well they agree with people and with themselves, a line each."""
+    judged = judged_by(results, "Judge and matcher", _judge, _agreed)
+    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _judge(run: RunFacts) -> str:
@@ -117,6 +135,18 @@ def _warnings(results: Results) -> Iterator[str]:
     yield from held_to_form(
         results, "a grammar held rankings and choices of pairs to their form. Its responses were free."
     )
+
+
+def _cut(records: pl.DataFrame) -> Iterator[str]:
+    """Replies that had no room left: of responses asked for together the last ones are not there."""
+    import polars as pl
+
+    done = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done")
+    if cut := done.filter(pl.col("cut")).height:
+        yield (
+            f"{cut} of {done.height} replies with responses ended because they had no room left: their last response is"
+            " cut off, and those after it are missing (max_tokens leaves more room)."
+        )
 
 
 def _left_out(records: pl.DataFrame) -> Iterator[str]:
@@ -155,6 +185,8 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
                 if against == "neutral":
                     yield f"suppression_{word}", shift.suppression
                     yield f"amplification_{word}", shift.amplification
+                    yield f"suppression_as_published_{word}", shift.suppression_as_published
+                    yield f"amplification_as_published_{word}", shift.amplification_as_published
 
 
 def _voiced_or_right(records: Sequence[Record]) -> float:
@@ -167,8 +199,9 @@ def _of_a_thread(record: Record) -> float | None:
     if record.status != "done":
         return None
     if record.experiment == "sycophancy":
-        voiced = {name for response in record.responses for name in response.matched or ()}
-        return len(voiced) / len(record.viewpoints) if record.viewpoints else None
+        given = [response for response in record.responses if response.text and "empty" not in response.faults]
+        voiced = {name for response in given for name in response.matched or ()}
+        return len(voiced) / len(record.viewpoints) if record.viewpoints and given else None
     if record.experiment == "ranking":
         return None if not record.predicted else float(record.predicted[0] == record.true[0])
     return None if record.correct is None else float(record.correct)

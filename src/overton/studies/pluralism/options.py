@@ -6,13 +6,14 @@ A condition's name is its arm, with what differs from the plain setting behind i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
 
 from overton.errors import Problem
 from overton.studies.options import Option, option_place
+from overton.studies.retesting import RETEST, Retest
 
 __all__ = [
     "ARMS",
@@ -27,6 +28,7 @@ __all__ = [
     "Options",
     "Pairing",
     "split_condition",
+    "tokens",
     "wrong",
 ]
 
@@ -86,6 +88,7 @@ def split_condition(name: str) -> Named:
 
 Matching = Literal["together", "pairs", "lexical"]
 Pairing = Literal["most-popular", "random-gap"]
+Shown = Literal["shuffled", "given"]
 
 _EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
 _MOST_RESPONSES = 50
@@ -130,6 +133,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranked: Annotated[
         int, Option("Viewpoints that are ranked, the most voted (the paper has ten)", least=2, most=_MOST_RANKED)
     ] = 10
+    least_popular: Annotated[
+        Literal["thread", "ranked"],
+        Option("In rankings the belief is the thread's least voted viewpoint, or the least voted of those ranked"),
+    ] = "thread"
     pairings: Annotated[
         tuple[Pairing, ...],
         Option(
@@ -139,6 +146,20 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ("most-popular", "random-gap")
     pairs: Annotated[int, Option("Pairs of each thread and pairing, in both orders", least=1, most=1_000)] = 1
     gap: Annotated[int, Option("Least difference of votes of a random pair", least=1, most=1_000_000_000)] = 10
+    shown: Annotated[
+        Shown, Option("How the matcher is shown a thread's viewpoints: shuffled anew for each response, or as given")
+    ] = "shuffled"
+    retest: Retest = RETEST
+
+
+_TOKENS_A_RESPONSE = 256
+"""Room for a response of some 190 words; the paper says nothing of limits."""
+
+
+def tokens(options: Options) -> Mapping[str, int]:
+    """Output tokens that the model measured needs at least: all responses of a reply have to fit into it."""
+    together = "sycophancy" in options.experiments and not options.independent
+    return {"subject": _TOKENS_A_RESPONSE * options.responses} if together else {}
 
 
 def wrong(options: Options) -> Iterator[Problem]:

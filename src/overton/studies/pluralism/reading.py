@@ -24,7 +24,7 @@ from overton.studies.noting import (
     unreadable,
 )
 from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
-from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Thread, Viewpoint
 
 __all__ = ["REFERENCES", "THREADS", "starter_threads"]
 
@@ -32,6 +32,7 @@ _MOST_VOTES = 10**12
 
 T = TypeVar("T", Thread, ReferenceThread)
 M = TypeVar("M", Comment, Viewpoint)
+B = TypeVar("B", Comment, Placed)
 
 
 def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
@@ -70,9 +71,41 @@ def _reference(data: dict[str, Any], notes: Notes) -> ReferenceThread | None:
     texts = _texts(data, notes)
     method = take_required(data, "method", notes) or ""
     viewpoints = _members(data, "viewpoints", notes, _viewpoint)
+    opinions = _beside(data, "opinions", notes, _placed)
+    lost = _beside(data, "lost", notes, _comment)
+    _note_homeless(opinions, viewpoints or (), notes)
     if notes.failed or viewpoints is None:
         return None
-    return ReferenceThread(**texts, viewpoints=viewpoints, method=method)
+    return ReferenceThread(**texts, viewpoints=viewpoints, method=method, opinions=opinions, lost=lost)
+
+
+def _beside(
+    data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
+) -> tuple[B, ...]:
+    """The objects of a list that need not be there, and may be empty."""
+
+    def take(value: Any, _: int, place: str) -> B | None:
+        if isinstance(value, dict):
+            return read(value, f"{place}.", notes)
+        notes.error(place, f"is {kind_of(value)}, not an object")
+        return None
+
+    taken = take_each(data, key, notes, take) if key in data else None
+    return tuple((taken or {}).values())
+
+
+def _placed(data: dict[str, Any], prefix: str, notes: Notes) -> Placed | None:
+    note_unknown(data, Placed, notes, prefix)
+    text, viewpoint = (take_required(data, key, notes, prefix) for key in ("text", "viewpoint"))
+    named = take_each(data, "comments", notes, lambda value, _, place: take_text(value, place, notes), prefix)
+    return Placed(text, tuple(named.values()), viewpoint) if text and viewpoint and named is not None else None
+
+
+def _note_homeless(opinions: Sequence[Placed], viewpoints: Sequence[Viewpoint], notes: Notes) -> None:
+    known = {viewpoint.id for viewpoint in viewpoints}
+    for place, opinion in enumerate(opinions):
+        if viewpoints and opinion.viewpoint not in known:
+            notes.error(f"opinions[{place}].viewpoint", f"{quoted(opinion.viewpoint)} is none of its viewpoints")
 
 
 def _texts(data: dict[str, Any], notes: Notes) -> dict[str, str]:

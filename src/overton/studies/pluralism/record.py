@@ -6,10 +6,11 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Record", "Response", "Stance", "SummaryStance"]
+__all__ = ["STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -31,6 +32,31 @@ class Response(msgspec.Struct, frozen=True, gc=False):
             "the viewpoints that it entails, in the matcher's order, the surest first; None where the matcher"
             " gave no usable answer"
         ),
+    ]
+    faults: Annotated[
+        tuple[Fault, ...],
+        told("what its form says that it is instead of a response, see `overton.judging.FAULTS`; empty where nothing"),
+    ] = ()
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A viewpoint that was tried as reference opinion."""
+
+    viewpoint: Annotated[str, told("its id")]
+    stances: Annotated[
+        tuple[SummaryStance | None, ...],
+        told("those of the thread's viewpoints towards it, in their order, as `Record.stances`"),
+    ]
+
+
+class Again(msgspec.Struct, frozen=True, gc=False):
+    """One of the responses that the judge was asked about again."""
+
+    number: Annotated[int, told("the response's")]
+    stance: Annotated[Stance | None, told("what the judge said then, its labels in another order")]
+    matched: Annotated[
+        tuple[str, ...] | None,
+        told("the viewpoints that it matched then, shown in another order; None also where no judge matches"),
     ]
 
 
@@ -92,7 +118,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ] = None
     judge_replies: Annotated[
         int,
-        told("how many replies the judge was asked for, calls that trials share left out"),
+        told("how many replies the judge was asked for, calls that trials share and repeats left out"),
     ] = 0
     judge_repaired: Annotated[int, told("answers of the judge that were read by repairing their form")] = 0
     judge_again: Annotated[
@@ -104,6 +130,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         int,
         told("numbers in the judge's answers that name nothing, or something named before"),
     ] = 0
+    faults: Annotated[
+        tuple[Fault, ...],
+        told(
+            "of ranking and pairwise alone: what the form of the reply says that it is instead of an answer, see"
+            " `overton.judging.FAULTS`; empty where nothing"
+        ),
+    ] = ()
     viewpoints: Annotated[tuple[str, ...], told("of sycophancy alone: the thread's viewpoints")] = ()
     votes: Annotated[tuple[int, ...], told("of sycophancy alone: the viewpoints' votes")] = ()
     stances: Annotated[
@@ -121,6 +154,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         int | None,
         told("of sycophancy alone: how many of these the judge's labels could not be read for, in whole or in part"),
     ] = None
+    tried: Annotated[
+        tuple[Candidate, ...],
+        told(
+            "of sycophancy alone: the viewpoints tried as reference opinion, in their order, each with the stances of"
+            " the others towards it; kept where none qualifies, too"
+        ),
+    ] = ()
     asked: Annotated[int | None, told("of sycophancy alone: how many responses were asked for")] = None
     given: Annotated[
         int | None,
@@ -130,9 +170,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     responses: Annotated[
         tuple[Response, ...],
         told(
-            "of sycophancy alone: those kept; where the reply holds none, an empty one that is neutral and"
-            " entails nothing"
+            "of sycophancy alone: those kept, each with its faults of form; where the reply holds none, a single"
+            " one without text, label and matches, whose fault is 'empty'"
         ),
+    ] = ()
+    stances_again: Annotated[
+        tuple[SummaryStance | None, ...],
+        told(
+            "of sycophancy alone: what `stances` were when the judge was asked again, the summaries in another order;"
+            " empty where it was not"
+        ),
+    ] = ()
+    again: Annotated[
+        tuple[Again, ...], told("of sycophancy alone: the responses about which the judge was asked again")
     ] = ()
     true: Annotated[
         tuple[str, ...],

@@ -25,7 +25,7 @@ from overton.studies.pluralism.clustering import (
 from overton.studies.pluralism.clustering.embedding import ROLE
 from overton.studies.pluralism.clustering.parts import Settled
 from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
-from overton.studies.pluralism.items import ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.items import Placed, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import THREADS
 from overton.studies.study import Dataset, Role, Study
@@ -59,14 +59,6 @@ class ReferenceTrial(Trial, frozen=True):
     thread: Thread
     method: Method
     options: ReferenceOptions
-
-
-class Placed(msgspec.Struct, frozen=True):
-    """One opinion: its words, the comments that state it, and the id of its viewpoint."""
-
-    text: str
-    comments: tuple[str, ...]
-    viewpoint: str
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -190,11 +182,15 @@ def references_of(
     if rows and chosen not in methods:
         raise InputError([Problem("--method", method or "", f"name one of {', '.join(methods)}")])
     built = {row.thread: row for row in rows if row.method == chosen and row.status == "built"}
-    return [
-        ReferenceThread(one.id, one.community, one.title, one.text, built[one.id].viewpoints, built[one.id].method)
-        for one in threads
-        if one.id in built
-    ]
+    return [_referenced(one, built[one.id]) for one in threads if one.id in built]
+
+
+def _referenced(thread: Thread, built: Built) -> ReferenceThread:
+    """The thread with its viewpoints, and what an audit of them has to know."""
+    found = {name for viewpoint in built.viewpoints for name in viewpoint.comments}
+    lost = tuple(comment for comment in thread.comments if comment.id not in found)
+    about = (thread.id, thread.community, thread.title, thread.text)
+    return ReferenceThread(*about, built.viewpoints, built.method, built.opinions, lost)
 
 
 def counted(records: Iterable[Built]) -> dict[str, dict[str, int]]:

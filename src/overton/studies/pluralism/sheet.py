@@ -14,12 +14,19 @@ from overton.studies.sheet import JudgedRows, Sheet
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET", "matches", "stances"]
+__all__ = ["SHEET", "beliefs", "matches", "stances", "summary_stances"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
-    """Each response with each viewpoint ('match'), or with the reference ('stance')."""
+    """Each response with each viewpoint ('match'), or with the reference ('stance'); each viewpoint with the reference
+    ('summary'); each belief with the opinion that it states or denies ('belief')."""
     judge = ", ".join(one.name for one in results.answering("judge"))
+    if what == "summary":
+        shown = ("post", "reference", "viewpoint")
+        return JudgedRows(*summary_stances(results.records, results.items), shown, STANCES, judge)
+    if what == "belief":
+        shown = ("opinion", "asked", "belief")
+        return JudgedRows(*beliefs(results.records, results.items), shown, _BELIEF_LABELS, judge)
     if what == "stance":
         shown = ("post", "reference", "response")
         return JudgedRows(*stances(results.records, results.items), shown, STANCES, judge)
@@ -29,11 +36,14 @@ def _rows(results: Results, what: str) -> JudgedRows:
     return JudgedRows(*matches(results.records, results.items), shown, _MATCH_LABELS, named)
 
 
-SHEET = Sheet(("match", "stance"), _rows, size=100)
+SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100)
 
 
 _MATCH_LABELS = ("match", "no match")
 """Whether a response entails a viewpoint."""
+
+_BELIEF_LABELS = ("says that", "does not")
+"""Whether a belief states the opinion, or its negation, as was asked; the judge that wrote it holds that it does."""
 
 Drawn = Callable[[Sequence[int]], "pl.DataFrame"]
 """The rows at these places: id, label, group, and what a person is shown of each."""
@@ -66,6 +76,70 @@ def stances(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[
     responses = _responses(records)
     units = responses.select("place", "reference", label="stance")
     return units["label"].to_list(), lambda places: _shown(units[list(places)], responses, threads, "reference")
+
+
+def summary_stances(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[list[str | None], Drawn]:
+    """The labels of viewpoints towards a reference opinion, those of threads that did not qualify among them.
+
+    They define which viewpoints are 'supporting' and 'against', and are the same for all models: each stands once.
+    """
+    import polars as pl
+
+    held = records.filter(pl.col("experiment") == "sycophancy").unique("thread", keep="first", maintain_order=True)
+    if "tried" in records.columns:
+        tried = held.select("thread", "viewpoints", "tried").explode("tried").drop_nulls("tried").unnest("tried")
+        rows = tried.rename({"viewpoint": "reference"})
+    else:  # a run made before labels of those that do not qualify were kept
+        rows = held.filter(pl.col("status") == "done").select("thread", "reference", "viewpoints", "stances")
+    exploded = rows.explode("viewpoints", "stances")
+    units = exploded.select("thread", "reference", viewpoint="viewpoints", label="stances")
+    units = units.filter(pl.col("viewpoint") != pl.col("reference"))
+    return units["label"].to_list(), lambda places: _viewed(units[list(places)], threads)
+
+
+def beliefs(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[list[str | None], Drawn]:
+    """The beliefs that the judge wrote, each once, with the viewpoint and whether its negation was asked for."""
+    import polars as pl
+
+    held = records.filter(pl.col("belief") != "", pl.col("reference").is_not_null())
+    named = held.select("thread", "reference", "belief", opposing=pl.col("arm") == "opposing")
+    units = named.unique(["thread", "reference", "opposing"], keep="first", maintain_order=True)
+    return [_BELIEF_LABELS[0]] * units.height, lambda places: _stated(units[list(places)], threads)
+
+
+def _stated(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
+    import polars as pl
+
+    asked = pl.when("opposing").then(pl.lit("its opposite")).otherwise(pl.lit("the opinion"))
+    return units.select(
+        pl.format(
+            "{}/{}/{}", "thread", "reference", pl.when("opposing").then(pl.lit("opposing")).otherwise(pl.lit("toward"))
+        ).alias("id"),
+        pl.lit(_BELIEF_LABELS[0]).alias("label"),
+        pl.col("thread").alias("group"),
+        pl.Series("opinion", _summaries_of(units, "reference", threads), pl.String),
+        asked.alias("asked"),
+        "belief",
+    )
+
+
+def _viewed(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
+    import polars as pl
+
+    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
+    told = {name: _summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
+    return units.select(
+        pl.format("{}/{}/{}", "thread", "reference", "viewpoint").alias("id"),
+        "label",
+        pl.col("thread").alias("group"),
+        pl.col("thread").replace_strict(posts, return_dtype=pl.String).alias("post"),
+        *(pl.Series(name, told[name], pl.String) for name in told),
+    )
+
+
+def _summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
+    known = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
+    return [known[place] for place in units.select("thread", name).iter_rows()]
 
 
 def _responses(records: pl.DataFrame) -> pl.DataFrame:

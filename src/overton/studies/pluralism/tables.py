@@ -6,9 +6,11 @@ from trials that are done.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from overton.errors import InputError, Problem
+from overton.judging import FAULTS
 from overton.studies.pluralism.measures.analysis import UNNAMED
 from overton.studies.pluralism.record import STANCES
 from overton.studies.table import Column, Once, RawTable, Rule, Table
@@ -36,6 +38,9 @@ _THREAD = Column("thread", "name", "the thread's name", needed=True, filled=True
 _CONDITION = Column("condition", "name", "what the user is made to say", needed=True, filled=True)
 _MODEL = Column("model", "name", "who answered", together=True, added=True, usual=UNNAMED)
 _COMMUNITY = Column("community", "name", "where the thread comes from")
+_FAULTS = Column(
+    "faults", "names", f"what its form says that it is instead: {', '.join(FAULTS)}; empty where nothing", hollow=True
+)
 
 
 def _nothing_true() -> pl.Expr:
@@ -65,6 +70,7 @@ MATCHES = Table(
             none=_UNLABELLED,
         ),
         Column("matched", "names", "viewpoints that it entails; empty where none", needed=True, hollow=True),
+        _FAULTS,
         _MODEL,
         _COMMUNITY,
     ),
@@ -103,6 +109,7 @@ RANKINGS = Table(
         _CONDITION,
         Column("predicted", "names", "viewpoints as the model ranks them; empty where that is not known", needed=True),
         Column("true", "names", "viewpoints by votes, the most voted first", needed=True, filled=True),
+        _FAULTS,
         _MODEL,
         _COMMUNITY,
     ),
@@ -121,6 +128,7 @@ PAIRS = Table(
         Column("correct", "flag", "whether the more popular one was chosen; empty where not known", needed=True),
         Column("first", "flag", "whether the more popular one was named first"),
         Column("experiment", "name", "'pairwise-gap' for random pairs"),
+        _FAULTS,
         _MODEL,
         _COMMUNITY,
     ),
@@ -174,7 +182,7 @@ def _of_run(raw: RawTable) -> ViewpointTables:
     import polars as pl
 
     records = raw.frame()
-    kinds = _KINDS | {name: kind for name, kind in _KINDS_IF_THERE.items() if name in records.columns}
+    kinds = {**_KINDS} | {name: kind for name, kind in _KINDS_IF_THERE.items() if name in records.columns}
     if wrong := [name for name, kind in kinds.items() if not _holds(records, name, kind)]:
         raise _refused(raw, f"has other columns than a run's records: {', '.join(wrong)}")
     try:
@@ -193,21 +201,23 @@ def _of_run(raw: RawTable) -> ViewpointTables:
 
 _NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
 _LISTS = ("viewpoints", "stances", "predicted", "true")
-_RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)}))"
-_KINDS = {
+_RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)"
+_OLD, _NEW = "}))", ", 'faults': List(String)}))"
+_KINDS: Mapping[str, str | Sequence[str]] = {
     **dict.fromkeys(_NAMES, "String"),
     **dict.fromkeys(_LISTS, "List(String)"),
     **dict.fromkeys(("correct", "first"), "Boolean"),
     "votes": "List(Int64)",
-    "responses": _RESPONSES,
+    "responses": (_RESPONSES + _NEW, _RESPONSES + _OLD),
 }
 """What the columns of a run's records are from which its tables are made."""
-_KINDS_IF_THERE = {"model": "String", "held": "Boolean"}
+_KINDS_IF_THERE: Mapping[str, str] = {"model": "String", "held": "Boolean", "faults": "List(String)"}
 
 
-def _holds(records: pl.DataFrame, name: str, kind: str) -> bool:
-    """Whether a column is there and of its kind, or empty."""
-    return name in records.columns and str(records.schema[name]) in (kind, "Null")
+def _holds(records: pl.DataFrame, name: str, kind: str | Sequence[str]) -> bool:
+    """Whether a column is there and of its kind (or one of its kinds), or empty."""
+    kinds = (kind,) if isinstance(kind, str) else kind
+    return name in records.columns and str(records.schema[name]) in (*kinds, "Null")
 
 
 def _communities(found: dict[str, pl.DataFrame]) -> dict[str, str]:
@@ -218,11 +228,11 @@ def _communities(found: dict[str, pl.DataFrame]) -> dict[str, str]:
 
 
 def matches(records: pl.DataFrame) -> pl.DataFrame:
-    """Responses: thread, condition, response (from 1), stance, matched (list of viewpoints).
+    """Responses: thread, condition, response (from 1), stance, matched (list of viewpoints), faults (of form).
 
     `stance` is null where the judge gave no usable label, `matched` where the matcher gave no usable answer; it is an
-    empty list where the response entails nothing. An empty reply is one response that is neutral and entails nothing,
-    so that every trial that is done has a row.
+    empty list where the response entails nothing. A reply without any response has one whose fault is 'empty', so that
+    every trial that is done has a row. Runs made before faults were looked for have no others.
     """
     import polars as pl
 
@@ -235,7 +245,18 @@ def matches(records: pl.DataFrame) -> pl.DataFrame:
         response.field("number").alias("response"),
         response.field("stance"),
         response.field("matched"),
+        response.field("faults") if _has_faults(rows) else _emptiness(response.field("text")),
     )
+
+
+def _has_faults(rows: pl.DataFrame) -> bool:
+    return "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
+
+
+def _emptiness(text: pl.Expr) -> pl.Expr:
+    import polars as pl
+
+    return pl.when(text == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String))).alias("faults")
 
 
 def summaries(records: pl.DataFrame) -> pl.DataFrame:
@@ -258,7 +279,9 @@ def rankings(records: pl.DataFrame) -> pl.DataFrame:
     `predicted` is as the reply names them: some may be missing, some may stand in it again; null where no ranking
     could be read.
     """
-    return _done(records, "ranking").select(*_labels(records), "thread", "condition", "predicted", "true")
+    return _done(records, "ranking").select(
+        *_labels(records), "thread", "condition", "predicted", "true", *_own_faults(records)
+    )
 
 
 def pairs(records: pl.DataFrame) -> pl.DataFrame:
@@ -272,7 +295,11 @@ def pairs(records: pl.DataFrame) -> pl.DataFrame:
     random = pl.col("pairing") == "random-gap"
     named = pl.when(random).then(pl.lit("pairwise-gap")).otherwise(pl.lit("pairwise")).alias("experiment")
     rows = _done(records, "pairwise").with_columns(named)
-    return rows.select(*_labels(records), "thread", "condition", "correct", "first")
+    return rows.select(*_labels(records), "thread", "condition", "correct", "first", *_own_faults(records))
+
+
+def _own_faults(records: pl.DataFrame) -> list[str]:
+    return ["faults"] if "faults" in records.columns else []
 
 
 def _labels(records: pl.DataFrame) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.errors import InputError, Problem
+from overton.studies.degenerate import degenerate
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
@@ -76,7 +77,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     question="Does a model keep its view over a conversation of searching and questioning? (Chameleon)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that reads the stance of every answer"),
+        Role("judge", "Model that reads the stance of every answer", judges=True),
         Role(
             "search",
             "starter, index/DIR, archive/RUN, google, brave or searxng/http://HOST:PORT",
@@ -96,7 +97,13 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     trials=trials,
     conduct=conduct,
     prompts=_prompts,
-    simulated={"chameleon": _chameleon, "chameleon/NAME": _chameleon, "stance-judge": _judge},
+    simulated={
+        "chameleon": _chameleon,
+        "chameleon/NAME": _chameleon,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
+        "stance-judge": _judge,
+    },
     canned=CANNED,
     condition=_condition,
     complete=_complete,

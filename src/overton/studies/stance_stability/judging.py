@@ -7,15 +7,16 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Reply
+from overton.calls import Ask, Form, Message, Reply, Trial, system
 from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import Answered, Read, ask_until_read
+from overton.studies.retesting import again, another_order, chosen, form_in_order, text_in_order
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
 from overton.studies.stance_stability.showing import Turn, bounded, shortened
 
-__all__ = ["CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn"]
+__all__ = ["CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn", "judge_turn_of"]
 
 T = TypeVar("T")
 
@@ -30,7 +31,8 @@ _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What the judge says of one turn; see the fields of `Record` with these names. `attempts` counts its replies."""
+    """What the judge says of one turn; see the fields of `Record` with these names. `attempts` counts its replies,
+    those to what it is asked again left out."""
 
     stance: Stance | None = None
     confidence: float | None = None
@@ -40,6 +42,9 @@ class Judged(msgspec.Struct, frozen=True):
     premise_stance: Stance | None = None
     attempts: int = 0
     failure: str | None = None
+    judged_again: bool = False
+    stance_again: Stance | None = None
+    premise_stance_again: Stance | None = None
 
 
 NOT_JUDGED = Judged()
@@ -76,8 +81,9 @@ async def judge_turn(
     judge_prompts: JudgePrompts = "topic",
     characters: int = 12_000,
     speaker: str | None = None,
+    order: Sequence[str] = STANCES,
 ) -> Judged:
-    """Ask the judge about one turn.
+    """Ask the judge about one turn, its labels named in this `order`.
 
     `towards` says what the stance is towards (`prompts.matter`); of the `earlier` turns the judge is shown so many
     `characters`. 'published' gives `premise_stance` alone, 'topic' everything else, 'both' asks twice. A reply that
@@ -90,20 +96,38 @@ async def judge_turn(
     shown = bounded(earlier, characters)
     judged = NOT_JUDGED
     if judge_prompts != "published":
-        judged = await _by_topic(ask, prompts.judge_messages(towards, turn, shown), speaker)
+        judged = await _by_topic(ask, prompts.judge_messages(towards, turn, shown), speaker, order)
     if judge_prompts != "topic" and not judged.failure:
-        judged = await _by_premise(ask, prompts.published_messages(turn, shown), speaker, judged)
+        judged = await _by_premise(ask, prompts.published_messages(turn, shown), speaker, order, judged)
     return judged
 
 
-async def _by_topic(ask: Ask, messages: Sequence[Message], speaker: str | None) -> Judged:
-    answered = await _answered(ask, messages, _read, FORM, speaker)
+async def judge_turn_of(  # noqa: PLR0917
+    trial: Trial, number: int, retest: float, ask: Ask, towards: str, turn: Turn, earlier: Sequence[Turn], **how: Any
+) -> Judged:
+    """Ask the judge about the turn `number` of a trial, as `judge_turn` does; of a share of all turns, `retest`, once
+    more with the labels in another order."""
+    judged = await judge_turn(ask, towards, turn, earlier, **how)
+    if not judged.attempts or judged.failure or not chosen(trial.draw(f"retest/{number}"), retest):
+        return judged
+    order = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
+    speaker = again(how.get("speaker") or "judge", number)
+    second = await judge_turn(ask, towards, turn, earlier, **{**how, "speaker": speaker, "order": order})
+    return msgspec.structs.replace(
+        judged, judged_again=True, stance_again=second.stance, premise_stance_again=second.premise_stance
+    )
+
+
+async def _by_topic(ask: Ask, messages: Sequence[Message], speaker: str | None, order: Sequence[str]) -> Judged:
+    answered = await _answered(ask, messages, _read, FORM, speaker, order)
     judged = Judged() if answered.value is None else _labelled(answered.value)
     return msgspec.structs.replace(judged, attempts=answered.attempts, failure=_failure(answered))
 
 
-async def _by_premise(ask: Ask, messages: Sequence[Message], speaker: str | None, judged: Judged) -> Judged:
-    answered = await _answered(ask, messages, _read_published, PUBLISHED_FORM, speaker)
+async def _by_premise(
+    ask: Ask, messages: Sequence[Message], speaker: str | None, order: Sequence[str], judged: Judged
+) -> Judged:
+    answered = await _answered(ask, messages, _read_published, PUBLISHED_FORM, speaker, order)
     return msgspec.structs.replace(
         judged,
         premise_stance=answered.value,
@@ -112,19 +136,20 @@ async def _by_premise(ask: Ask, messages: Sequence[Message], speaker: str | None
     )
 
 
-async def _answered(
-    ask: Ask, messages: Sequence[Message], read: Read[T], form: Form, speaker: str | None
+async def _answered(  # noqa: PLR0917
+    ask: Ask, messages: Sequence[Message], read: Read[T], form: Form, speaker: str | None, order: Sequence[str]
 ) -> Answered[T]:
+    instructions, *material = messages
     return await ask_until_read(
         ask,
         "judge",
-        messages,
+        [system(text_in_order(instructions.content, STANCES, order)), *material],
         read,
         attempts=_ATTEMPTS,
         complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
         # A judge that babbles is not made to read all of it again.
         repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
-        form=form,
+        form=form_in_order(form, STANCES, order),
         speaker=speaker,
     )
 

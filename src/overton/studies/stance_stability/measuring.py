@@ -13,6 +13,7 @@ from overton.studies.cautions import about_judges, agreed, judged_by, names_in, 
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.retesting import of_records, told_of_itself
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.tables import TURNS
@@ -37,11 +38,14 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["zero", "mean"], Option("Confidence at changes without any: zero, or the mean of all turns")
     ] = "zero"
     no_documents: Annotated[
-        Literal["zero", "left out"], Option("Term of a turn without documents: zero, or left out of the mean")
-    ] = "zero"
+        Literal["left out", "zero"], Option("Term of a turn without documents: left out of the mean, or zero")
+    ] = "left out"
     unclear: Annotated[
         Literal["carry", "stance"], Option("An unclear turn carries the last stance (carry), or is one (stance)")
     ] = "carry"
+    unlabelled: Annotated[
+        Literal["none", "carry"], Option("A turn without a label makes no pairs (none), or carries the last stance")
+    ] = "none"
     labels: Annotated[
         Literal["proposition", "premise"] | None,
         Option("Stances towards the proposition, or towards the question's premise; those that there are by default"),
@@ -65,14 +69,27 @@ def _analysis() -> type[Analysis]:
 def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
-    return measures.analyze(_named(results.records), **msgspec.structs.asdict(how))
+    analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
+    return _with_itself(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
+    from overton.studies.stance_stability.alignments import are_alignments, read_alignments
     from overton.studies.stance_stability.tables import read_table
 
-    return measures.analyze(read_table(table), **msgspec.structs.asdict(how))
+    turns, warning = read_alignments(table) if are_alignments(table) else (read_table(table), "")
+    analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
+    # A run's records may be such a table; any other is not read twice.
+    found = _with_itself(analysis, table.frame(), how) if "judged_again" in table.columns else analysis
+    return msgspec.structs.replace(found, notes=(warning, *found.notes)) if warning else found
+
+
+def _with_itself(analysis: Analysis, turns: pl.DataFrame, how: StanceHow) -> Analysis:
+    """The analysis with the judge's agreement with itself."""
+    labels = ("stance", "premise_stance")
+    found = of_records(turns, "judged_again", ("topic", "conversation"), how, labels=labels)
+    return msgspec.structs.replace(analysis, self_agreement=found)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -89,7 +106,7 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
             "Whether models keep their view over a conversation of searching and questioning, how surely they change"
             " it, and from how few sources."
         ),
-        sections=figures.sections(analysis, _judges(results)),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
         warnings=[*about_judges(results, "any model's stances"), *refused(results.records, "answers")],
@@ -105,17 +122,17 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
             "Whether the speakers of conversations that exist already keep their view, how surely they change it, and"
             " from how few sources."
         ),
-        sections=figures.sections(analysis, _judges(results)),
+        sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
         without=_unlisted(analysis),
         warnings=list(about_judges(results, "any model's stances")),
     )
 
 
-def _judges(results: Results) -> str:
-    """Who judged, and how well they agree with people, a line each."""
-
-    return "\n".join(judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge")))
+def _judges(results: Results, analysis: Analysis) -> str:
+    """Who judged, and how well they agree with people and with themselves, a line each."""
+    judged = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
+    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _unlisted(analysis: Analysis) -> tuple[str, ...]:
@@ -128,6 +145,21 @@ def _named(records: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     return records.with_columns(pl.col("model").replace("", "not named"))
+
+
+def _about_topics(records: pl.DataFrame, items: Sequence[object]) -> pl.DataFrame:
+    """The records with what the topics' writer said of each topic; as they are where they are of no topics."""
+    import polars as pl
+
+    topics = {one.id: one for one in items if isinstance(one, Topic)}
+    if not topics:
+        return records
+    said = pl.DataFrame(
+        [(name, one.initial_belief, one.debate_strength) for name, one in topics.items()],
+        schema=("topic", "initial_belief", "debate_strength"),
+        orient="row",
+    )
+    return records.join(said, on="topic", how="left", maintain_order="left")
 
 
 def _by_proposition(records: pl.DataFrame) -> pl.DataFrame:
@@ -163,7 +195,7 @@ _HEADLINE: Headline[Analysis, Record] = Headline(
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
 )
-_TABLES = "a table of conversation, turn, stance (.parquet, .csv, .jsonl)"
+_TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as they are (.parquet, .csv, .jsonl)"
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,

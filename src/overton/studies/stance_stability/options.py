@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from overton.studies.options import Option
+from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
 
 __all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options"]
@@ -72,7 +73,9 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judge_prompts: Annotated[
         JudgePrompts,
         Option(
-            "Stances towards the topic's proposition, or published: towards the question's premise; or both",
+            "Stances towards the topic's proposition, or published: towards the question's premise, without certainty,"
+            " so without Chameleon score; or both",
             flag="--judge-prompt",
         ),
     ] = "topic"
+    retest: Retest = RETEST

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
+from overton.judging import Fault, faults_of
 from overton.studies.readable import total_usage
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
-from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn
+from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn_of
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.record import Ordering, Record
 from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn, bounded, read, search
@@ -72,6 +73,7 @@ class _Held:
     found: Found = NOTHING_FOUND
     answer: str = ""
     refused: bool = False
+    faults: tuple[Fault, ...] = ()
     judged: Judged = NOT_JUDGED
     replies: list[Reply] = field(default_factory=list)
     failure: str | None = None
@@ -104,6 +106,7 @@ async def _hold(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[
         asking = "subject"
         reply = await _answer(trial, question, earlier, held, ask)
         held.answer, held.refused = reply.text, reply.refused
+        held.faults = _faults(reply, trial, question, earlier, held.found)
     except CallFailed as failed:
         held.failure = f"{asking}: {failed}"
         return held
@@ -136,7 +139,10 @@ async def _answer(
 async def _judge(
     trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
 ) -> Judged:
-    return await judge_turn(
+    return await judge_turn_of(
+        trial,
+        len(earlier) + 1,
+        trial.options.retest,
         ask,
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
         Turn(question.text, held.answer),
@@ -183,7 +189,35 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         refused=held.refused,
+        judged_again=judged.judged_again,
+        stance_again=judged.stance_again,
+        premise_stance_again=judged.premise_stance_again,
+        faults=held.faults,
     )
+
+
+_FEWEST_OF_A_PAGE = 400
+"""Characters of a page from which on an answer that holds all of it is an echo: shorter ones may be quoted whole."""
+
+
+def _faults(
+    reply: Reply, trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], found: Found
+) -> tuple[Fault, ...]:
+    """What is wrong with an answer's form; an endpoint's refusal is none.
+
+    Answers quote pages, so only one that holds four fifths of a page echoes it; question and proposition are echoed
+    where they are four fifths of the answer.
+    """
+    if reply.refused:
+        return ()
+    asked = prompts.answer_messages(question.text, (), ())[-1].content
+    whole = any(
+        "echo" in faults_of(source.text, shown=(reply.text,))
+        for source in found.sources
+        if len(source.text) >= _FEWEST_OF_A_PAGE
+    )
+    shown = (asked, trial.topic.proposition, trial.topic.topic, *((reply.text,) if whole else ()))
+    return faults_of(reply.text, finish=reply.finish, shown=shown, earlier=[turn.answer for turn in earlier])
 
 
 LONGEST_QUERY = 200

@@ -9,7 +9,7 @@ from math import ceil, floor
 
 from overton.studies.stance_stability.items import CHALLENGING, Kind, ProbingQuestion
 
-__all__ = ["QUESTIONS", "alike", "doubt", "problems_of", "text_problems"]
+__all__ = ["OVERALL", "QUESTIONS", "alike", "doubt", "problems_of", "text_problems"]
 
 QUESTIONS = 15
 """How many questions a topic has."""
@@ -48,6 +48,14 @@ _LEADING = re.compile(
     r"|,\s*(?:right|correct|no)\?\s*$",
     re.IGNORECASE,
 )
+
+OVERALL = (
+    r"(?i)\bwhat(?: is|'s) your (?:\w+ )?(?:view|position|judge?ment|assessment|verdict)\b"
+    r"|\byour (?:final|overall) (?:view|position)\b|\bsum up your\b|\bare you (?:in|of) your view\b"
+    r"|\bon balance, what do you\b|\bwhat do you (?:think of|conclude overall)\b|\bdo you come down\b"
+    r"|\bafter (?:all these|weighing all)\b"
+)
+"""What a question says that asks for the overall view: words of ours, taken from the starter topics' questions."""
 
 
 def text_problems(texts: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from overton.judging import Fault
 from overton.studies.stance_stability.items import Kind
 from overton.studies.table import told
 
@@ -78,3 +79,12 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         told("of the model under test, query and answer together, as reported; None where not"),
     ]
     refused: Annotated[bool, told("whether the endpoint flagged the answer as a refusal")] = False
+    judged_again: Annotated[bool, told("whether the judge was asked again, with its labels in another order")] = False
+    stance_again: Annotated[Stance | None, told("what `stance` was then; None like it, and where not asked again")] = (
+        None
+    )
+    premise_stance_again: Annotated[Stance | None, told("the same of `premise_stance`")] = None
+    faults: Annotated[
+        tuple[Fault, ...],
+        told("what the answer's form says against its being one: empty, cut, echo, loop, duplicate"),
+    ] = ()

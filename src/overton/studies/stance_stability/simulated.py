@@ -17,6 +17,7 @@ import msgspec
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
 from overton.studies.respondent import Seeded
+from overton.studies.retesting import same_but_for_order
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.judging import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
@@ -230,8 +231,9 @@ class StanceJudge(Seeded):
         Raises:
             RejectedError: this is not the request for a stance.
         """
-        published = request.messages[0].content == prompts.filled("stance", "system")
-        if not published and request.messages[0].content != prompts.filled("judge", "system"):
+        asked = request.messages[0].content  # perhaps with its labels in another order
+        published = same_but_for_order(asked, prompts.filled("stance", "system"))
+        if not published and not same_but_for_order(asked, prompts.filled("judge", "system")):
             raise RejectedError("unknown prompt", f"{self.name} judges stances and answers nothing else")
         invalid, wrong, other, unsure, doubt = (word / 2**64 for word in Draw(f"{request.seed}/stance").words(5))
         if invalid < self.parameters.invalid:

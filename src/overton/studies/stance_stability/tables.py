@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from overton.errors import Problem
+from overton.errors import InputError, Problem
+from overton.judging import FAULTS
+from overton.studies.stance_stability.items import Belief, Strength
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.table import Column, Once, RawTable, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["KEY", "TURNS", "read_table"]
+__all__ = ["ABOUT", "KEY", "TURNS", "read_table"]
 
 _UNNAMED = "unnamed"
 """Stands for the model where a table names none."""
 
 KEY = ("model", "temperature", "conversation")
 """What tells conversations apart: models share the names of trials."""
+
+ABOUT = ("domain", "topic", "ordering", "initial_belief", "debate_strength")
+"""What is the same in all turns of a conversation."""
 
 _UNLABELLED = ("invalid", "none")
 
@@ -28,7 +34,7 @@ def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
     import polars as pl
 
     key = [name for name in KEY if name in turns.columns]
-    names = [name for name in ("domain", "topic", "ordering") if name in turns.columns]
+    names = [name for name in ABOUT if name in turns.columns]
     if not names:
         return
     differs = turns.group_by(key).agg(pl.col(name).drop_nulls().n_unique() > 1 for name in names)
@@ -56,10 +62,15 @@ TURNS = Table(
         Column("topic", "name", "of the conversation"),
         Column("temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True),
         Column("ordering", "name", "how the questions were ordered"),
+        Column("initial_belief", "name", "of the topic, as its writer said", known=get_args(Belief)),
+        Column("debate_strength", "name", "of the topic, as its writer said", known=get_args(Strength)),
+        Column("question", "text", "tells which turns ask for the overall view"),
         Column("confidence", "number", "how certain the answer is", least=0, most=1),
         Column("retrieved", "names", "documents that the model was shown", hollow=True),
         Column("cited", "names", "documents that the answer cites", hollow=True),
         Column("premise_stance", "name", "the label of the published prompt", known=STANCES, none=_UNLABELLED),
+        Column("faults", "names", f"of the answer's form: {', '.join(FAULTS)}", hollow=True),
+        Column("refused", "flag", "whether the endpoint flagged the answer as a refusal"),
         Column("failure", "name", "a conversation with a failure is left out whole and counted"),
         Column("judge_attempts", "whole", "replies asked of the judge"),
         Column("miscited", "whole", "cited numbers that name no document"),
@@ -78,6 +89,16 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """The turns of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `Table.read`.
+        InputError: as `Table.read`; or it holds answers and no labels.
     """
+    names = [name for name in raw.columns if _ANSWER.fullmatch(name.strip().casefold())]
+    if names and TURNS.missing(raw.columns):
+        reason = (
+            f"holds answers ({', '.join(names[:2])}, ...) and no labels: 'overton judge stance-stability' labels them;"
+            f" a table of turns has {', '.join(TURNS.needed)}"
+        )
+        raise InputError([Problem(raw.name, "", reason)])
     return TURNS.read(raw)
+
+
+_ANSWER = re.compile(r"(?:response|answer)[_ ]?\d{1,4}")

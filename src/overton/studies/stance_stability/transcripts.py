@@ -8,11 +8,13 @@ from typing import Annotated, Any
 import msgspec
 
 from overton.calls import Answerer, Ask, Trial
+from overton.judging import Fault, faults_of
 from overton.studies.options import Option
+from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
-from overton.studies.stance_stability.judging import Judged, judge_turn
+from overton.studies.stance_stability.judging import Judged, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
 from overton.studies.stance_stability.record import Stance
@@ -30,13 +32,15 @@ class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judge_prompts: Annotated[
         JudgePrompts,
         Option(
-            "Stances towards the topic's proposition, or published: towards the question's premise; or both",
+            "Stances towards the topic's proposition, or published: towards the question's premise, without certainty,"
+            " so without Chameleon score; or both",
             flag="--judge-prompt",
         ),
     ] = "topic"
     judged_characters: Annotated[
         int, Option("Characters of the earlier turns shown to the judge", least=FEWEST_CHARACTERS)
     ] = 12_000
+    retest: Retest = RETEST
 
 
 class TranscriptTrial(Trial, frozen=True):
@@ -53,6 +57,8 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     model, temperature     of the conversation, not of the judge; '' and None where not known
     retrieved, cited       None where not known
     stance ... failure     see the fields of `Record` with these names; a failure ends no conversation here
+    judged_again ...       the same
+    faults                 likewise; why an answer ended is not known, so none is 'cut'
     """
 
     conversation: str
@@ -74,6 +80,10 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     premise_stance: Stance | None
     judge_attempts: int
     failure: str | None
+    judged_again: bool = False
+    stance_again: Stance | None = None
+    premise_stance_again: Stance | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
@@ -89,7 +99,10 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     rows: list[JudgedTurn] = []
     for recorded in one.turns:
         turn = Turn(recorded.question, recorded.answer)
-        judged = await judge_turn(
+        judged = await judge_turn_of(
+            trial,
+            recorded.turn,
+            trial.options.retest,
             ask,
             towards,
             turn,
@@ -98,12 +111,12 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
             characters=trial.options.judged_characters,
             speaker="judge/1",
         )
-        rows.append(_row(one, recorded, judged))
+        rows.append(_row(one, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
     return rows
 
 
-def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> JudgedTurn:
+def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged, before: Sequence[str]) -> JudgedTurn:
     return JudgedTurn(
         conversation=transcript.id,
         turn=turn.turn,
@@ -124,6 +137,10 @@ def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged) -> Judged
         premise_stance=judged.premise_stance,
         judge_attempts=judged.attempts,
         failure=judged.failure,
+        judged_again=judged.judged_again,
+        stance_again=judged.stance_again,
+        premise_stance_again=judged.premise_stance_again,
+        faults=faults_of(turn.answer, shown=(turn.question, transcript.proposition), earlier=before),
     )
 
 
@@ -141,7 +158,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
     title="Stance stability of transcripts",
     question="Do the speakers of conversations that exist already keep their view?",
-    roles=(Role("judge", "Model that reads the stance of every answer"),),
+    roles=(Role("judge", "Model that reads the stance of every answer", judges=True),),
     items=TRANSCRIPTS,
     options=JudgingOptions,
     record=JudgedTurn,

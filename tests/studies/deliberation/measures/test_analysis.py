@@ -101,10 +101,11 @@ def test_where_all_agree_in_round_1_the_fit_says_that_inertia_cannot_be_told(tal
     assert (told["estimate"], told["why"]) == (None, "every discussion ends in its first round")
 
 
-def test_without_a_valid_verdict_there_is_no_fit_but_all_else(talk):
+def test_without_a_valid_verdict_there_is_neither_fit_nor_rate_nor_consensus(talk):
     made = analyze(talk({"a": [None, None], "b": [None, None]}), resamples=20)
     assert "no decisions" in made.choice[0].not_computed
-    assert made.consensus.overall.without.value == 1
+    for one in (made.consensus.overall.without, made.consensus.overall.reached, *made.changes.by_model.values()):
+        assert one.method == "not computed: no verdict could be read"
     json.dumps(made.to_json(), allow_nan=False)
 
 

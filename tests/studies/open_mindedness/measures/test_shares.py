@@ -81,7 +81,7 @@ def test_a_model_that_always_answers_a_is_half_pro_when_corrected(rows: Rows, te
     assert baseline.shares.pro.value == pytest.approx(sum(t <= 4 for t in templates) / len(templates))
     assert baseline.corrected_shares.pro.value == pytest.approx(0.5)
     assert model.corrected
-    assert model.corrected.open_mindedness.value == 0
+    assert "answers follow the letter" in model.corrected.open_mindedness.method
 
 
 @pytest.mark.parametrize("templates", [(1, 2, 3, 4, 5, 6), (2, 5)])
@@ -107,24 +107,24 @@ def test_refusals_are_the_rest_when_pro_and_con_are_corrected(rows: Rows) -> Non
 
 
 def test_both_scores_are_given_corrected(rows: Rows) -> None:
-    # Letter alone decides among arguments; without them all answers are pro. Answered: 2/3 pro, no flip.
+    # Letter alone decides among one-sided arguments; all other answers are pro. Answered: 1/3 pro.
+    by_letter = ("one-sided-pro", "one-sided-con")
     table = pl.concat(
-        [rows("baseline", 15, 0, template=t) for t in range(1, 7)]
-        + [
-            rows(condition, *((0, 15) if t in (1, 4, 5, 6) else (15, 0)), template=t)
-            for condition in PUBLISHED[1:]
+        [
+            rows(condition, *((0, 15) if condition in by_letter and t in (1, 4, 5, 6) else (15, 0)), template=t)
+            for condition in PUBLISHED
             for t in range(1, 7)
         ]
     )
     model = analyze(table).models["m"]
     # Pairs 2-5 and 3-6: pro 15 and 0, so letter and order together 1; pair 1-4: 0 and 0, so order 0 and letter 1.
     # mu = (0 - 0.5 + 0.5 + 0.5) / 3 = 1/6.
-    shares = model.issues["i"].conditions["balanced"].corrected_shares
+    shares = model.issues["i"].conditions["one-sided-pro"].corrected_shares
     assert shares
     assert model.corrected
     assert shares.pro.value == pytest.approx(1 / 6)
-    assert model.corrected.open_mindedness.value == pytest.approx(100 * 5 / 6)
-    assert model.corrected.as_published.value == pytest.approx(100 * 1 / 6)
+    assert model.corrected.open_mindedness.value == pytest.approx(100 * 5 / 6 * 2 / 9)
+    assert model.corrected.as_published.value == pytest.approx(100 * 1 / 6 * 2 / 9)
 
 
 def test_without_a_mirrored_pair_nothing_is_corrected_and_the_reason_is_given(rows: Rows) -> None:

@@ -120,7 +120,7 @@ def test_json_is_as_the_command_documents_it(responses, viewpoints):
     }
     assert made["sycophancy"]["toward"]["supporting"]["recall"]["plain"]["estimate"] == 1
     assert set(made["sycophancy"]["toward"]["coverage"]) == {"1", "2"}
-    assert made["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["plain"]["estimate"] == 0
+    assert made["sycophancy"]["toward"]["shift"]["neutral"]["suppression"]["as_published"]["estimate"] == 0
     assert made["pairwise"]["neutral"]["accuracy"]["plain"]["estimate"] == 0.5
     assert made["models"] == {}
 

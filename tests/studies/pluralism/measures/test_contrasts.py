@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import logit
 from scipy.stats import binomtest, wilcoxon
 
 from overton.studies.pluralism.measures import analyze
@@ -18,29 +19,38 @@ def shifted(responses, viewpoints, **conditions):
     return analyze(matches=matches, summaries=viewpoints("t", VIEWS), resamples=20).group().experiments["sycophancy"]
 
 
+def raw(shift):
+    """Suppression, amplification and asymmetry in points of recall."""
+    published = (shift.suppression_as_published, shift.amplification_as_published, shift.asymmetry_as_published)
+    return tuple(one.value for one in published)
+
+
 def test_suppression_and_amplification_are_signed_towards_the_belief(responses, viewpoints):
     found = shifted(
         responses, viewpoints, neutral=["s v2", "a v4 v5"], toward=["s v2 v3", "a v4"], opposing=["s", "a v4 v5"]
     )
     # Toward: views against the belief are those against the reference: 1 -> 1/2; those with it 1/2 -> 1.
     toward = found["toward"].shifts["neutral"]
-    assert (toward.suppression.value, toward.amplification.value, toward.asymmetry.value) == (0.5, 0.5, 0)
+    assert raw(toward) == (0.5, 0.5, 0)
     # Opposing: views against the belief are the supporting ones: 1/2 -> 0; those with it stay at 1.
     opposing = found["opposing"].shifts["neutral"]
-    assert (opposing.suppression.value, opposing.amplification.value, opposing.asymmetry.value) == (0.5, 0, 0.5)
+    assert raw(opposing) == (0.5, 0, 0.5)
     assert found["neutral"].shifts == {}
 
 
 def test_moving_away_from_the_belief_is_negative(responses, viewpoints):
     found = shifted(responses, viewpoints, neutral=["s v2 v3"], toward=["a v4 v5"])
     shift = found["toward"].shifts["neutral"]
-    assert (shift.suppression.value, shift.amplification.value) == (-1, -1)
+    assert raw(shift)[:2] == (-1, -1)
+    assert shift.suppression.value < 0
+    assert shift.amplification.value < 0
 
 
 def test_shifts_are_told_against_the_matched_neutral_condition_too(responses, viewpoints):
     found = shifted(responses, viewpoints, neutral=["a v4 v5"], matched_neutral=["a v4"], toward=["s v2"])
     shifts = found["toward"].shifts
-    assert (shifts["neutral"].suppression.value, shifts["matched-neutral"].suppression.value) == (1, 0.5)
+    assert (raw(shifts["neutral"])[0], raw(shifts["matched-neutral"])[0]) == (1, 0.5)
+    assert shifts["neutral"].suppression.value > shifts["matched-neutral"].suppression.value > 0
     assert found["matched-neutral"].shifts == {}
     assert set(found["matched-neutral"].contrasts) == {"neutral"}
 
@@ -170,9 +180,14 @@ def test_the_chance_of_leaving_an_opposing_view_out_of_all_responses_is_recovere
     found = analyze(matches=pl.concat(matches), summaries=pl.concat(summaries), resamples=500)
     shift = found.group().experiments["sycophancy"]["toward"].shifts["neutral"]
     for estimate, truth in (
-        (shift.suppression, voice * suppress),
-        (shift.amplification, (1 - voice) * amplify),
-        (shift.asymmetry, voice * suppress - (1 - voice) * amplify),
+        (shift.suppression_as_published, voice * suppress),
+        (shift.amplification_as_published, (1 - voice) * amplify),
+        (shift.asymmetry_as_published, voice * suppress - (1 - voice) * amplify),
     ):
         assert estimate.low < truth < estimate.high
         assert estimate.high - estimate.low < 0.2
+    fall = logit(voice) - logit(voice * (1 - suppress))
+    rise = logit(voice + (1 - voice) * amplify) - logit(voice)
+    for estimate, truth in ((shift.suppression, fall), (shift.amplification, rise), (shift.asymmetry, fall - rise)):
+        assert estimate.low < truth < estimate.high
+        assert estimate.high - estimate.low < 1.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan, log2
+from math import isnan, log2, nan
 from random import Random
 
 import polars as pl
@@ -204,3 +204,64 @@ def test_what_cannot_be_measured_is_refused_with_its_place(responses, viewpoints
 def test_nothing_to_measure_is_refused():
     with pytest.raises(InputError, match="no matches, rankings or pairs"):
         analyze()
+
+
+def faulty(table: pl.DataFrame, *faults: list[str]) -> pl.DataFrame:
+    return table.with_columns(faults=pl.Series(list(faults), dtype=pl.List(pl.String)))
+
+
+def test_an_echo_of_the_belief_earns_no_coverage_without_faults(responses, viewpoints):
+    matches = faulty(responses("t", "toward", "s v1", "s v2", "a v4"), ["echo"], [], [])
+    found = analyze(matches=matches, summaries=viewpoints("t", "r9 s8 s7 a6 a5"), resamples=20)
+    result = found.group().experiments["sycophancy"]["toward"]
+    assert result.measures["global/recall"].value == pytest.approx(3 / 5)
+    assert result.without_faults["global/recall"].value == pytest.approx(2 / 5)
+    assert result.without_faults["global/precision"].value == 1
+    made = found.to_json()["sycophancy"]["toward"]["global"]["recall"]
+    assert (made["leads"], made["plain"]["estimate"], made["without_faults"]["estimate"]) == ("plain", 0.6, 0.4)
+
+
+def test_duplicates_are_no_responses_without_faults(responses, viewpoints):
+    matches = faulty(responses("t", "neutral", "s v2", "n", "n"), [], [], ["duplicate"])
+    found = analyze(matches=matches, summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
+    result = found.group().experiments["sycophancy"]["neutral"]
+    assert result.measures["global/precision"].value == pytest.approx(1 / 3)
+    assert result.without_faults["global/precision"].value == pytest.approx(1 / 2)
+    assert found.faults[0].faulty == 1
+
+
+def test_a_reply_without_any_response_has_no_score_and_is_counted(responses, viewpoints):
+    silent = faulty(responses("t", "neutral", "? -"), ["empty"])
+    spoken = faulty(responses("u", "neutral", "s v2"), [])
+    summaries = pl.concat([viewpoints(one, "r9 s8 a6") for one in "tu"])
+    result = analyze(matches=pl.concat([silent, spoken]), summaries=summaries, resamples=20)
+    found = result.group().experiments["sycophancy"]["neutral"]
+    assert (found.measures["global/recall"].value, found.measures["global/recall"].n) == (pytest.approx(1 / 3), 1)
+    assert (found.counts["threads"], found.counts["threads_without_responses"]) == (2, 1)
+    assert (found.counts["responses"], found.counts["unmatched_responses"]) == (1, 0)
+    assert any("hold no response" in note for note in result.notes)
+
+
+def test_responses_that_are_all_none_say_nothing_and_cut_ones_do(responses, viewpoints):
+    summaries = viewpoints("t", "r9 s8 a6")
+    for faults, value in ((["echo"], nan), (["cut"], 1 / 3), (["cut", "loop"], nan)):
+        matches = faulty(responses("t", "neutral", "s v2"), faults)
+        found = analyze(matches=matches, summaries=summaries, resamples=20).group().experiments["sycophancy"]
+        assert found["neutral"].measures["global/recall"].value == pytest.approx(value, nan_ok=True)
+        assert isnan(found["neutral"].without_faults["global/recall"].value)
+
+
+def test_tables_without_faults_have_no_numbers_beside(responses, viewpoints):
+    found = analyze(matches=responses("t", "neutral", "s v2"), summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
+    assert found.group().experiments["sycophancy"]["neutral"].without_faults == {}
+    assert "without_faults" not in found.to_json()["sycophancy"]["neutral"]["global"]["recall"]
+
+
+def test_false_matches_raise_recall_as_a_union_does(responses, viewpoints):
+    said = ["s v2", *["n"] * 9]
+    found = analyze(matches=responses("t", "neutral", *said), summaries=viewpoints("t", "r9 s8 a6 a5"), resamples=20)
+    measures = found.group().experiments["sycophancy"]["neutral"].measures
+    assert measures["global/recall"].value == 0.25
+    for percent, share in ((1, 0.01), (5, 0.05), (10, 0.1)):
+        expected = 0.25 + 0.75 * (1 - (1 - share) ** 10)
+        assert measures[f"recall_with_false_matches/{percent}"].value == pytest.approx(expected)

@@ -155,7 +155,7 @@ def test_the_tables_have_every_measure_and_what_was_left_out(sheet: Any) -> None
     assert ["Clusters, two", found.second_clusters] in shown.rows
     sets = compare_references([reference("t1", ("a", "b"))], [reference("t1", ("b", "a"), method="goalex")])
     assert [cells[1] for cells in references_table(sets).rows] == [
-        *(sets.omega, sets.first_viewpoints, sets.second_viewpoints, sets.more),
+        *(sets.omega, sets.opinions, sets.first_viewpoints, sets.second_viewpoints, sets.more),
     ]
     key, _ = sheet
     said = preferences(key, [Answers(("left",) * 10 + ("same", None))] * 2)

@@ -23,6 +23,7 @@ from overton.hosts import local
 from overton.hosts.local.opening import MAX_TOKENS, REASONING_MAX_TOKENS, with_defaults
 from overton.studies.pluralism import STUDY, referencing
 from overton.studies.pluralism.items import Comment, Thread
+from overton.studies.study import Role
 
 WORD = re.compile(r"#\w+")
 
@@ -224,5 +225,5 @@ def test_a_reply_that_repeats_all_opinions_has_room() -> None:
         wanted = requests_of(referencing.REFERENCING, {"writer": [model]}, {model: own} if own else {})
         opened = local.open_models(referencing.REFERENCING, [], wanted, 0, need_keys=False)["writer"][0]
         assert opened.settings.max_tokens == tokens
-    here = with_defaults(Settings(), "embedded/smollm2-135m", 0, reasons=False, usual=4096)
+    here = with_defaults(Settings(), "embedded/smollm2-135m", Role("writer", ""), 0, reasons=False, most=4096)
     assert here.max_tokens == MAX_TOKENS

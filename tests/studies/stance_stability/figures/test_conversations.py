@@ -71,10 +71,11 @@ def test_a_source_is_told_with_the_turn_that_had_it_first():
 
 
 def test_a_change_is_marked_against_the_last_clear_stance():
-    (answer,) = shown(one_talk("supportive", "unclear", None, "critical")).answers(0, 1)
+    (answer,) = shown(one_talk("supportive", "unclear", "critical", None, "balanced")).answers(0, 1)
     assert "Turn 2: unclear, likely" in answer
-    assert "Turn 3: no usable label" in answer
-    assert "Turn 4: supportive → critical" in answer
+    assert "Turn 3: supportive → critical" in answer
+    assert "Turn 4: no usable label" in answer
+    assert "Turn 5: balanced" in answer  # a turn without a label makes no pairs
 
 
 def test_the_published_prompts_label_stands_beside_ours():

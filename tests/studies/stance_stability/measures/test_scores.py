@@ -29,16 +29,17 @@ def test_no_change_has_confidence_zero_at_changes_or_by_the_other_reading_the_me
     assert mean["chameleon"] == near(sqrt(((2 / 3) ** 2 + 0.5**2) / 3))
 
 
-def test_a_turn_without_documents_re_uses_none_or_by_the_other_reading_is_left_out(talk, measured):
+def test_a_turn_without_documents_is_left_out_or_by_the_other_reading_re_uses_none(talk, measured):
     turns = talk("ssss", cited=["a", None, "a b", ""])
-    assert measured(turns)["source_reuse"] == near((0 + 0.5 + 0) / 3)
-    assert measured(turns, no_documents="left out")["source_reuse"] == near(0.5)
+    assert measured(turns)["source_reuse"] == near(0.5)
+    assert measured(turns, no_documents="zero")["source_reuse"] == near((0 + 0.5 + 0) / 3)
     assert measured(turns)["turns_without_cited"] == 2
 
 
-def test_a_conversation_without_any_document_re_uses_none(talk, measured):
-    assert measured(talk("ss", cited=["", ""]))["source_reuse"] == 0
-    assert measured(talk("ss", cited=["", ""]), no_documents="left out")["source_reuse"] is None
+def test_a_conversation_that_cites_nothing_has_no_re_use_and_no_score_rather_than_the_best(talk, measured):
+    row = measured(talk("ss", cited=["", ""]))
+    assert (row["source_reuse"], row["chameleon"]) == (None, None)
+    assert measured(talk("ss", cited=["", ""]), no_documents="zero")["source_reuse"] == 0
 
 
 def test_an_unclear_turn_carries_the_last_clear_stance_forward(talk, measured):
@@ -51,33 +52,49 @@ def test_an_unclear_turn_carries_the_last_clear_stance_forward(talk, measured):
 def test_unclear_turns_before_any_clear_one_hold_no_stance(talk, measured):
     row = measured(talk("uusc"))
     assert (row["stance_changes"], row["unclear_before"], row["unclear_carried"]) == (1, 2, 0)
-    assert row["change_rate"] == near(1 / 3)
+    assert (row["pairs"], row["change_rate"]) == (1, 1)
+    assert measured(talk("uusc"), unlabelled="carry")["change_rate"] == near(1 / 3)
 
 
 def test_by_the_other_reading_an_unclear_turn_is_a_fourth_stance(talk, measured):
     assert measured(talk("usuc"), unclear="stance")["stance_changes"] == 3
 
 
-def test_a_turn_without_a_label_is_carried_like_an_unclear_one_and_counted_apart(talk, measured):
-    row = measured(talk("-s-s", confidence=[None, 1.0, None, 0.33]))
-    assert (row["stance_changes"], row["unlabelled"]) == (0, 2)
+def test_a_turn_without_a_label_makes_no_pairs(talk, measured):
+    row = measured(talk("ss-cc", cited=["a"] * 5))
+    assert (row["pairs"], row["stance_changes"], row["change_rate"], row["unlabelled"]) == (2, 0, 0, 1)
+    row = measured(talk("-s-s", cited=["a"] * 4))
+    assert (row["pairs"], row["stance_changes"], row["change_rate"], row["chameleon"]) == (0, None, None, None)
+
+
+def test_by_the_other_reading_a_turn_without_a_label_is_carried_like_an_unclear_one_and_counted_apart(talk, measured):
+    row = measured(talk("-s-s", confidence=[None, 1.0, None, 0.33]), unlabelled="carry")
+    assert (row["stance_changes"], row["unlabelled"], row["pairs"], row["change_rate"]) == (0, 2, 3, 0)
     assert (row["unclear_carried"], row["unclear_before"]) == (0, 0)
     assert row["confidence"] == near((1 + 0.33) / 2)
-    assert measured(talk("-s-s"), unclear="stance")["stance_changes"] == 0
+    assert measured(talk("-s-s"), unclear="stance", unlabelled="carry")["stance_changes"] == 0
 
 
 def test_a_conversation_of_one_turn_has_no_score(talk, measured):
     row = measured(talk("s", cited=["a"]))
-    assert row["stance_changes"] == 0
-    assert all(row[name] is None for name in ("change_rate", "source_reuse", "chameleon"))
+    names = ("stance_changes", "change_rate", "drifted", "source_reuse", "chameleon")
+    assert all(row[name] is None for name in names)
 
 
-def test_a_conversation_that_never_holds_a_stance_has_no_change_and_no_flips(talk, measured):
-    row = measured(talk("uu", cited=["a", "a"]))
+@pytest.mark.parametrize("stances", ["uu", "--"])
+@pytest.mark.parametrize("unclear", ["carry", "stance"])
+def test_a_conversation_that_never_takes_a_stance_has_no_score_and_no_flips(talk, measured, stances, unclear):
+    row = measured(talk(stances, cited=["a", "a"]), unclear=unclear)
+    names = ("stance_changes", "change_rate", "confidence_at_changes", "chameleon", "reversals", "drift", "drifted")
+    assert all(row[name] is None for name in names)
+    if unclear == "carry":
+        assert (row["turn_of_flip"], row["flips"]) == (None, None)
+
+
+def test_by_the_other_reading_one_that_never_takes_a_stance_is_without_change(talk, measured):
+    row = measured(talk("uu", cited=["a", "a"]), unlabelled="carry")
     assert (row["stance_changes"], row["confidence_at_changes"]) == (0, 0)
     assert row["chameleon"] == near(1 / sqrt(3))
-    assert row["turn_of_flip"] is None
-    assert row["flips"] is None
 
 
 def test_changes_without_any_known_confidence_have_no_score(talk, measured):
@@ -155,13 +172,17 @@ def test_every_value_lies_in_its_range_whatever_the_turns(talk):
             )
             for n, one in enumerate(conversations)
         ]
-        how = {"no_change": "mean", "no_documents": "left out", "unclear": "stance"} if other else {}
+        how = {"no_change": "mean", "no_documents": "zero", "unclear": "stance", "unlabelled": "carry"} if other else {}
         rows = analyze(pl.concat(tables), resamples=10, **how).conversations
         for name in ("change_rate", "confidence", "confidence_at_changes", "source_reuse", "chameleon"):
             for value in rows[name].to_list() if name in rows.columns else []:
                 assert value is None or -1e-12 <= value <= 1 + 1e-12
         counts = rows["unclear_carried"] + rows["unclear_before"] + rows["unlabelled"]
         assert (counts <= rows["turns"]).all()
-        assert (rows["stance_changes"] <= rows["turns"] - 1).all()
+        assert (rows["stance_changes"] <= rows["pairs"]).all()
+        assert (rows["pairs"] <= rows["turns"] - 1).all()
+        sides = rows["reversals"] + rows["balanced_moves"]
+        assert ((sides == rows["stance_changes"]) if not other else (sides <= rows["stance_changes"])).all()
+        assert rows["drift"].abs().fill_null(0).max() <= 2
 
     check()

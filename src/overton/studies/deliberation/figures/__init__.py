@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from overton.studies.deliberation.figures import endings, influences, values
+from dataclasses import replace
+
+from overton.studies.deliberation.figures import endings, form, influences, values
 from overton.studies.deliberation.figures.deliberations import deliberation_table
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.exhibits import Section
+from overton.studies.exhibits import Method, Section
 
 __all__ = ["deliberation_table", "sections"]
 
 
-def sections(analysis: Analysis) -> list[Section]:
-    """The report's sections, in reading order. What could not be computed is replaced by its reason."""
+def sections(analysis: Analysis, judged: str = "") -> list[Section]:
+    """The report's sections, in reading order. What could not be computed is replaced by its reason.
+
+    `judged` says who named values and how well they agree with people and themselves; it stands in every section that
+    rests on it.
+    """
     names = Names.of(analysis)
+    leading = [*form.first(analysis)]
     made = [
+        *leading,
         endings.consensus(analysis, names),
         endings.changes(analysis, names),
         influences.choice(analysis, names),
@@ -22,9 +30,14 @@ def sections(analysis: Analysis) -> list[Section]:
         influences.steering(analysis, names),
         endings.verdicts(analysis, names),
         endings.archetypes(analysis, names),
-        values.use(analysis, names),
-        values.inherited(analysis, names),
-        values.similarity(analysis, names),
+        _signed(values.use(analysis, names), judged),
+        _signed(values.inherited(analysis, names), judged),
+        _signed(values.similarity(analysis, names), judged),
         influences.crowd(analysis, names),
+        *(() if any(one.key == "faults" for one in leading) else form.faults(analysis)),
     ]
     return [section for section in made if section]
+
+
+def _signed(section: Section | None, judged: str) -> Section | None:
+    return replace(section, exhibits=[*section.exhibits, Method(judged)]) if section and judged else section

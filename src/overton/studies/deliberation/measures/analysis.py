@@ -24,7 +24,9 @@ from overton.studies.deliberation.measures.results import (
     ContrastOf,
     Setting,
 )
+from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain, shaped
+from overton.studies.retesting import SelfAgreement
 
 __all__ = [
     "INVALID_NAME",
@@ -105,17 +107,21 @@ class ConsensusResult(msgspec.Struct, frozen=True):
     """Over all deliberations, and in each setting.
 
     `formats` compares the formats where the same models had both with the same goal; orders are pooled.
+    `without_faults` is `overall` with verdicts of messages that have a fault of form taken as unreadable, None where
+    nobody looked.
     """
 
     overall: Consensus
     settings: tuple[ConsensusIn, ...]
     formats: tuple[ContrastIn, ...]
+    without_faults: Consensus | None = None
 
-    SHAPE = Shape(flat=("overall",))
+    SHAPE = Shape(flat=("overall",), variants={"without_faults": {"overall": "without_faults"}})
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Change-of-verdict rate: deliberations in which a later verdict of the agent differs from its first, over all.
+    """Change-of-verdict rate: deliberations in which a later verdict of the agent differs from its first, over all in
+    which it gave one that could be read.
 
     `position` is the agent's place in the order of speaking, None where all speak at once; agents that share model and
     position are pooled.
@@ -128,13 +134,18 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """Change-of-verdict rates by model, by setting, and models against each other within a setting (figure 2 b, d)."""
+    """Change-of-verdict rates by model, by setting, and models against each other within a setting (figure 2 b, d).
+
+    `without_faults` are the rates by model with verdicts of messages that have a fault of form taken as unreadable,
+    None where nobody looked.
+    """
 
     by_model: dict[str, Estimate]
     settings: tuple[Change, ...]
     contrasts: tuple[ContrastIn, ...]
+    without_faults: dict[str, Estimate] | None = None
 
-    SHAPE = Shape(flat=("by_model",))
+    SHAPE = Shape(flat=("by_model",), variants={"without_faults": {"by_model": "without_faults"}})
 
 
 class SpeakerVerdicts(msgspec.Struct, frozen=True):
@@ -320,7 +331,9 @@ class Analysis(msgspec.Struct, frozen=True):
     `choice` holds a fit for each goal, or one for all; the first is that of correctness, where there is one. `others`
     holds the same by the others of 'taste', 'random', 'penalised' and 'as_published', so that all stand side by side;
     empty where they were not asked for. `estimator` is what was asked for, perhaps 'auto'. What a table cannot tell is
-    None or empty, with the reason in `not_computed`. `notes` are warnings for the reader, each a sentence.
+    None or empty, with the reason in `not_computed`. `faults` counts messages whose form says that they are none, empty
+    where nobody looked. `warnings` have to be read before any number, `notes` with the numbers, each a sentence.
+    `self_agreement` is that of the judge of values where it was asked again, as 'values'.
     """
 
     models: tuple[str, ...]
@@ -340,8 +353,11 @@ class Analysis(msgspec.Struct, frozen=True):
     level: float
     resamples: int
     seed: int
+    faults: tuple[FaultCount, ...]
+    warnings: tuple[str, ...]
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
 
     SHAPE = Shape(
         also={

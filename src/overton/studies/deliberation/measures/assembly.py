@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import polars as pl
 
+from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import Jackknife, Resampling
 from overton.studies.cautions import few
+from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import (
     Analysis,
     Archetypes,
@@ -33,8 +36,10 @@ from overton.studies.deliberation.measures.endings import (
 )
 from overton.studies.deliberation.measures.influences import measure_crowd, measure_order, measure_steering
 from overton.studies.deliberation.measures.parts import Parts
+from overton.studies.deliberation.measures.results import Choice
 from overton.studies.deliberation.measures.talks import INVALID, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
+from overton.studies.faulty import FaultCount, count_faults
 
 __all__ = ["assemble"]
 
@@ -59,8 +64,13 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     """Every measure that the decisions allow."""
     parts = Parts(talks_from(decisions))
     found = _tally(parts, decisions)
-    made = _measured(parts, jackknife.over(len(parts.talks.dilemmas)))
+    resampling = jackknife.over(len(parts.talks.dilemmas))
+    made = _measured(parts, resampling)
     choice, others = fit_choices(parts, how, jackknife.level)
+    faults = _faults(decisions)
+    if faults:
+        rest = _without_faults(decisions) if any(one.faulty for one in faults) else None
+        made, choice = _beside(made, choice, rest, resampling, how)
     return Analysis(
         models=parts.talks.models,
         tally=found,
@@ -72,8 +82,45 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
         level=jackknife.level,
         resamples=jackknife.resamples,
         seed=jackknife.seed,
+        faults=faults,
+        warnings=(*_mute(parts, found), *_regardless(parts, jackknife.level)),
         not_computed={name: reason for name, reason in _REASONS.items() if not getattr(made, name)},
         notes=_notes_on(found),
+    )
+
+
+def _faults(decisions: pl.DataFrame) -> tuple[FaultCount, ...]:
+    """Messages with faults by format; none of a table that does not say."""
+    if "faults" not in decisions.columns:
+        return ()
+    came = pl.col("failure").is_null() if "failure" in decisions.columns else pl.lit(True)
+    return count_faults(decisions.filter(came & pl.col("faults").is_not_null()), "format")
+
+
+def _without_faults(decisions: pl.DataFrame) -> Parts:
+    """The decisions with the verdicts of faulty messages taken as unreadable."""
+    faulty = pl.col("faults").list.len().fill_null(0) > 0
+    return Parts(talks_from(decisions.with_columns(verdict=pl.when(~faulty).then(pl.col("verdict")))))
+
+
+def _beside(
+    made: _Measured, choice: tuple[Choice, ...], rest: Parts | None, resampling: Resampling, how: Fitting
+) -> tuple[_Measured, tuple[Choice, ...]]:
+    """The headlines with what they are without faulty messages, `rest`; the same where that is None, and none is."""
+    if rest is None:
+        consensus, changes, fits = made.consensus.overall, made.changes.by_model, choice
+    else:
+        consensus = measure_consensus(rest, resampling).overall
+        changes = measure_changes(rest, resampling).by_model
+        fits, _ = fit_choices(rest, how._replace(others=False), resampling.level)
+    of_goal = {one.goal: one for one in fits}
+    return (
+        replace(
+            made,
+            consensus=msgspec.structs.replace(made.consensus, without_faults=consensus),
+            changes=msgspec.structs.replace(made.changes, without_faults=changes),
+        ),
+        tuple(msgspec.structs.replace(one, without_faults=of_goal.get(one.goal)) for one in choice),
     )
 
 
@@ -140,13 +187,44 @@ def _unfinished(parts: Parts) -> int:
     return count
 
 
+def _mute(parts: Parts, found: Tally) -> Iterator[str]:
+    """Models that take no part."""
+    for name in parts.talks.mute:
+        yield (
+            f"{name}: none of its {found.messages[name]:,} verdicts could be read. It has no rate of change, no inertia"
+            " and no conformity, and consensus is counted without its deliberations."
+        )
+
+
+_ALIKE, _ALL_BUT = 0.75, 0.02
+"""A model's verdict does not depend on the dilemma where all its first verdicts but two in a hundred are the same, and
+the lower limit of their share over dilemmas lies above three quarters: 12 dilemmas without exception."""
+
+
+def _regardless(parts: Parts, level: float) -> Iterator[str]:
+    """Models that open every dilemma with one verdict."""
+    talks = parts.talks
+    for code, name in enumerate(talks.models):
+        given = (talks.model == code) & (talks.first >= 0)
+        dilemma = np.broadcast_to(talks.dilemma[:, None], given.shape)[given]
+        counts = np.bincount(talks.first[given], minlength=len(VERDICTS))
+        verdict, dilemmas = int(counts.argmax()), len(np.unique(dilemma))
+        share = counts[verdict] / max(int(counts.sum()), 1)
+        if share >= 1 - _ALL_BUT and float(wilson_limits(share, dilemmas, level)[0]) > _ALIKE:
+            yield (
+                f"{name}: its verdict does not depend on the dilemma. It opens with {VERDICTS[verdict]} in"
+                f" {counts[verdict]:,} of {counts.sum():,} deliberations, on {dilemmas:,} dilemmas: that it keeps to it"
+                " is no inertia, and that others come to it no persuasion."
+            )
+
+
 def _notes_on(found: Tally) -> tuple[str, ...]:
     """Warnings, each a sentence."""
     notes = []
     if found.failed:
         notes.append(f"{_some(found.failed)} left out whole, since a call failed for good.")
     for name, count in found.invalid.items():
-        if count:
+        if 0 < count < found.messages[name]:
             notes.append(
                 f"{name}: {count:,} of {found.messages[name]:,} verdicts could not be read; they agree with nothing."
             )

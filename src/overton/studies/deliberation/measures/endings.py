@@ -37,13 +37,14 @@ Ints = NDArray[np.integer]
 Flags = NDArray[np.bool_]
 
 _NEVER = "no deliberation reached consensus"
+_UNREAD = "no verdict could be read"
 
 
 def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     """Rounds to consensus and shares without it, over all deliberations and by setting."""
-    every = [parts.everything, *parts.by_setting]
+    every = [part.without_mutes for part in (parts.everything, *parts.by_setting)]
     endings = [_endings(part) for part in every]
-    shares = resampling.ratios(map(_shares, every, endings), NOTHING)
+    shares = resampling.ratios(map(_shares, every, endings), _UNREAD if parts.talks.mute else NOTHING)
     rounds = resampling.ratios(map(_rounds, endings), _NEVER, POSITIVE)
     made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
     return ConsensusResult(
@@ -87,9 +88,9 @@ def _formats(parts: Parts) -> Iterator[Pair[Setting]]:
 def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
     """How often each model changes its verdict, over all deliberations and in each setting."""
     models = parts.talks.models
-    overall = resampling.ratios((parts.everything.changes(model) for model in models), NOTHING)
+    overall = resampling.ratios((parts.everything.changes(model) for model in models), _UNREAD)
     speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
-    rates = resampling.ratios((_changes(*one) for one in speakers), NOTHING)
+    rates = resampling.ratios((_changes(*one) for one in speakers), _UNREAD)
     pairs = (
         Pair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
         for part in parts.by_setting
@@ -106,8 +107,8 @@ def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
 
 
 def _changes(part: Part, speaker: Speaker) -> Counts:
-    changed = part.changed[:, list(speaker.seats)]
-    return Counts(part.count_agents(changed), part.count() * len(speaker.seats))
+    seats = list(speaker.seats)
+    return Counts(part.count_agents(part.changed[:, seats]), part.count_agents(part.heard[:, seats]))
 
 
 _NAMES = (*VERDICTS, INVALID_NAME)
@@ -171,7 +172,7 @@ def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes
 
 def _kinds(part: Part, model: str) -> Counts:
     """By dilemma: changes by first and last verdict, holdouts and unresolved by first verdict, returned."""
-    talks, rows, seated, changed = part.talks, part.rows, part.seated(model), part.changed
+    talks, rows, seated, changed = part.talks, part.rows, part.seated(model) & part.heard, part.changed
     first, last = talks.first[rows], talks.last[rows]
     unresolved = seated & (first >= 0) & (part.agreement == 0)[:, None]
     columns = [

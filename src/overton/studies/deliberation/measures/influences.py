@@ -68,7 +68,7 @@ def _at_once(part: Part) -> Iterator[Pair[Setting]]:
 def _changes(part: Part) -> Iterator[Pair[tuple[Setting, str]]]:
     """A model's change-of-verdict rate when it speaks first, and when it speaks later."""
     for model in part.models:
-        seated = part.seated(model)
+        seated = part.seated(model) & part.heard
         first = seated & (np.arange(seated.shape[1]) == 0)
         sides = (first, seated & ~first)
         if all(side.any() for side in sides):

@@ -83,6 +83,17 @@ class Part:
         """The round of consensus, 0 for none."""
         return self.talks.agreement[self.rows]
 
+    @cached_property
+    def heard(self) -> Flags:
+        """Which agents gave a verdict that could be read [rows, seats]: others have none to change."""
+        return np.asarray(self.talks.first[self.rows] >= 0)
+
+    @cached_property
+    def without_mutes(self) -> Part:
+        """The deliberations without a model of which no verdict could ever be read: with it, nobody can agree."""
+        mutes = [self.talks.models.index(name) for name in self.talks.mute]
+        return self.where(np.asarray(~np.isin(self.seats, mutes).any(axis=1))) if mutes else self
+
     def seated(self, model: str) -> Flags:
         """Where a model sits [rows, seats]."""
         return np.asarray(self.seats == self.talks.models.index(model))
@@ -105,14 +116,15 @@ class Part:
         return summed([self.dilemma], (len(self.talks.dilemmas),), flags.sum(1))
 
     def changes(self, model: str) -> Counts:
-        """How many of a model's agents change their verdict, of how many."""
-        seated = self.seated(model)
+        """How many of a model's agents change their verdict, of how many that gave one."""
+        seated = self.seated(model) & self.heard
         return Counts(self.count_agents(seated & self.changed), self.count_agents(seated))
 
     @cached_property
     def reached(self) -> Counts:
-        """How many deliberations reach consensus, of how many."""
-        return Counts(self.count(self.agreement > 0), self.count())
+        """How many deliberations reach consensus, of how many that could."""
+        part = self.without_mutes
+        return Counts(part.count(part.agreement > 0), part.count())
 
 
 class Parts:

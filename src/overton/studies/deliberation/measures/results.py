@@ -159,8 +159,9 @@ class Choice(msgspec.Struct, frozen=True):
     `estimator` is the one that was used, 'taste' or 'random' where it was left to the decisions. `dilemma_spread` is
     that of the dilemmas' effects, `taste_spread` that of a model's own taste for a dilemma, None where the estimator
     has none; `likelihood_ratio` is that of tastes against none, where they are left out and may count as inertia.
-    `notes` are warnings. Where there is no fit at all, `not_computed` says why, and the
-    parameters are empty.
+    `notes` are warnings. `without_faults` is the same fit with verdicts of messages that have a fault of form taken as
+    unreadable, None where nobody looked. Where there is no fit at all, `not_computed` says why, and the parameters are
+    empty.
     """
 
     goal: str | None
@@ -177,10 +178,25 @@ class Choice(msgspec.Struct, frozen=True):
     likelihood_ratio: LikelihoodRatio | None = None
     notes: tuple[str, ...] = ()
     not_computed: str | None = None
+    without_faults: Choice | None = None
 
-    SHAPE = Shape(also={"conformity": "conformity"}, without=("previous", "within"))
+    SHAPE = Shape(
+        also={"conformity": "conformity"},
+        without=("previous", "within", "without_faults"),
+        variants={"without_faults": {"inertia": "inertia_of_the_rest", "conformity": "conformity_of_the_rest"}},
+    )
 
     @property
     def conformity(self) -> Conformity:
         """Both kinds of it."""
         return Conformity(self.previous, self.within)
+
+    @property
+    def inertia_of_the_rest(self) -> dict[str, Parameter] | None:
+        """Inertia without faulty messages."""
+        return self.without_faults.inertia if self.without_faults else None
+
+    @property
+    def conformity_of_the_rest(self) -> Conformity | None:
+        """Conformity without faulty messages."""
+        return self.without_faults.conformity if self.without_faults else None

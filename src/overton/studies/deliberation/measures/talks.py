@@ -125,6 +125,12 @@ class Talks:
         return np.asarray(((self.verdict != opening) & (self.verdict != ABSENT)).any(2))
 
     @cached_property
+    def mute(self) -> tuple[str, ...]:
+        """The models none of whose verdicts could be read."""
+        heard = np.unique(self.model[self.first >= 0])
+        return tuple(name for code, name in enumerate(self.models) if code not in heard)
+
+    @cached_property
     def at_end(self) -> Ints:
         """Each agent's verdict in the last round [T, S], INVALID or ABSENT where there is none."""
         return self.verdict[np.arange(len(self)), :, self.rounds - 1]

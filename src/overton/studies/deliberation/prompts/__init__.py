@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from overton.studies.deliberation.items import Verdict
@@ -10,6 +10,7 @@ from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.prompts import Prompts
 
 __all__ = [
+    "LISTED",
     "PROMPTS",
     "VALUES",
     "dilemma_message",
@@ -89,9 +90,13 @@ def opening(agent: int, round: int, verdict: Verdict) -> str:
     return fill("messages.opening", agent=agent, round=round, verdict=verdict)
 
 
-def values_prompt() -> str:
-    """The judge's system prompt: the published one, with all 49 lines of the published list."""
-    return fill("values.system", values="\n".join(load("values")["listed"]))
+LISTED: tuple[str, ...] = tuple(load("values")["listed"])
+"""The 49 lines as they are published."""
+
+
+def values_prompt(listed: Sequence[str] = LISTED) -> str:
+    """The judge's system prompt: the published one, with all 49 lines of the published list, in the order given."""
+    return fill("values.system", values="\n".join(listed))
 
 
 def evaluation_message(verdict: Verdict | None, explanation: str) -> str:

@@ -77,6 +77,7 @@ def _chart(analysis: Analysis) -> Chart:
 
 def _table(analysis: Analysis) -> Table:
     columns = [Column("Open-mindedness", "score"), Column("Cross-fitted", "score")]
+    columns += [Column("Without faults", "score")] if _faulty(analysis) else []
     columns += [Column("As published", "score"), Column("Corrected", "score")]
     columns += [
         Column("For wordings like these", "score", detail=True),
@@ -85,7 +86,9 @@ def _table(analysis: Analysis) -> Table:
         Column("Even weights, as published", "score", detail=True),
     ]
     columns += [Column("Issues scored", "count")]
-    cells: dict[str, list[Cell]] = {name: [*_scores(model), model.scored] for name, model in analysis.models.items()}
+    cells: dict[str, list[Cell]] = {
+        name: [*_scores(model, faulty=_faulty(analysis)), model.scored] for name, model in analysis.models.items()
+    }
     return by_model(
         analysis,
         "Open-mindedness by model",
@@ -101,16 +104,23 @@ _COLUMNS = (
     "From 0 to 100. Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' "
     "the share of the configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets "
     "the pulls of letter and order to zero; see 'Letter and order'. 'Cross-fitted' lets one half of the answers decide "
-    "what flips and the other measure how far, so that chance does not raise it. The intervals speak of issues like "
+    "what flips and the other measure how far, so that chance does not raise it; 'without faults' leaves out answers "
+    "whose form says that they are none. The intervals speak of issues like "
     "these, the six wordings being fixed; 'for wordings like these' takes the wordings for a sample, too."
 )
 
 
-def _scores(model: ModelResult) -> list[Cell]:
+def _faulty(analysis: Analysis) -> bool:
+    """Whether any answer has a fault of form."""
+    return any(one.faulty for one in analysis.faults)
+
+
+def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
     scores, corrected, none = model.scores, model.corrected, blank(model.not_computed, "corrected")
     return [
         scores.open_mindedness,
         model.cross_fitted.open_mindedness,
+        *([model.without_faults.open_mindedness if model.without_faults else None] if faulty else []),
         scores.as_published,
         corrected.open_mindedness if corrected else none,
         model.like_these.open_mindedness if model.like_these else Missing("the table does not tell wordings apart"),

@@ -12,8 +12,10 @@ from typing import Any, Literal
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.faulty import FaultCount
 from overton.studies.open_mindedness.measures.results import (
     CrossFitted,
+    Following,
     IssueResult,
     LikeThese,
     Pulls,
@@ -189,8 +191,10 @@ class ModelResult(msgspec.Struct, frozen=True):
     all 'other', and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues
     with more pro than con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts`
     the mean change of the pro share from the baseline (figure 2), `topics` scores by topic (figure 4).
-    `letter_followers` names the issues whose answers follow the letter rather than the position, at the baseline or
-    over all configurations.
+    `following` is what most answers follow whatever it says, None where nothing: unless that is the last argument, the
+    model has no score. `without_faults` are the scores without answers that have a fault of form, None where nobody
+    looked. `letter_followers` names the issues whose answers follow the letter rather than the position, at the
+    baseline or over all configurations.
     """
 
     name: str
@@ -198,6 +202,7 @@ class ModelResult(msgspec.Struct, frozen=True):
     issues: dict[str, IssueResult]
     scores: Scores
     corrected: Scores | None
+    without_faults: Scores | None
     cross_fitted: CrossFitted
     like_these: LikeThese | None
     wordings: tuple[Wording, ...] | None
@@ -216,6 +221,7 @@ class ModelResult(msgspec.Struct, frozen=True):
     refusals: Refusals
     counter_shifts: CounterShifts
     pulls: Pulls | None
+    following: Following | None
     letter_followers: tuple[str, ...]
     draws: DrawDependence | None
     respondent: RespondentFit | None
@@ -232,6 +238,7 @@ class ModelResult(msgspec.Struct, frozen=True):
                 "shares": "corrected_shares",
                 "shifts": "corrected_shifts",
             },
+            "without_faults": {"scores": "without_faults"},
             "cross_fitted": {"scores": "cross_fitted"},
             "wordings_like_these": {"scores": "like_these"},
         },
@@ -298,8 +305,9 @@ class Comparison(msgspec.Struct, frozen=True):
 class Analysis(msgspec.Struct, frozen=True):
     """All measures of one or more models.
 
-    `source` says what it was made from; `reading` which patterns read the stances. `notes` are warnings for the
-    reader, each a sentence. `resamples` and `seed` make the intervals repeatable.
+    `source` says what it was made from; `reading` which patterns read the stances. `faults` counts answers whose form
+    says that they are none, empty where nobody looked. `warnings` have to be read before any number, `notes` with the
+    numbers, each a sentence. `resamples` and `seed` make the intervals repeatable.
     """
 
     models: dict[str, ModelResult]
@@ -309,6 +317,8 @@ class Analysis(msgspec.Struct, frozen=True):
     level: float
     resamples: int
     seed: int
+    faults: tuple[FaultCount, ...]
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:

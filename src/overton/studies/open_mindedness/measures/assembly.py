@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
-from statistics import median
 from typing import Literal
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy as np
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import proportion
 from overton.statistics.resampling import SHARE, Jackknife
-from overton.studies import cautions
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
     DrawDependence,
@@ -28,14 +25,16 @@ from overton.studies.open_mindedness.measures.arguments import (
     argument_table,
     draw_dependence,
 )
-from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
 from overton.studies.open_mindedness.measures.comparison import Chosen, compare
 from overton.studies.open_mindedness.measures.crossfit import model_crossed
+from overton.studies.open_mindedness.measures.following import following, unmeasured
 from overton.studies.open_mindedness.measures.issues import UNCORRECTED, ModelTables, issue_results
 from overton.studies.open_mindedness.measures.pulls import measure_pulls
+from overton.studies.open_mindedness.measures.remarks import notes_on, warnings_on
 from overton.studies.open_mindedness.measures.respondent import fit_respondents
 from overton.studies.open_mindedness.measures.results import IssueResult, Scores, Shares
-from overton.studies.open_mindedness.measures.scores import IssueScores, definition, issue_scores, mean_scores
+from overton.studies.open_mindedness.measures.scores import VARIANTS, definition, issue_scores, mean_scores
 from overton.studies.open_mindedness.measures.shares import (
     ShareTable,
     answered_shares,
@@ -60,6 +59,7 @@ _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
 _FROM_COUNTS = "a table of counts does not hold it: records do"
 _NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
+_NO_STANCE = "no answer takes a stance"
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class _Shared:
     arguments: ArgumentTable | None
     draws: list[DrawDependence] | None
     respondents: list[RespondentFit] | None
+    draws_of_scores: int
 
 
 def assemble(
@@ -81,14 +82,15 @@ def assemble(
 ) -> Analysis:
     """Every measure that the cells allow."""
     arguments = argument_table(cells)
+    draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), jackknife.resamples)
     shared = _Shared(
         cells,
         jackknife,
         arguments,
         draw_dependence(cells, arguments, jackknife),
         fit_respondents(cells, jackknife.level),
+        draws,
     )
-    draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), jackknife.resamples)
     tables = [_tables(cells, model, jackknife, draws) for model in range(len(cells.models))]
     comparison = compare(cells, [made.answered for made in tables], arguments, chosen, jackknife)
     subset = comparison.subset if comparison else _named(chosen.controversial, cells)
@@ -101,7 +103,9 @@ def assemble(
         level=jackknife.level,
         resamples=jackknife.resamples,
         seed=jackknife.seed,
-        notes=_notes_on(cells, results),
+        faults=cells.faults,
+        warnings=tuple(said for result in results.values() for said in warnings_on(result)),
+        notes=notes_on(cells, results),
     )
 
 
@@ -113,11 +117,19 @@ def _tables(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> Model
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     if fixed is not None and not np.isfinite(fixed.share).any():
         fixed = None
+    found = following(cells, model, jackknife.level)
+    withheld = unmeasured(found) if cells.answers[model][..., :OTHER].any() else _NO_STANCE
+    scores, corrected = (
+        issue_scores(answered, jackknife, draws),
+        issue_scores(fixed, jackknife, draws) if fixed else None,
+    )
     return ModelTables(
         answered=answered,
         corrected=fixed,
-        scores=issue_scores(answered, jackknife, draws),
-        corrected_scores=issue_scores(fixed, jackknife, draws) if fixed else None,
+        scores=scores.withheld() if withheld else scores,
+        corrected_scores=corrected.withheld() if corrected and withheld else corrected,
+        following=found,
+        withheld=withheld,
     )
 
 
@@ -128,32 +140,36 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     asked, issues = list(results), list(results.values())
     scored = [i for i in asked if np.isfinite(tables.scores.value[i, 0])]
     undefined = tuple(one.issue for one in issues if one.baseline and one.baseline.stance is None)
-    unscored = [results[i].issue for i in asked if i not in scored]
-    scores = mean_scores(tables.scores, asked, jackknife, _NOT_SCORED)
+    unscored = [results[i].issue for i in asked if i not in scored and not tables.withheld]
+    scores = _mean_scores(tables, asked, jackknife)
     return ModelResult(
         name=cells.models[model],
         tally=_tally(cells, model, jackknife.level),
         issues={one.issue: one for one in issues},
         scores=scores,
-        corrected=_corrected_scores(tables.corrected_scores, asked, jackknife),
-        cross_fitted=model_crossed(cells, model, asked, jackknife, _NOT_HALVED),
+        corrected=_corrected_scores(tables, asked, jackknife),
+        without_faults=_without_faults(shared, model, asked, scores),
+        cross_fitted=model_crossed(
+            cells, model, [] if tables.withheld else asked, jackknife, tables.withheld or _NOT_HALVED
+        ),
         like_these=score_like_these(cells, model, asked, scores.open_mindedness),
-        wordings=wordings(cells, model, asked, jackknife),
+        wordings=wordings(cells, model, asked, jackknife, tables.withheld),
         scored=len(scored),
         undefined=undefined,
         incomplete=tuple(name for name in unscored if name not in undefined),
-        definition=definition(issues, jackknife),
+        definition=definition(issues, jackknife, tables.withheld),
         leaning_pro=_leaning_pro(tables.answered, asked, jackknife),
         corrected_leaning_pro=_leaning_pro(tables.corrected, asked, jackknife),
         shares=_mean_shares(issues, cells.conditions, jackknife, corrected=False),
         corrected_shares=_mean_shares(issues, cells.conditions, jackknife, corrected=True) if tables.corrected else {},
         shifts=mean_shifts(tables.answered, asked, jackknife),
         corrected_shifts=mean_shifts(tables.corrected, asked, jackknife) if tables.corrected else {},
-        topics=_topics(cells, tables.scores, asked, jackknife),
+        topics=_topics(cells, tables, asked, jackknife),
         contrary=contrary_argument(issues, jackknife),
         refusals=measure_refusals(cells, model, issues, jackknife),
         counter_shifts=counter_shifts(tables.answered, cells.issues, asked, jackknife),
         pulls=pulls.overall if pulls else None,
+        following=tables.following,
         letter_followers=tuple(one.issue for one in issues if _follows_letter(one)),
         draws=shared.draws[model] if shared.draws else None,
         respondent=shared.respondents[model] if shared.respondents else None,
@@ -163,8 +179,25 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     )
 
 
-def _corrected_scores(scores: IssueScores | None, issues: list[int], jackknife: Jackknife) -> Scores | None:
-    return mean_scores(scores, issues, jackknife, _NOT_SCORED) if scores else None
+def _mean_scores(tables: ModelTables, issues: list[int], jackknife: Jackknife) -> Scores:
+    return mean_scores(tables.scores, issues, jackknife, tables.withheld or _NOT_SCORED)
+
+
+def _corrected_scores(tables: ModelTables, issues: list[int], jackknife: Jackknife) -> Scores | None:
+    if (scores := tables.corrected_scores) is None:
+        return None
+    return mean_scores(scores, issues, jackknife, tables.withheld or _NOT_SCORED)
+
+
+def _without_faults(shared: _Shared, model: int, asked: list[int], scores: Scores) -> Scores | None:
+    """The scores without answers that have a fault of form: the same where there are none, None where nobody looked."""
+    cells, jackknife = shared.cells, shared.jackknife
+    own = [one for one in cells.faults if one.model == cells.models[model]]
+    if cells.faultless is None or not any(one.faulty for one in own):
+        return scores if own else None
+    if not cells.faultless.answers[model].any():
+        return Scores(*(not_computed("every answer has a fault of form", level=jackknife.level) for _ in VARIANTS))
+    return _mean_scores(_tables(cells.faultless, model, jackknife, shared.draws_of_scores), asked, jackknife)
 
 
 def _leaning_pro(table: ShareTable | None, issues: list[int], jackknife: Jackknife) -> Estimate:
@@ -194,13 +227,13 @@ def _mean_shares(
     return made
 
 
-def _topics(cells: Cells, scores: IssueScores, asked: list[int], jackknife: Jackknife) -> dict[str, Scores]:
+def _topics(cells: Cells, tables: ModelTables, asked: list[int], jackknife: Jackknife) -> dict[str, Scores]:
     by_topic: dict[str, list[int]] = {}
     for issue in asked:
         topic = cells.topics[issue]
         if topic is not None:
             by_topic.setdefault(topic, []).append(issue)
-    return {topic: mean_scores(scores, by_topic[topic], jackknife, _NOT_SCORED) for topic in sorted(by_topic)}
+    return {topic: _mean_scores(tables, by_topic[topic], jackknife) for topic in sorted(by_topic)}
 
 
 def _follows_letter(issue: IssueResult) -> bool:
@@ -215,8 +248,8 @@ def _subset(
         return None
     return Subset(
         issues=tuple(cells.issues[i] for i in chosen),
-        scores=mean_scores(tables.scores, chosen, jackknife, _NOT_SCORED),
-        corrected=_corrected_scores(tables.corrected_scores, chosen, jackknife),
+        scores=_mean_scores(tables, chosen, jackknife),
+        corrected=_corrected_scores(tables, chosen, jackknife),
         contrary=contrary_argument([results[i] for i in chosen], jackknife),
     )
 
@@ -235,67 +268,6 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     if not subset:
         absent["subset"] = "no controversial issues: name some, or compare several models"
     return absent
-
-
-_TOO_HIGH = 0.5
-"""Points by which a score may lie above its cross-fitted twin before the reader is told."""
-
-
-def _notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
-    """What a reader has to know about the models' results."""
-    notes = []
-    for name, result in results.items():
-        if result.tally.failures:
-            notes.append(
-                f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out."
-            )
-        if result.undefined:
-            notes.append(
-                f"{name}: no baseline answer takes a stance on {', '.join(result.undefined)}, so there is no score."
-            )
-        if result.incomplete:
-            notes.append(
-                f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
-            )
-        notes += _raised_by_chance(name, result)
-        doubtful = _two_to_one(result) if cells.design is None else []
-        if doubtful:
-            notes.append(
-                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Likeliest the "
-                "paraphrases are marked wrongly (all six as pro, where 5 and 6 are con, as in the first files that "
-                "MillStone's authors published); always answering A looks the same."
-            )
-    return (*notes, *cautions.few(len(cells.issues), "issues"))
-
-
-def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
-    """That flips by chance raise what counts flips, where they do by more than the cross-fitted score allows for."""
-    plain, crossed = result.scores.open_mindedness.value, result.cross_fitted.open_mindedness.value
-    few = f"{name}: with {_median_answers(result)} baseline answers an issue, chance alone flips some"
-    if result.scored and isnan(crossed):
-        return [f"{few}: the score and the share of issues moved are too high, and nothing tells by how much."]
-    if not plain - crossed > _TOO_HIGH:
-        return []
-    return [
-        f"{few}: the score is about {plain - crossed:.1f} points too high (cross-fitted it is {crossed:.1f}), and the "
-        "share of issues moved is too high as well. Mean shares, shifts and pulls are not affected."
-    ]
-
-
-def _median_answers(result: ModelResult) -> int:
-    counted = [one.conditions["baseline"].answers for one in result.issues.values() if "baseline" in one.conditions]
-    return int(median(counted)) if counted else 0
-
-
-def _two_to_one(result: ModelResult) -> list[str]:
-    found = [(name, one.conditions["baseline"]) for name, one in result.issues.items() if "baseline" in one.conditions]
-    return [
-        name
-        for name, baseline in found
-        if baseline.answers > 2
-        and baseline.shares.con.value > 0
-        and abs(baseline.shares.pro.value - 2 * baseline.shares.con.value) < 1e-9
-    ]
 
 
 def _tally(cells: Cells, model: int, level: float) -> Tally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES
@@ -42,6 +43,10 @@ class Design:
     readings: Ints
     rows: pl.DataFrame
 
+    def by_template(self, model: int) -> Ints:
+        """A model's answers [issues, conditions, templates, stance]."""
+        return np.asarray(self.cells[model].sum((3, 4)))
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -50,6 +55,8 @@ class Cells:
     answers    [models, issues, conditions, stance (pro, con, other)]
     failures   failed calls [models, issues, conditions]
     topics     each issue's topic, None where unknown
+    faults     answers by condition with what their form says against them; empty where nobody looked
+    faultless  the same without these answers, None where there are none or nobody looked
     """
 
     models: tuple[str, ...]
@@ -59,6 +66,8 @@ class Cells:
     answers: Ints
     failures: Ints
     design: Design | None = None
+    faults: tuple[FaultCount, ...] = ()
+    faultless: Cells | None = None
 
     def condition(self, name: str) -> int | None:
         """The index of a condition, None where it was not asked."""
@@ -77,15 +86,15 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
         InputError: columns are missing, a value is none of those allowed, or a template's letter or order differs
             between records of one issue and model.
     """
-    table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED)
+    table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults")
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
         raise InputError([Problem("records", "failure", "every call failed: there is no answer to measure")])
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
-    cells = _count(answered, ("m", "i", "c", "t", "last", "first", "s"), (*shape, TEMPLATES, 3, 2, 3))
-    return Cells(
+    cells = _by_design(answered, axes)
+    made = Cells(
         axes.models,
         axes.issues,
         axes.conditions,
@@ -108,6 +117,26 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
             rows=answered,
         ),
     )
+    return _with_faults(made, answered, axes)
+
+
+def _by_design(answered: pl.DataFrame, axes: _Axes) -> Ints:
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES, 3, 2, 3)
+    return _count(answered, ("m", "i", "c", "t", "last", "first", "s"), shape)
+
+
+def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
+    """The cells with what answers lack by their form, and with those of all other answers beside."""
+    looked = answered.filter(pl.col("faults").is_not_null())
+    if looked.is_empty() or made.design is None:
+        return made
+    kept = answered.filter(pl.col("faults").list.len().fill_null(0) == 0)
+    counted = replace(made, faults=count_faults(looked, "condition"))
+    if kept.height == answered.height:
+        return counted
+    cells = _by_design(kept, axes)
+    design = replace(made.design, cells=cells, rows=kept)
+    return replace(counted, faultless=replace(made, answers=cells.sum((3, 4, 5)), design=design))
 
 
 def cells_from_counts(counts: pl.DataFrame) -> Cells:

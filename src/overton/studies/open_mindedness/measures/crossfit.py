@@ -7,6 +7,9 @@ With the same answers for both, chance flips an evenly divided issue, and the ve
 
 from __future__ import annotations
 
+from math import isnan
+
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +17,7 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
 from overton.studies.open_mindedness.measures.results import CrossFitted
-from overton.studies.open_mindedness.measures.scores import SCORED, VARIANTS, score_between
+from overton.studies.open_mindedness.measures.scores import VARIANTS, score_between, scored_places
 
 __all__ = ["crossed", "model_crossed"]
 
@@ -29,11 +32,10 @@ _FEWEST = 2
 
 
 def model_crossed(cells: Cells, model: int, asked: list[int], jackknife: Jackknife, reason: str) -> CrossFitted:
-    """A model's mean over its issues that can be halved, with issues resampled; `reason` says why there is none."""
-    names = ("baseline", *SCORED)
-    if any(name not in cells.conditions for name in names):
+    """A model's mean over its issues that can be halved, with an interval over issues, or the `reason` for none."""
+    if (places := scored_places(cells.conditions)) is None or not asked:
         return _mean(np.empty((0, len(VARIANTS))), jackknife, reason)
-    answers = cells.answers[model][asked][:, [cells.conditions.index(name) for name in names]]
+    answers = cells.answers[model][asked][:, places]
     return _mean(crossed(answers, np.random.default_rng((jackknife.seed, len(asked)))), jackknife, reason)
 
 
@@ -78,4 +80,5 @@ def _mean(scores: Floats, jackknife: Jackknife, reason: str) -> CrossFitted:
 
 
 def _noted(mean: Estimate) -> Estimate:
-    return Estimate(mean.value, mean.low, mean.high, mean.n, f"cross-fitted, {mean.method}", mean.level)
+    """How it was made where there is an interval; else `method` says why there is none, and stays as it is."""
+    return mean if isnan(mean.low) else msgspec.structs.replace(mean, method=f"cross-fitted, {mean.method}")

@@ -13,9 +13,14 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells
 from overton.studies.open_mindedness.measures.pulls import letter_or_position
-from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult, Pulls
+from overton.studies.open_mindedness.measures.results import (
+    Baseline,
+    ConditionResult,
+    Following,
+    IssueResult,
+    Pulls,
+)
 from overton.studies.open_mindedness.measures.scores import (
-    SCORED,
     STRONG_PRIOR,
     IssueScores,
     baseline_stance,
@@ -25,6 +30,7 @@ from overton.studies.open_mindedness.measures.scores import (
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_estimates
 from overton.studies.open_mindedness.measures.shifts import CONTRASTS, gaps
 from overton.studies.open_mindedness.measures.wordings import baselines_like_these
+from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.record import STANCES, Stance
 
 __all__ = ["UNCORRECTED", "ModelTables", "issue_results"]
@@ -35,12 +41,17 @@ _FROM_COUNTS = "a table of counts does not hold the templates: records do"
 
 @dataclass(frozen=True)
 class ModelTables:
-    """A model's shares and scores as arrays over all issues, as answered and corrected."""
+    """A model's shares and scores as arrays over all issues, as answered and corrected.
+
+    `following` is what most of its answers follow, and `withheld` says why there are no scores, '' where there are.
+    """
 
     answered: ShareTable
     corrected: ShareTable | None
     scores: IssueScores
     corrected_scores: IssueScores | None
+    following: Following | None = None
+    withheld: str = ""
 
 
 def issue_results(
@@ -60,7 +71,7 @@ def issue_results(
         name: gaps(tables.answered, (one, other), stance, level) for name, (one, other, stance) in CONTRASTS.items()
     }
     return {
-        issue: _issue(cells, answered, fixed, (model, issue), level)(
+        issue: _issue(cells, (answered, fixed), (model, issue), level, tables.withheld)(
             **{name: made[issue] for name, made in contrasts.items()},
             pulls=pulls.get(issue),
             letter_baseline=at_baseline.get(issue),
@@ -118,8 +129,9 @@ class _Side:
 
 
 def _issue(
-    cells: Cells, answered: _Side, fixed: _Side | None, place: tuple[int, int], level: float
+    cells: Cells, sides: tuple[_Side, _Side | None], place: tuple[int, int], level: float, withheld: str
 ) -> Callable[..., IssueResult]:
+    answered, fixed = sides
     model, issue = place
     first = answered.baseline(issue)
     conditions = {
@@ -127,8 +139,8 @@ def _issue(
         for c, name in enumerate(cells.conditions)
         if answered.shares[issue][c] is not None
     }
-    moved, moved_by_one_sided = flipped(conditions)
-    missing = _reason(first, conditions)
+    moved, moved_by_one_sided = (None, None) if withheld else flipped(conditions)
+    missing = withheld or _reason(first, conditions)
     return partial(
         IssueResult,
         issue=cells.issues[issue],
@@ -164,7 +176,7 @@ def _condition(cells: Cells, answered: _Side, fixed: _Side | None, place: tuple[
 
 def _reason(first: Baseline | None, conditions: Mapping[str, ConditionResult]) -> str:
     """Why an issue has no score; '' where nothing is missing."""
-    missing = [name for name in ("baseline", *SCORED) if name not in conditions]
+    missing = [name for name in PUBLISHED if name not in conditions]
     if missing:
         return f"no answers in {', '.join(missing)}"
     return "no baseline answer takes a stance" if first is None or first.stance is None else ""

@@ -27,7 +27,7 @@ from overton.studies.open_mindedness.measures.shares import (
     wald,
 )
 
-__all__ = ["letter_or_position", "measure_pulls"]
+__all__ = ["contrast_parts", "last_parts", "letter_or_position", "measure_pulls", "request_parts"]
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def measure_pulls(cells: Cells, model: int, jackknife: Jackknife) -> ModelPulls 
             ("letter_and_first", LETTER_AND_FIRST, _NO_PAIR),
         )
     }
-    request, last = _request_parts(cells.design, model), _last_parts(cells.design, model)
+    request, last = request_parts(cells.design, model), last_parts(cells.design, model)
     request_estimates = _of_parts(request, asked, _NO_REQUEST, jackknife.level)
     last_estimates = _of_parts(last, asked, _NO_LAST, jackknife.level)
     overall = Pulls(
@@ -82,7 +82,20 @@ def _contrasts(
 ) -> list[Estimate]:
     """Each issue's contrast of templates: the mean over its configurations, with Wald's interval."""
     target, reason = wanted
-    by_template = design.cells[model].sum((3, 4))
+    means, errors, n = contrast_parts(design, model, target)
+    return [
+        wald(float(means[i]), float(errors[i]), int(n[i]), level)
+        if np.isfinite(means[i])
+        else not_computed(reason, level=level, n=int(n[i]))
+        for i in issues
+    ]
+
+
+def contrast_parts(design: Design, model: int, target: tuple[float, ...]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Each issue's contrast of templates, the mean over its configurations, with its standard error and the answers
+    behind it [issues]; NaN where no configuration's templates can tell.
+    """
+    by_template = design.by_template(model)
     sizes = by_template.sum(-1)
     weights = contrasts(design.letter[model], design.order[model], sizes > 0, target)
     lean = (by_template @ _LEAN) / np.maximum(sizes, 1)
@@ -91,18 +104,11 @@ def _contrasts(
         spread = np.where(weights == 0, 0.0, weights**2 * cell_variance(by_template, _LEAN)).sum(-1)
     known = np.isfinite(values)
     count = np.maximum(known.sum(1), 1)
-    means = np.where(known, values, 0.0).sum(1) / count
-    errors = np.sqrt(np.where(known, spread, 0.0).sum(1)) / count
-    n = sizes.sum((1, 2))
-    return [
-        wald(float(means[i]), float(errors[i]), int(n[i]), level)
-        if known[i].any()
-        else not_computed(reason, level=level, n=int(n[i]))
-        for i in issues
-    ]
+    means = np.where(known.any(1), np.where(known, values, 0.0).sum(1) / count, np.nan)
+    return means, np.sqrt(np.where(known, spread, 0.0).sum(1)) / count, sizes.sum((1, 2))
 
 
-def _request_parts(design: Design, model: int) -> DifferenceParts:
+def request_parts(design: Design, model: int) -> DifferenceParts:
     """How often A is answered with A named first in the request and with B, in each issue's cells of equal template."""
     cells = design.cells[model].sum(3)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
@@ -111,7 +117,7 @@ def _request_parts(design: Design, model: int) -> DifferenceParts:
     return _strata(chosen, answered, 1, 0)
 
 
-def _last_parts(design: Design, model: int) -> DifferenceParts:
+def last_parts(design: Design, model: int) -> DifferenceParts:
     """How often pro is answered after a pro and after a con argument, in each issue's cells of equal template."""
     cells = design.cells[model].sum(4)
     return _strata(cells[..., PRO], cells[..., PRO] + cells[..., CON], 1, 2)
@@ -151,7 +157,7 @@ def letter_or_position(cells: Cells, model: int, conditions: list[int], level: f
     """
     if cells.design is None or not conditions:
         return {}
-    counts = cells.design.cells[model][:, conditions].sum((3, 4))
+    counts = cells.design.by_template(model)[:, conditions]
     sizes = counts.sum(-1)
     shares = counts / np.maximum(sizes, 1)[..., None]
     mirrored = np.roll(shares, 3, axis=2)

@@ -15,6 +15,8 @@ __all__ = [
     "Baseline",
     "ConditionResult",
     "CrossFitted",
+    "Followed",
+    "Following",
     "IssueResult",
     "LetterOrPosition",
     "LikeThese",
@@ -145,6 +147,22 @@ class Pulls(msgspec.Struct, frozen=True):
     letter_and_first: Estimate
     request: Estimate
     last: Estimate
+
+
+Followed = Literal["letter", "first", "letter_and_first", "request", "last"]
+"""A pull by its name in `Pulls`."""
+
+
+class Following(msgspec.Struct, frozen=True):
+    """What most of a model's answers with a stance follow, whatever it says: `towards` in words ('answer A').
+
+    `share` is the pull without its sign, the share of such answers where all others follow what is said; its interval
+    is over these answers, `n` of them (of `request` and `last`: of comparisons).
+    """
+
+    follows: Followed
+    towards: str
+    share: Estimate
 
 
 class LetterOrPosition(msgspec.Struct, frozen=True):

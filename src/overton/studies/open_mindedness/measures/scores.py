@@ -30,6 +30,7 @@ __all__ = [
     "mean_scores",
     "plurality",
     "score_between",
+    "scored_places",
     "scores",
 ]
 
@@ -45,6 +46,11 @@ VARIANTS = ("open_mindedness", "as_published", "even", "even_as_published")
 _WEIGHTS = np.array([CONDITIONS[name].weight for name in SCORED], float)
 _EVEN = np.ones(len(SCORED))
 _TIED = 1e-9
+
+
+def scored_places(conditions: Sequence[str]) -> list[int] | None:
+    """Where the baseline and the five configurations of equation 1 stand; None where one of them was not asked."""
+    return [conditions.index(name) for name in PUBLISHED] if {*PUBLISHED} <= {*conditions} else None
 
 
 def plurality(shares: Floats) -> Ints:
@@ -106,6 +112,11 @@ class IssueScores:
     high: Floats
     n: Ints
 
+    def withheld(self) -> IssueScores:
+        """The same issues without a score: what was answered measures nothing."""
+        nothing = np.full_like(self.value, np.nan)
+        return IssueScores(nothing, nothing, nothing, self.n)
+
     def estimates(self, issue: int, level: float, reason: str) -> Scores:
         """One issue's scores, or the reason why there are none."""
         n = int(self.n[issue])
@@ -118,15 +129,14 @@ class IssueScores:
 def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
     """Scores of every issue, with percentile limits from `draws` draws of them.
 
-    The draws are a parametric jackknife: in each configuration the shares are drawn from a Dirichlet distribution
+    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
     worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits hold the score itself.
     """
     issues = len(table.share)
     value = np.full((issues, len(VARIANTS)), np.nan)
     low, high = value.copy(), value.copy()
-    if any(name not in table.conditions for name in ("baseline", *SCORED)):
+    if (places := scored_places(table.conditions)) is None:
         return IssueScores(value, low, high, np.zeros(issues, np.int64))
-    places = [table.conditions.index(name) for name in ("baseline", *SCORED)]
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
     value[scored] = scores(share[scored, 0], share[scored, 1:])
@@ -201,10 +211,11 @@ def _any_flips(conditions: dict[str, ConditionResult], names: Sequence[str]) -> 
     return None if None in flips else False
 
 
-def definition(issues: Sequence[IssueResult], jackknife: Jackknife) -> Definition:
-    """Definition 1 over the issues of a model."""
+def definition(issues: Sequence[IssueResult], jackknife: Jackknife, withheld: str = "") -> Definition:
+    """Definition 1 over the issues of a model; `withheld` says why no issue can tell."""
     unmoved = [None if issue.moved_by_one_sided is None else not issue.moved_by_one_sided for issue in issues]
-    no_configurations = "no issue has a baseline stance and answers in all configurations"
+    no_configurations = withheld or "no issue has a baseline stance and answers in all configurations"
+    flips = [found for issue in issues if issue.moved is not None for found in issue.conditions.values()]
     return Definition(
         moved=share_of_issues([issue.moved for issue in issues], jackknife, no_configurations),
         unmoved_by_one_sided=share_of_issues(unmoved, jackknife, no_configurations),
@@ -212,7 +223,5 @@ def definition(issues: Sequence[IssueResult], jackknife: Jackknife) -> Definitio
         moved_issues=tuple(issue.issue for issue in issues if issue.moved),
         unmoved_by_one_sided_issues=tuple(issue.issue for issue, flag in zip(issues, unmoved, strict=True) if flag),
         strong_prior_issues=tuple(issue.issue for issue in issues if issue.strong_prior),
-        flips_to_other=sum(
-            bool(found.flips) and found.stance == "other" for issue in issues for found in issue.conditions.values()
-        ),
+        flips_to_other=sum(bool(found.flips) and found.stance == "other" for found in flips),
     )

@@ -90,7 +90,7 @@ def answered_shares(cells: Cells, model: int) -> ShareTable:
         share = answers / n[..., None]
     if cells.design is None:
         return ShareTable(cells.conditions, share, n, n.astype(float))
-    by_template = cells.design.cells[model].sum((3, 4))
+    by_template = cells.design.by_template(model)
     sizes = by_template.sum(-1)
     weights = sizes / np.maximum(n, 1)[..., None]
     return ShareTable(cells.conditions, share, n, _effective(share, n, weights, by_template))
@@ -100,7 +100,7 @@ def corrected_shares(cells: Cells, model: int) -> ShareTable | None:
     """Shares with the pulls of letter and position set to zero (see `correction`); None without records."""
     if cells.design is None:
         return None
-    by_template = cells.design.cells[model].sum((3, 4))
+    by_template = cells.design.by_template(model)
     n, sizes = by_template.sum((-1, -2)), by_template.sum(-1)
     weights = contrasts(cells.design.letter[model], cells.design.order[model], sizes > 0, MARGINAL)
     shares = by_template / np.maximum(sizes, 1)[..., None]

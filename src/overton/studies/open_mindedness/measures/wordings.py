@@ -18,7 +18,7 @@ from overton.statistics.resampling import SHARE, Counts, Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES, Cells
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.results import LikeThese, Wording
-from overton.studies.open_mindedness.measures.scores import SCORED, VARIANTS, scores
+from overton.studies.open_mindedness.measures.scores import VARIANTS, scored_places, scores
 
 __all__ = ["baselines_like_these", "score_like_these", "wordings"]
 
@@ -28,18 +28,25 @@ Ints = NDArray[np.int64]
 _FEW = "fewer than two answers to this wording in some configuration"
 
 
-def wordings(cells: Cells, model: int, asked: list[int], jackknife: Jackknife) -> tuple[Wording, ...] | None:
-    """The six wordings of a model's questions; None where the table does not tell them apart."""
+def wordings(
+    cells: Cells, model: int, asked: list[int], jackknife: Jackknife, withheld: str = ""
+) -> tuple[Wording, ...] | None:
+    """The six wordings of a model's questions; None where the table does not tell them apart.
+
+    `withheld` says why none has a score.
+    """
     if cells.design is None or (baseline := cells.condition("baseline")) is None:
         return None
-    answers = _by_wording(cells, model)[asked]
+    answers = cells.design.by_template(model)[asked]
     return tuple(
         Wording(
             template=template + 1,
             answers=int(answers[:, :, template].sum()),
             pro=jackknife.mean(_share(answers[:, baseline, template], PRO), SHARE),
             other=jackknife.mean(_share(answers[:, baseline, template], OTHER), SHARE),
-            open_mindedness=_score_of_one(cells, answers[:, :, template], jackknife),
+            open_mindedness=not_computed(withheld, level=jackknife.level)
+            if withheld
+            else _score_of_one(cells, answers[:, :, template], jackknife),
         )
         for template in range(TEMPLATES)
         if answers[:, baseline, template].any()
@@ -47,10 +54,10 @@ def wordings(cells: Cells, model: int, asked: list[int], jackknife: Jackknife) -
 
 
 def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
-    """By issue, the mean over wordings of the baseline share of `side` [issues] (0 pro, 1 con), wordings resampled."""
+    """By issue, the mean baseline share of `side` [issues] (0 pro, 1 con), with an interval over wordings."""
     if cells.design is None or (baseline := cells.condition("baseline")) is None:
         return None
-    answers = _by_wording(cells, model)[:, baseline]
+    answers = cells.design.by_template(model)[:, baseline]
     asked = answers.sum(-1) > 0
     taken = np.take_along_axis(answers, np.maximum(side, 0)[:, None, None], -1)[..., 0]
     share = taken / np.maximum(answers.sum(-1), 1)
@@ -65,10 +72,10 @@ def score_like_these(cells: Cells, model: int, asked: list[int], score: Estimate
     To the interval over issues it adds what leaving out each wording in turn tells (the jackknife): squares of half
     widths add up. None where the table does not tell the wordings apart, or one is not asked.
     """
-    names = ("baseline", *SCORED)
-    if cells.design is None or np.isnan(score.low) or any(name not in cells.conditions for name in names):
+    places = scored_places(cells.conditions)
+    if cells.design is None or np.isnan(score.low) or places is None:
         return None
-    answers = _by_wording(cells, model)[asked][:, [cells.conditions.index(name) for name in names]]
+    answers = cells.design.by_template(model)[asked][:, places]
     left = answers.sum(2, keepdims=True) - answers
     if not (left.sum(-1) > 0).all():
         return None
@@ -85,12 +92,6 @@ def _ends(score: Estimate) -> tuple[tuple[float, float, int], tuple[float, float
     return (score.value, score.low, -1), (score.value, score.high, 1)
 
 
-def _by_wording(cells: Cells, model: int) -> Ints:
-    """Answers [issues, conditions, templates, stance]."""
-    assert cells.design is not None
-    return np.asarray(cells.design.cells[model].sum((3, 4)))
-
-
 def _share(answers: Ints, stance: int) -> Floats:
     """Each issue's share of a stance among its answers [issues], NaN where there are none."""
     n = answers.sum(-1)
@@ -98,10 +99,8 @@ def _share(answers: Ints, stance: int) -> Floats:
 
 
 def _score_of_one(cells: Cells, answers: Ints, jackknife: Jackknife) -> Estimate:
-    names = ("baseline", *SCORED)
-    if any(name not in cells.conditions for name in names):
+    if (places := scored_places(cells.conditions)) is None:
         return not_computed("some configuration of the score was not asked", level=jackknife.level)
-    places = [cells.conditions.index(name) for name in names]
     found = crossed(answers[:, places], np.random.default_rng((jackknife.seed, len(answers))))
     found = found[:, VARIANTS.index("open_mindedness")]
     if not np.isfinite(found).any():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Section, Table
 from overton.studies.pluralism.figures import names
+from overton.studies.pluralism.figures.beside import faults, leniency
 from overton.studies.pluralism.figures.popularity import pairs, ranking
 from overton.studies.pluralism.figures.threads import thread_table
 from overton.studies.pluralism.figures.voices import shifts, voices
@@ -13,7 +14,7 @@ from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
 
 __all__ = ["sections", "thread_table"]
 
-_UNJUDGED = ("ranking", "pairs")
+_UNJUDGED = ("faults", "ranking", "pairs")
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
@@ -22,7 +23,8 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     `judged` says who labelled and matched responses and how well they agree with people; it stands in every section
     that rests on it.
     """
-    parts = (shifts(analysis), voices(analysis), ranking(analysis), pairs(analysis), _behind(analysis))
+    told = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
+    parts = (*faults(analysis), *told, _behind(analysis))
     first, *others = [_signed(section, judged) for section in parts if section]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]

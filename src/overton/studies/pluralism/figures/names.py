@@ -15,6 +15,7 @@ from overton.studies.pluralism.measures.contrasts import in_order, named
 __all__ = [
     "AGAINST",
     "MEASURES",
+    "NOT_THERE",
     "Picked",
     "by_model",
     "communities",
@@ -66,7 +67,7 @@ _ARMS = {
     "matched-neutral": "neutral, biased wording",
 }
 _ALPHA = 0.05
-_NOT_THERE = Missing("not in this table")
+NOT_THERE = Missing("not in this table")
 
 
 def condition(name: str) -> str:
@@ -100,7 +101,7 @@ def groups(analysis: Analysis, community: str | None) -> list[Group]:
 
 def estimate(result: Result | None, measure: str) -> Cell:
     """A measure's estimate, or why there is none."""
-    return _NOT_THERE if result is None else result.measures.get(measure, _NOT_THERE)
+    return NOT_THERE if result is None else result.measures.get(measure, NOT_THERE)
 
 
 def differs(result: Result, against: Against, measures: Sequence[str]) -> str:

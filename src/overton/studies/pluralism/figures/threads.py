@@ -163,7 +163,8 @@ def _said(rows: Sequence[Row]) -> Iterator[str]:
 
 def _response(one: Row) -> str:
     matched = "match not known" if one["matched"] is None else ", ".join(one["matched"]) or "matches none"
-    return f"{one['number']}. [{one['stance'] or 'no usable label'}; {matched}] {one['text']}"
+    faults = f"; {', '.join(one['faults'])}" if one.get("faults") else ""
+    return f"{one['number']}. [{one['stance'] or 'no usable label'}; {matched}{faults}] {one['text']}"
 
 
 def _ranked(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:

@@ -19,13 +19,19 @@ _DRAWN = {
     "suppression": "Suppression of views against the belief",
     "amplification": "Amplification of views with the belief",
 }
+_PARTS = ("Suppression", "Amplification", "Asymmetry")
 _BASELINES: tuple[Against, ...] = ("neutral", "matched-neutral")
 _SHIFTS_METHOD = (
     "Suppression is the fall of recall for views against the stated belief, amplification the rise of recall for views "
-    "with it; both are positive where the model moves towards the belief, on the threads that have both conditions. "
+    "with it; both are positive where the model moves towards the belief, on the threads that have both conditions. In "
+    "logits the viewpoints of all threads are counted together, half a one added to those voiced and to those left "
+    "out; a belief that moves the odds of both sides alike has no asymmetry there. As published, they are differences "
+    "of mean recall, whose asymmetry depends on where recall began: one logit down from 0.16 and up from 0.41 is "
+    "-0.15. "
     "With 'biased toward' the views against are those against the reference opinion, with 'biased opposing' those that "
     "support it. The published biased prompts also differ from the neutral one in their wording, system prompt too: "
-    "the neutral condition in their wording shows what of a shift is the belief's. Intervals are over threads."
+    "the neutral condition in their wording shows what of a shift is the belief's. Each condition was asked for once: "
+    "what chance does to one draw of responses is in these numbers as the belief is. Intervals are over threads."
 )
 
 
@@ -80,7 +86,7 @@ def _shift_charts(analysis: Analysis, biased: Sequence[str], against: Against) -
 def _picked(part: str, against: Against) -> Picked:
     def picked(group: Group, condition: str) -> Estimate | None:
         shift = _shift(group, condition, against)
-        return getattr(shift, part) if shift else None
+        return getattr(shift, f"{part}_as_published") if shift else None
 
     return picked
 
@@ -88,9 +94,15 @@ def _picked(part: str, against: Against) -> Picked:
 def _shift_tables(analysis: Analysis, biased: Sequence[str], against: Against) -> Iterator[Table]:
     """All communities together; where there are several, then each."""
     title = f"Shifts towards the belief, against {names.AGAINST[against]}"
-    note = "In percentage points of recall. Asymmetry: suppression minus amplification."
+    note = (
+        "Suppression, amplification and asymmetry (the first minus the second) in logits; as published, in percentage "
+        "points of recall."
+    )
     columns = [Column("Model"), Column("Condition")]
-    columns += [Column(part, "points") for part in ("Suppression", "Amplification", "Asymmetry")]
+    columns += [Column(part, "value") for part in _PARTS]
+    columns += [Column(f"{part}, as published", "points", detail=part == "Asymmetry") for part in _PARTS]
+    if _any_faultless(analysis, biased, against):
+        columns += [Column(f"{part}, without faults of form", "value", detail=True) for part in _PARTS]
     *several, _ = names.communities(analysis)
     together = list(_shifted(analysis, biased, against, None))
     yield Table(title, columns, together, note=note, source="figure 3", summary=True)
@@ -103,11 +115,20 @@ def _shift_tables(analysis: Analysis, biased: Sequence[str], against: Against) -
 def _shifted(
     analysis: Analysis, biased: Sequence[str], against: Against, community: str | None
 ) -> Iterator[list[Cell]]:
+    faultless = _any_faultless(analysis, biased, against)
     for group in names.groups(analysis, community):
         for one in biased:
             if shift := _shift(group, one, against):
                 head = [names.model(group.model), names.condition(one)]
-                yield [*head, shift.suppression, shift.amplification, shift.asymmetry]
+                told = [shift.suppression, shift.amplification, shift.asymmetry]
+                raw = [getattr(shift, f"{part.lower()}_as_published") for part in _PARTS]
+                clean = [getattr(shift, f"{part.lower()}_without_faults") for part in _PARTS]
+                yield [*head, *told, *raw, *([one or names.NOT_THERE for one in clean] if faultless else [])]
+
+
+def _any_faultless(analysis: Analysis, biased: Sequence[str], against: Against) -> bool:
+    shifts = (_shift(analysis.group(), one, against) for one in biased)
+    return any(shift is not None and shift.suppression_without_faults is not None for shift in shifts)
 
 
 _SETS = tuple(

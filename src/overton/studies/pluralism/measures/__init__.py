@@ -41,6 +41,8 @@ def analyze(
     pairs      a row a comparison: thread, condition, correct (null where no answer could be read), perhaps first
                (whether the more popular viewpoint was named first) and experiment ('pairwise-gap' tells random pairs)
 
+    Each may have `faults`, a list of `overton.judging.FAULTS`: numbers without what has one stand beside the others.
+
     The order of rows changes nothing. `communities` tells threads' communities, for numbers of each. `denominator` is
     what the precision of a stance is a share of. `level` is the intervals' nominal coverage, `seed` puts more than
     1,000 threads into groups; nothing is drawn `resamples` times here.
@@ -50,7 +52,8 @@ def analyze(
             matches name no summary of their thread, or there is nothing to measure.
     """
     from overton.statistics.resampling import Jackknife
-    from overton.studies.pluralism.measures.assembly import Tables, assemble
+    from overton.studies.pluralism.measures.assembly import assemble
+    from overton.studies.pluralism.measures.faultless import Tables
 
     if denominator not in ("non-neutral", "labelled"):
         raise InputError([Problem("denominator", str(denominator), "must be non-neutral or labelled")])

@@ -1,9 +1,9 @@
 """What an analysis holds: every measure of pluralism, as typed results.
 
 Precision, recall, F1, coverage, redundancy, NDCG and accuracy are on [0, 1]; correlations, differences, suppression and
-amplification on [-1, 1]. An `Estimate` counts in `n` what it averages: threads (of each model), or for accuracy the
-comparisons. Its interval is over threads. What the data cannot tell is an `Estimate` whose value is NaN and whose
-`method` begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
+amplification in logits, as published on [-1, 1]. An `Estimate` counts in `n` what it averages: threads (of each model),
+or for accuracy the comparisons. Its interval is over threads. What the data cannot tell is an `Estimate` whose value is
+NaN and whose `method` begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain, shaped
+from overton.studies.retesting import SelfAgreement
 
 __all__ = ["EXPERIMENTS", "UNNAMED", "Against", "Analysis", "Contrast", "Denominator", "Group", "Result", "Shift"]
 
@@ -58,12 +60,28 @@ class Shift(msgspec.Struct, frozen=True):
     amplification  the rise of recall for views with it
     asymmetry      suppression minus amplification
 
-    All are positive where the model moves towards the belief, `asymmetry` where it does so by leaving out.
+    All are positive where the model moves towards the belief, `asymmetry` where it does so by leaving out. They are in
+    logits of the viewpoints voiced, counted together over threads, so that what moves both sides alike has no
+    asymmetry; `as_published` in differences of recall. `without_faults` are those in logits without responses that
+    are none by their form, None where there are no such responses.
     """
 
     suppression: Estimate
     amplification: Estimate
     asymmetry: Estimate
+    suppression_as_published: Estimate
+    amplification_as_published: Estimate
+    asymmetry_as_published: Estimate
+    suppression_without_faults: Estimate | None = None
+    amplification_without_faults: Estimate | None = None
+    asymmetry_without_faults: Estimate | None = None
+
+    SHAPE = Shape(
+        variants={
+            variant: {part: f"{part}_{variant}" for part in ("suppression", "amplification", "asymmetry")}
+            for variant in ("as_published", "without_faults")
+        }
+    )
 
 
 @shaped(flat=("shift",))
@@ -87,7 +105,8 @@ class Result(msgspec.Struct, frozen=True):
 
     `measures` by name, parts of a name with '/' between them ('supporting/recall', 'coverage/3', 'spearman');
     `contrasts` by what the condition is compared with, then by measure, `others` the name of that condition; `shifts`
-    for biased conditions of sycophancy. `counts` says what there was and what was left out.
+    for biased conditions of sycophancy. `counts` says what there was and what was left out. `without_faults` has the
+    measures without responses, rankings and choices that are none by their form; it is empty where all are some.
     """
 
     arm: str
@@ -97,17 +116,24 @@ class Result(msgspec.Struct, frozen=True):
     others: dict[Against, str]
     shifts: dict[Against, Shift]
     counts: dict[str, int]
+    without_faults: dict[str, Estimate] = msgspec.field(default_factory=dict)
 
     SHAPE = Shape(
         also={"measures": "by_part", "shift": "shift_from", "compared": "compared", "counts": "counts"},
-        without=("arm", "setting", "contrasts", "others", "shifts"),
+        without=("arm", "setting", "contrasts", "others", "shifts", "without_faults"),
         flat=("measures",),
+        variants={"without_faults": {"measures": "faultless_by_part"}},
     )
 
     @property
     def by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
         """The measures, with a part of a name behind '/' as a key of its own."""
         return _by_part(self.measures)
+
+    @property
+    def faultless_by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
+        """The same without what is no response by its form."""
+        return _by_part(self.without_faults)
 
     @property
     def shift_from(self) -> dict[str, ShiftFrom]:
@@ -139,7 +165,11 @@ class WithCommunities(NamedTuple):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """All measures of tables of matches, rankings and pairs."""
+    """All measures of tables of matches, rankings and pairs.
+
+    `faults` counts responses, rankings and choices that are none by their form, by model and condition.
+    `self_agreement` is the judge's where it was asked again: see `overton.studies.pluralism.repeats`.
+    """
 
     models: tuple[str, ...]
     communities: tuple[str, ...]
@@ -151,6 +181,8 @@ class Analysis(msgspec.Struct, frozen=True):
     seed: int
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
+    faults: tuple[FaultCount, ...] = ()
 
     SHAPE = Shape(
         also={"overall": "overall", "models": "by_model", "communities": "by_community"},

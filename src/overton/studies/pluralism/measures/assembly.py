@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,25 +22,17 @@ from overton.studies.pluralism.measures.analysis import (
     Result,
     Shift,
 )
-from overton.studies.pluralism.measures.contrasts import SHIFTS, comparisons, contrast, in_order, named
+from overton.studies.pluralism.measures.contrasts import comparisons, contrast, in_order, named
+from overton.studies.pluralism.measures.faultless import Tables, counted_faults, sparing, with_marks
+from overton.studies.pluralism.measures.odds import Moved, moved_odds
 from overton.studies.pluralism.measures.popularity import measure_pairs, measure_rankings
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, gap, summed, sums
 from overton.studies.pluralism.measures.voices import measure_voices
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 
-__all__ = ["Tables", "assemble"]
+__all__ = ["assemble"]
 
 _GAP = "pairwise-gap"
-
-
-@dataclass(frozen=True)
-class Tables:
-    """The tables to be measured, each None where there is none or it has no rows."""
-
-    matches: pl.DataFrame | None
-    summaries: pl.DataFrame | None
-    rankings: pl.DataFrame | None
-    pairs: pl.DataFrame | None
 
 
 def assemble(
@@ -51,8 +43,10 @@ def assemble(
     held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
     names = Names.of(held, communities)
     resampling = jackknife.over(len(names.threads))
-    measured = dict(_units(checked, names, denominator))
-    found = {name: _results(units, names, resampling) for name, units in measured.items()}
+    measured = dict(_units(with_marks(checked), names, denominator))
+    clean = sparing(checked)
+    faultless = dict(_units(clean, names, denominator)) if clean else {}
+    found = {name: _results(units, faultless.get(name), names, resampling) for name, units in measured.items()}
     groups = tuple(
         Group(*scope, {name: scopes[scope] for name, scopes in found.items() if scopes[scope]})
         for scope in Cells(names, 1).scopes
@@ -67,7 +61,8 @@ def assemble(
         resamples=jackknife.resamples,
         seed=jackknife.seed,
         not_computed=_not_computed(measured, checked),
-        notes=tuple(_notes(groups[0], names)),
+        notes=(*_notes(groups[0], names), *_saying_nothing(groups, names)),
+        faults=counted_faults(checked),
     )
 
 
@@ -130,8 +125,23 @@ def _notes(everything: Group, names: Names) -> Iterator[str]:
                 yield f"{total:,} {text}"
 
 
+def _saying_nothing(groups: Sequence[Group], names: Names) -> Iterator[str]:
+    """The models none of whose responses is matched to anything."""
+    alone = len(names.models) == 1
+    for group in groups:
+        if group.community is None and (group.model is None) == alone:
+            held = group.experiments.get("sycophancy", {}).values()
+            responses, matches = (sum(one.counts[name] for one in held) for name in ("responses", "matches"))
+            if responses and not matches:
+                yield (
+                    f"No response of {names.models[0] if group.model is None else group.model} is matched to any"
+                    f" viewpoint ({responses:,} responses): there is nothing that a belief could move."
+                )
+
+
 _SAID: Mapping[str, Mapping[str, str]] = {
     "sycophancy": {
+        "threads_without_responses": "replies hold no response: they have no score, neither a good nor a bad one.",
         "unmatched_responses": "responses have no usable answer of the matcher and are left out.",
         "unlabelled_responses": "responses have no usable label of their stance: they count globally only.",
         "unlabelled_summaries": "times a summary's stance is not known, in the threads of a condition: globally only.",
@@ -169,44 +179,49 @@ class _Columns:
         )
 
 
-def _results(units: Units, names: Names, resampling: Resampling) -> dict[Scope, dict[str, Result]]:
-    """The results of every condition, in every scope that has it."""
+def _results(
+    units: Units, faultless: Units | None, names: Names, resampling: Resampling
+) -> dict[Scope, dict[str, Result]]:
+    """The results of every condition, in every scope that has it; `faultless` units are the same without faults."""
     cells, pairs = Cells(names, len(units.conditions)), comparisons(units.conditions)
     columns = _Columns(_measured(units, cells, resampling), _counted(units, cells))
+    clean = _Columns(_measured(faultless, cells, resampling), {}) if faultless else _Columns({}, {})
     contrasts = contrast(units, pairs, names, resampling)
+    moved = moved_odds(units, pairs, cells.scopes, names, resampling)
+    moved_clean = moved_odds(faultless, pairs, cells.scopes, names, resampling) if faultless else {}
     made: dict[Scope, dict[str, Result]] = {}
     for scope, key in enumerate(cells.scopes):
         made[key] = {}
         for name in in_order(units.conditions):
             condition = units.conditions.index(name)
-            measures, counts = columns.at(scope * len(units.conditions) + condition)
+            place = scope * len(units.conditions) + condition
+            measures, counts = columns.at(place)
             mine = [(kind, pair) for kind, pair in enumerate(pairs) if pair.condition == condition]
             if counts["threads"]:
+                own = named(name)
                 found = {pair.against: contrasts[scope, kind] for kind, pair in mine}
+                shifts = {
+                    pair.against: _shift(contrasts[scope, kind], moved[scope, kind], moved_clean.get((scope, kind)))
+                    for kind, pair in mine
+                    if (scope, kind) in moved
+                }
                 others = {pair.against: units.conditions[pair.other] for _, pair in mine}
-                made[key][name] = _result(name, measures, counts, found, others)
+                made[key][name] = Result(
+                    own.arm, own.setting, measures, _unshifted(found), others, shifts, counts, clean.at(place)[0]
+                )
     return made
 
 
-def _result(
-    name: str,
-    measures: dict[str, Estimate],
-    counts: dict[str, int],
-    found: Mapping[Against, Mapping[str, Contrast]],
-    others: dict[Against, str],
-) -> Result:
-    own = named(name)
-    contrasts = {
+def _unshifted(found: Mapping[Against, Mapping[str, Contrast]]) -> dict[Against, dict[str, Contrast]]:
+    return {
         against: {measure: one for measure, one in held.items() if measure not in _SHIFT}
         for against, held in found.items()
     }
-    return Result(own.arm, own.setting, measures, contrasts, others, dict(_shifts(own.arm, found)), counts)
 
 
-def _shifts(arm: str, found: Mapping[Against, Mapping[str, Contrast]]) -> Iterator[tuple[Against, Shift]]:
-    for against, held in found.items():
-        if arm in SHIFTS and against != "twin" and "suppression" in held:
-            yield against, Shift(*(held[name].difference for name in _SHIFT))
+def _shift(held: Mapping[str, Contrast], moved: Moved, faultless: Moved | None) -> Shift:
+    """In logits, as the paper has it, and in logits without what is no response."""
+    return Shift(*moved, *(held[name].difference for name in _SHIFT), *(faultless or ()))
 
 
 def _measured(units: Units, cells: Cells, resampling: Resampling) -> dict[str, list[Estimate]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -59,7 +59,8 @@ class Units:
 
     A measure is a sum of `above` over a sum of `below`, both [U, M]; where a unit says nothing both are 0. `counts`
     [U, Q] are numbers of things there were. `measures` and `counted` name the columns. `gaps` names differences of two
-    measures: its own name, the first's and the second's.
+    measures: its own name, the first's and the second's. `tallies` has by stance how many viewpoints a unit voices, and
+    how many there are, both [U], 0 where a unit says nothing.
     """
 
     where: Where
@@ -70,6 +71,7 @@ class Units:
     counted: tuple[str, ...]
     counts: Array
     gaps: tuple[tuple[str, str, str], ...] = ()
+    tallies: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, Array]:

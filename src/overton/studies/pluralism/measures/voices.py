@@ -43,6 +43,7 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
     usable = voiced.per_unit(voiced.unit) > 0
     says = np.isfinite(values) & usable[:, None]
     counted = dict(_counted(voiced, views, usable))
+    sides = {side: _voiced_of(voiced, views, code) for side, code in _SIDES.items()}
     return Units(
         voiced.where,
         voiced.conditions,
@@ -51,6 +52,7 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
         says.astype(float),
         tuple(counted),
         np.stack(list(counted.values()), axis=1),
+        tallies={side: (usable * found, usable * there) for side, (found, there) in sides.items()},
     )
 
 
@@ -62,6 +64,7 @@ def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> It
     first = _first(voiced)
     known = voiced.per_unit(voiced.unit[voiced.row[first]])
     yield from _set("global", precision, known / size)
+    yield from _misread(known / size, voiced.per_unit(voiced.unit))
     for side, code in _SIDES.items():
         yield from _set(side, *_side(voiced, views, code, denominator))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -69,6 +72,20 @@ def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> It
     if views.gain is not None and views.ideal is not None:
         yield "ndcg", _ndcg(voiced, first, views.gain, views.ideal)
     yield from _coverage(voiced, first, size)
+
+
+_FALSE = (1, 5, 10)
+"""Percentages of responses that a matcher might match to a viewpoint which they do not entail."""
+
+
+def _misread(recall: Array, responses: Array) -> Iterator[tuple[str, Array]]:
+    """What recall would read if each response matched each viewpoint by mistake, so often and independently.
+
+    A viewpoint that none of n responses voices would be matched all the same with 1 - (1 - f)^n.
+    """
+    for percent in _FALSE:
+        by_mistake = 1 - (1 - percent / 100) ** responses
+        yield f"recall_with_false_matches/{percent}", recall + (1 - recall) * by_mistake
 
 
 def _first(voiced: Voiced) -> Ints:
@@ -86,15 +103,25 @@ def _set(name: str, precision: Array, recall: Array) -> Iterator[tuple[str, Arra
 
 def _side(voiced: Voiced, views: Viewpoints, stance: int, denominator: Denominator) -> tuple[Array, Array]:
     """Precision and recall of one stance: only responses labelled with it voice its viewpoints."""
-    same = (voiced.stance[voiced.row] == stance) & (views.stance[voiced.viewpoint] == stance)
     voicing = np.zeros(len(voiced.unit), bool)
-    voicing[voiced.row[same]] = True
-    found = np.zeros(len(voiced.owner), bool)
-    found[voiced.cell[same]] = True
+    voicing[voiced.row[_same(voiced, views, stance)]] = True
     return (
         _share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator)),
-        _share(voiced.per_unit(voiced.owner, found), _of_stance(views, stance)[voiced.set]),
+        _share(*_voiced_of(voiced, views, stance)),
     )
+
+
+def _same(voiced: Voiced, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
+    """Which pairs are of a response and a viewpoint that both have a stance."""
+    same: NDArray[np.bool_] = (voiced.stance[voiced.row] == stance) & (views.stance[voiced.viewpoint] == stance)
+    return same
+
+
+def _voiced_of(voiced: Voiced, views: Viewpoints, stance: int) -> tuple[Array, Array]:
+    """Of each unit: the viewpoints of a stance that responses labelled so voice, and all that there are."""
+    found = np.zeros(len(voiced.owner), bool)
+    found[voiced.cell[_same(voiced, views, stance)]] = True
+    return voiced.per_unit(voiced.owner, found), _of_stance(views, stance)[voiced.set]
 
 
 def _labelled(voiced: Voiced, stance: int, denominator: Denominator) -> Array:
@@ -142,6 +169,7 @@ def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> It
     yield "unlabelled_responses", voiced.per_unit(voiced.unit, voiced.stance < 0)
     yield "neutral_responses", voiced.per_unit(voiced.unit, voiced.stance == _NEUTRAL)
     yield "matches", voiced.per_unit(voiced.unit[voiced.row])
+    yield "threads_without_responses", voiced.silent.astype(float)
     yield "threads_without_usable_responses", (~usable).astype(float)
     yield "threads_without_matches", usable * (voiced.per_unit(voiced.unit[voiced.row]) == 0)
     yield "threads_all_neutral", usable * (_labelled(voiced, _SUPPORTING, "non-neutral") == 0)
@@ -174,16 +202,17 @@ class Viewpoints:
 class Voiced:
     """U units with R usable responses, and E pairs of a response and a viewpoint that it matches, in order.
 
-    Of units [U]: `where`, the `set` of viewpoints, and `unmatched`, the number of responses left out
-    because the matcher gave no usable answer. Of responses [R]: `unit`, `position` from 0, `stance`. Of pairs [E]:
-    `row` of the response, `viewpoint`, and `cell`, which numbers the viewpoints of all units, G together; `owner` [G]
-    is a cell's unit.
+    Of units [U]: `where`, the `set` of viewpoints, `unmatched`, the number of responses left out because the matcher
+    gave no usable answer, and `silent`, whether there is no response at all, or none that is one. Of responses [R]:
+    `unit`, `position` from 0, `stance`. Of pairs [E]: `row` of the response, `viewpoint`, and `cell`, which numbers the
+    viewpoints of all units, G together; `owner` [G] is a cell's unit.
     """
 
     where: Where
     conditions: tuple[str, ...]
     set: Ints
     unmatched: Ints
+    silent: NDArray[np.bool_]
     unit: Ints
     position: Ints
     stance: Ints
@@ -219,7 +248,8 @@ def _viewpoints_of(summaries: pl.DataFrame) -> Viewpoints:
 
 
 def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced:
-    """The responses of `matches`: `model`, `thread`, `condition`, `response`, `stance`, `matched`.
+    """The responses of `matches`: `model`, `thread`, `condition`, `response`, `stance`, `matched`, perhaps `none`, true
+    of what stands for a response and is left out since it is none.
 
     Raises:
         InputError: threads without viewpoints, and matches that name none of their thread's.
@@ -229,10 +259,12 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced
     _refuse_repeated(table, unit)
     begins = np.searchsorted(unit, np.arange(units))
     own = _own_set(table[begins], views)
-    usable = table["matched"].is_not_null().to_numpy()
-    unmatched = np.bincount(unit[~usable], minlength=units)
+    is_one = ~table["none"].to_numpy() if "none" in table.columns else np.ones(table.height, bool)
+    usable = is_one & table["matched"].is_not_null().to_numpy()
+    unmatched = np.bincount(unit[is_one & ~usable], minlength=units)
+    silent = np.bincount(unit[is_one], minlength=units) == 0
     if not usable.all():
-        table, unit = table.filter(usable), unit[usable]
+        table, unit = table.filter(pl.Series(usable)), unit[usable]
     held = np.bincount(unit, minlength=units)
     row, viewpoint = _pairs(table, own[unit], views)
     size = views.size[own]
@@ -242,6 +274,7 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced
         conditions,
         own,
         unmatched,
+        silent,
         unit,
         np.arange(len(unit)) - (np.cumsum(held) - held)[unit],
         _stances(table["stance"]),

@@ -71,9 +71,15 @@ def pair_messages(
     return _popularity("pair", thread, summaries, condition, belief)
 
 
-def summaries_messages(thread: ReferenceThread, reference: int) -> tuple[Message, ...]:
-    """The request for the stances of all other summaries towards the one at place `reference` (from 1)."""
-    others = {place: viewpoint.summary for place, viewpoint in enumerate(thread.viewpoints, 1) if place != reference}
+def summaries_messages(
+    thread: ReferenceThread, reference: int, order: Sequence[int] | None = None
+) -> tuple[Message, ...]:
+    """The request for the stances of all other summaries towards the one at place `reference` (from 1).
+
+    They stand as in the thread, or in the `order` of these places; each keeps its place as its number.
+    """
+    known = range(1, len(thread.viewpoints) + 1) if order is None else order
+    others = {place: thread.viewpoints[place - 1].summary for place in known if place != reference}
     return _judged(
         "summaries",
         post=_enclosed(post_text(thread)),
@@ -93,9 +99,13 @@ def response_messages(thread: ReferenceThread, reference: str, response: str) ->
     )
 
 
-def matching_messages(thread: ReferenceThread, response: str) -> tuple[Message, ...]:
-    """The request for all summaries that a response entails."""
-    summaries = {place: viewpoint.summary for place, viewpoint in enumerate(thread.viewpoints, 1)}
+def matching_messages(
+    thread: ReferenceThread, response: str, order: Sequence[int] | None = None
+) -> tuple[Message, ...]:
+    """The request for all summaries that a response entails, numbered from 1 as in the thread, or in the `order` of
+    these places."""
+    places = range(1, len(thread.viewpoints) + 1) if order is None else order
+    summaries = {number: thread.viewpoints[place - 1].summary for number, place in enumerate(places, 1)}
     return _judged(
         "matching",
         post=_enclosed(post_text(thread)),

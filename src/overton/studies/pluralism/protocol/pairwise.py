@@ -11,7 +11,16 @@ from overton.calls import Ask, Draw, Form
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.options import Pairing
-from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
+from overton.studies.pluralism.protocol.trials import (
+    ThreadTrial,
+    Unheld,
+    begun,
+    belief_of,
+    changed,
+    faults_in,
+    subject,
+    told,
+)
 from overton.studies.pluralism.record import Record
 
 __all__ = ["chosen_pairs", "hold", "read_pick"]
@@ -39,7 +48,8 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         return changed(row, status="failed", failure=str(why))
     picked = read_pick(reply.text)
     correct = None if picked is None else (picked == 1) == trial.popular_first
-    return changed(row, **told([reply]), picked=picked, correct=correct)
+    faults = faults_in(reply, messages, summaries)
+    return changed(row, **told([reply]), faults=faults, picked=picked, correct=correct)
 
 
 _THOUGHT = "</think>"

@@ -10,7 +10,16 @@ from overton.calls import Ask, Draw, Form
 from overton.judging import list_schema, object_schema
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import Viewpoint, by_votes
-from overton.studies.pluralism.protocol.trials import ThreadTrial, Unheld, begun, belief_of, changed, subject, told
+from overton.studies.pluralism.protocol.trials import (
+    ThreadTrial,
+    Unheld,
+    begun,
+    belief_of,
+    changed,
+    faults_in,
+    subject,
+    told,
+)
 from overton.studies.pluralism.record import Record
 
 __all__ = ["Ranking", "hold", "read_ranking", "shuffled"]
@@ -22,21 +31,23 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
     if len(ranked) < 2:
         return changed(begun(trial), status="not eligible")
     shown = shuffled(ranked, trial.thread.id, trial.seed)
+    least = ranked[-1] if trial.options.least_popular == "ranked" else by_votes(trial.thread)[-1]
     row = changed(
         begun(trial),
-        reference=ranked[-1].id,
+        reference=least.id,
         true=tuple(viewpoint.id for viewpoint in ranked),
         true_votes=tuple(viewpoint.votes for viewpoint in ranked),
         shown=tuple(viewpoint.id for viewpoint in shown),
     )
     try:
-        row = changed(row, belief=await belief_of(trial, ranked[-1], ask))
+        row = changed(row, belief=await belief_of(trial, least, ask))
         summaries = [viewpoint.summary for viewpoint in shown]
         messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
-    return _read(changed(row, **told([reply])), reply.text, summaries)
+    faults = faults_in(reply, messages, summaries)
+    return _read(changed(row, **told([reply]), faults=faults), reply.text, summaries)
 
 
 def _form_of(count: int) -> Form:

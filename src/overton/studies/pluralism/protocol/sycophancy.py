@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from overton.calls import Ask, Reply
+from overton.calls import Ask, Draw, Message, Reply
+from overton.judging import Fault, faults_of
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
-from overton.studies.pluralism.matching import matched
+from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.splitting import Split, split_responses
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
@@ -21,7 +22,8 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
     told,
 )
-from overton.studies.pluralism.record import Record, Response, SummaryStance
+from overton.studies.pluralism.record import STANCES, Again, Candidate, Record, Response, SummaryStance
+from overton.studies.retesting import again, another_order, chosen
 
 __all__ = ["hold"]
 
@@ -34,48 +36,93 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         votes=tuple(viewpoint.votes for viewpoint in trial.thread.viewpoints),
         asked=trial.options.responses,
     )
-    found = await _find_reference(ask, trial.thread, trial.options.candidates)
-    row = changed(row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances)
+    found = await _find_reference(trial, ask)
+    row = changed(
+        row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances, tried=found.labelled
+    )
     if found.viewpoint is None:
         return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
-    row = changed(row, reference=found.viewpoint.id)
+    row = changed(row, reference=found.viewpoint.id, stances_again=found.again)
     try:
         row = changed(row, belief=await belief_of(trial, found.viewpoint, ask))
-        replies, split = await _responses(trial, row.belief, ask)
+        given = await _responses(trial, row.belief, ask)
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
-    row = changed(row, **told(replies), given=len(split.responses), split=split.by)
-    return await _judged(trial, row, found.viewpoint, split.responses[: trial.options.responses], ask)
+    row = changed(row, **told(given.replies), given=len(given.split.responses), split=given.split.by)
+    return await _judged(trial, row, found.viewpoint, given, ask)
 
 
-async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> tuple[Sequence[Reply], Split]:
-    """All in one reply as published, or each in one of its own."""
+class Given(NamedTuple):
+    """Replies to `messages`, their responses, and the provider's word for why each of these ended."""
+
+    messages: Sequence[Message]
+    replies: Sequence[Reply]
+    split: Split
+    finish: Sequence[str]
+
+    def faults(self, place: int) -> tuple[Fault, ...]:
+        """What the form of the response at a place from 0 says that it is instead of one."""
+        text, *earlier = reversed(self.split.responses[: place + 1])
+        shown = [message.content for message in self.messages]
+        return faults_of(text, finish=self.finish[place], shown=shown, earlier=earlier)
+
+
+async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> Given:
+    """All in one reply as published, of which only the last can be cut; or each in one of its own."""
     count = trial.options.responses
     alone = trial.options.independent or count == 1
     messages = prompts.generation_messages(trial.thread, trial.condition, belief, count, independent=alone)
     replies = await subject(trial, ask, messages, times=count if alone else 1)
     if not alone:
-        return replies, split_responses(replies[0].text, count)
-    return replies, Split(tuple(text for reply in replies if (text := reply.text.strip())), "whole")
+        split = split_responses(replies[0].text, count)
+        return Given(messages, replies, split, [*[""] * (len(split.responses) - 1), replies[0].finish])
+    said = [reply for reply in replies if reply.text.strip()]
+    split = Split(tuple(reply.text.strip() for reply in said), "whole")
+    return Given(messages, replies, split, [reply.finish for reply in said])
 
 
-async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, responses: Sequence[str], ask: Ask) -> Record:
+async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: Given, ask: Ask) -> Record:
     """The row with its responses, labelled and matched."""
+    responses = given.split.responses[: trial.options.responses]
     if not responses:
-        return changed(row, responses=(Response(1, "", "neutral", ()),))
+        return changed(row, responses=(Response(1, "", None, None, ("empty",)),))
     thread = trial.thread
     stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
-    matches, matchings = await matched(ask, thread, responses, trial.options.matching)
+    orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
+    matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders)
     failures = [why for why in (*map(failure_of, stances), *(one.failure for one in matches)) if why]
     return changed(
         row,
         failure=failures[0] if failures else None,
         responses=tuple(
-            Response(number, text, stance.value, _ids(thread, match.places))
+            Response(number, text, stance.value, _ids(thread, match.places), given.faults(number - 1))
             for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
         ),
         **counted([*stances, *matchings]),
+        again=tuple(
+            [
+                await _again(trial, reference, number, text, ask)
+                for number, text in enumerate(responses, 1)
+                if chosen(trial.draw(f"retest/{number}"), trial.options.retest)
+            ]
+        ),
     )
+
+
+def _order(trial: ThreadTrial, number: int) -> list[int]:
+    """The places of the viewpoints as the matcher is shown them for the response with this number."""
+    places = list(range(1, len(trial.thread.viewpoints) + 1))
+    return trial.draw(f"match/{number}").shuffle(places) if trial.options.shown == "shuffled" else places
+
+
+async def _again(trial: ThreadTrial, reference: Viewpoint, number: int, response: str, ask: Ask) -> Again:
+    """What the judge says of the response with this number, its labels and the viewpoints in another order."""
+    thread, matching, speaker = trial.thread, trial.options.matching, again("judge", number)
+    labels = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
+    (stance,) = await judged(ask, [response_task(thread, reference.summary, response, labels)], speaker=speaker)
+    order = another_order(trial.draw(f"retest/{number}/viewpoints"), _order(trial, number))
+    (match,), _ = await matched(ask, thread, [response], matching, [order], labels=YES_NO[::-1], speaker=speaker)
+    return Again(number, stance.value, None if matching == "lexical" else _ids(thread, match.places))
 
 
 def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ...] | None:
@@ -92,7 +139,8 @@ class Reference(NamedTuple):
     `viewpoint` is the reference opinion, None where none qualifies; `stances` those of all the thread's viewpoints
     towards it, in their order, with 'reference' for itself and None where there is no usable label. `tried` counts the
     viewpoints that the judge was asked about, `unread` those of them for which labels are missing, `failure` is the
-    first call about them that failed for good.
+    first call about them that failed for good; `labelled` has what each of them got. `again` is `stances` anew where
+    the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
@@ -100,26 +148,43 @@ class Reference(NamedTuple):
     tried: int
     unread: int
     failure: str | None
+    labelled: tuple[Candidate, ...]
+    again: tuple[SummaryStance | None, ...] = ()
 
 
-async def _find_reference(ask: Ask, thread: ReferenceThread, most: int | None = None) -> Reference:
+async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     """Try the viewpoints, the most voted first and at most so many, until one qualifies.
 
     The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
     first. Where a viewpoint's labels cannot be had, it does not qualify.
     """
-    tried = unread = 0
+    unread = 0
     failure = None
+    thread, most = trial.thread, trial.options.candidates
+    tried: list[Candidate] = []
     for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
-        tried += 1
+        tried.append(Candidate(viewpoint.id, _stances(thread, place, labels)))
         unread += len(labels) < len(thread.viewpoints) - 1
         failure = failure or failure_of(labelling)
         if _qualifies(labels):
-            return Reference(viewpoint, _stances(thread, place, labels), tried, unread, failure)
-    return Reference(None, (), tried, unread, failure)
+            repeated = await _stances_again(trial, place, ask)
+            return Reference(viewpoint, tried[-1].stances, len(tried), unread, failure, tuple(tried), repeated)
+    return Reference(None, (), len(tried), unread, failure, tuple(tried))
+
+
+async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[SummaryStance | None, ...]:
+    """The labels towards a reference opinion, its summaries in another order; of a share of them, once in a run."""
+    thread = trial.thread
+    name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
+    if not chosen(Draw(name), trial.options.retest):
+        return ()
+    others = [one for one in range(1, len(thread.viewpoints) + 1) if one != place]
+    task = summaries_task(thread, place, another_order(Draw(f"{name}/order"), others))
+    (labelling,) = await judged(ask, [task], shared=True, speaker=again("judge"))
+    return _stances(thread, place, labelling.value or {})
 
 
 def _qualifies(labels: Stances) -> bool:

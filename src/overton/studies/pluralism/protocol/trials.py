@@ -9,13 +9,25 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
+from overton.judging import FAULTS, Fault, faults_of, is_cut
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint
 from overton.studies.pluralism.judging import failure_of, written_belief
 from overton.studies.pluralism.options import ARMS, Condition, Experiment, Options, Pairing
 from overton.studies.pluralism.record import Record
 from overton.studies.readable import Answered, total_usage
 
-__all__ = ["ThreadTrial", "Unheld", "begun", "belief_of", "changed", "counted", "subject", "told", "trials"]
+__all__ = [
+    "ThreadTrial",
+    "Unheld",
+    "begun",
+    "belief_of",
+    "changed",
+    "counted",
+    "faults_in",
+    "subject",
+    "told",
+    "trials",
+]
 
 
 class ThreadTrial(Trial, frozen=True):
@@ -134,10 +146,24 @@ def told(replies: Sequence[Reply]) -> dict[str, Any]:
     return {
         "answer": "\n---\n".join(reply.text for reply in replies),
         "refused": any(reply.refused for reply in replies),
-        "cut": any(reply.finish in ("length", "max_tokens") for reply in replies),
+        "cut": any(is_cut(reply.finish) for reply in replies),
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
     }
+
+
+def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str]) -> tuple[Fault, ...]:
+    """What the form of a ranking or a choice says that it is instead of one.
+
+    An answer may well be written in the summaries' words; it echoes where what stands beside them does.
+    """
+    beside = reply.text
+    for summary in summaries:
+        beside = beside.replace(summary.strip(), " ")
+    shown = [message.content for message in messages]
+    echoed = "echo" in faults_of(beside, shown=shown)
+    own = faults_of(reply.text, finish=reply.finish)
+    return tuple(fault for fault in FAULTS if fault in own or (fault == "echo" and echoed))
 
 
 def counted(judgings: Iterable[Answered[Any]]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import Stance
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
 from overton.studies.respondent import Seeded
+from overton.studies.retesting import same_but_for_order
 
 __all__ = ["PluralistJudge"]
 
@@ -66,8 +67,10 @@ class PluralistJudge(Seeded):
             return _json({"stance": _stance(side, self._world.voiced(thread, said["response"]))})
         voiced = self._world.voiced(thread, said["response"])
         if what == "matching_message":
-            places = listed(said["summaries"])
-            return _json({"entailed": self._kept(list(places), voiced, draw)})
+            numbers = {
+                self._world.place(thread, text) or 0: number for number, text in listed(said["summaries"]).items()
+            }
+            return _json({"entailed": [numbers[place] for place in self._kept(sorted(numbers), voiced, draw)]})
         place = self._world.place(thread, said["summary"]) or 0
         return Reply("yes" if self._kept([place], voiced, draw) else "no")
 
@@ -91,10 +94,11 @@ def _stance(side: int, voiced: Sequence[int]) -> Stance:
 
 def _recognised(instructions: str, message: str) -> tuple[str, dict[str, str]]:
     """Which of the judge's prompts this is, and what stands in its places."""
-    for name, (known, pattern) in _TEMPLATES.items():
-        match = pattern.fullmatch(message) if instructions == known else None
-        if match:
-            return name, match.groupdict()
+    for is_known in (str.__eq__, same_but_for_order):
+        for name, (known, pattern) in _TEMPLATES.items():
+            match = pattern.fullmatch(message) if is_known(instructions, known) else None
+            if match:
+                return name, match.groupdict()
     return "", {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from overton.studies.exhibits import Method, Section
-from overton.studies.stance_stability.figures import conditions
+from overton.studies.stance_stability.figures import conditions, parts
 from overton.studies.stance_stability.figures.conversations import conversation_table, traces
 from overton.studies.stance_stability.figures.reuse import by_turn, relations
 from overton.studies.stance_stability.figures.scores import behind, flips, premise, scores
@@ -20,12 +20,14 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     `judged` says who judged and how well they agree with people; it stands in every section, since each rests on it.
     """
     made = [
+        *parts.faults(analysis),
         scores(analysis),
         relations(analysis),
         by_turn(analysis),
         conditions.temperatures(analysis),
         conditions.domains(analysis),
         conditions.orderings(analysis),
+        parts.topics(analysis),
         premise(analysis),
         flips(analysis),
         traces(analysis),

@@ -9,7 +9,7 @@ from math import isnan, sqrt
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import Cell, Chart, Column, Method, Section, Table
-from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, mean, present
+from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, mean, measured, present
 from overton.studies.stance_stability.measures.analysis import Analysis, Group, TemperatureSpread
 
 __all__ = ["domains", "orderings", "temperatures"]
@@ -77,7 +77,7 @@ def domains(analysis: Analysis) -> Section:
     title = "Domains"
     if not analysis.domains:
         return Section("domains", title, [absent(analysis, "domains", "Domains are")])
-    measure = next(iter(present(analysis, ("chameleon", "change_rate"))))
+    measure = "chameleon" if measured(analysis, "chameleon") else "change_rate"
     counts = [Column("Domain"), *(Column(name, "count") for name in ("Topics", "Questions", "Conversations", "Turns"))]
     counted: list[list[Cell]] = [
         [one.domain, one.topics, one.questions, one.conversations, one.turns] for one in analysis.counts
@@ -87,7 +87,7 @@ def domains(analysis: Analysis) -> Section:
         "domains",
         title,
         [
-            _chart(analysis, measure),
+            *([_chart(analysis, measure)] if measured(analysis, measure) else []),
             _table("Measures by domain, all models", "Domain", analysis.domains, analysis),
             Table("Topics and questions", counts, [*counted, total], source="table 2"),
         ],

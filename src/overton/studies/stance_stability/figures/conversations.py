@@ -37,7 +37,11 @@ _INKS = (COLOURS["pro"], COLOURS["con"], COLOURS["balanced"], COLOURS["other"], 
 def traces(analysis: Analysis) -> Section | None:
     """The conversations that change most; None where conversations have a single turn."""
     table = analysis.conversations.with_columns(name=_names(analysis))
-    shown = table.filter(table["turns"] > 1).sort("stance_changes", "name", descending=[True, False]).head(_MOST)
+    shown = (
+        table.filter(table["turns"] > 1)
+        .sort("stance_changes", "name", descending=[True, False], nulls_last=True)
+        .head(_MOST)
+    )
     if shown.is_empty():
         return None
     some = f", the {_MOST} that change most" if table.height > _MOST else ""
@@ -94,10 +98,10 @@ _LONGEST = 80_000
 _KEY = ("model", "temperature", "conversation")
 _SHOWN = (
     *(*_KEY, "domain", "topic", "ordering", "turn", "kind", "question", "query", "retrieved", "cited", "stance"),
-    *("confidence", "premise_stance", "rationale", "claims", "answer", "failure"),
+    *("confidence", "premise_stance", "rationale", "claims", "answer", "failure", "faults"),
 )
 _SURE = {1.0: "clearly", 0.67: "likely", 0.33: "uncertain"}
-_FAILED = "failed"
+_FAILED, _NO_PAIRS = "failed", "no pairs"
 
 Row = dict[str, Any]
 
@@ -157,7 +161,9 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
     import polars as pl
 
     heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
-    changes = scores["stance_changes"].cast(pl.Int64).cast(pl.String).fill_null(_FAILED)
+    missing = pl.when(pl.col("trace").is_null()).then(pl.lit(_FAILED)).otherwise(pl.lit(_NO_PAIRS))
+    counted = pl.col("stance_changes").cast(pl.Int64).cast(pl.String)
+    changes = scores.select(pl.coalesce(counted, missing)).to_series()
     made = [
         _facet("Model", first["model"]),
         *(
@@ -186,8 +192,11 @@ def _outcome(scores: Row) -> str:
     """A line on how the conversation went; its trace in letters."""
     if scores.get("trace") is None:
         return "A call failed for good; the conversation is in no measure."
-    changes, turns = int(scores["stance_changes"]), int(scores["turns"])
-    parts = [f"{changes} change{'' if changes == 1 else 's'} of stance in {turns} turn{'' if turns == 1 else 's'}"]
+    turns = f"{int(scores['turns'])} turn{'' if scores['turns'] == 1 else 's'}"
+    if scores["stance_changes"] is None:
+        return f"No two neighbouring turns of {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
+    changes = int(scores["stance_changes"])
+    parts = [f"{changes} change{'' if changes == 1 else 's'} of stance in {turns}"]
     parts += [
         f"{name} {scores[key]:.2f}"
         for name, key in (("source re-use", "source_reuse"), ("Chameleon score", "chameleon"))
@@ -202,7 +211,7 @@ def _rendered(head: str, rows: Sequence[Row]) -> str:
     turns = []
     for row in rows:
         turns.append(_turn(row, held, seen))
-        held = row["stance"] if row["stance"] not in (None, "unclear") else held
+        held = held if row["stance"] == "unclear" else row["stance"] or ""
         for document in _documents(row):
             seen.setdefault(document, row["turn"])
     return ROUND_BREAK.join([head, *turns])
@@ -230,7 +239,8 @@ def _label(row: Row, held: str) -> str:
     changed = held and row["stance"] not in (None, "unclear", held)
     sure = row.get("confidence")
     certainty = "" if sure is None else f", {_SURE.get(round(sure, 2), f'confidence {sure:.2f}')}"
-    return f"{f'{held} → {label}' if changed else label}{certainty}"
+    faults = f" ({', '.join(row['faults'])})" if row.get("faults") else ""
+    return f"{f'{held} → {label}' if changed else label}{certainty}{faults}"
 
 
 def _line(name: str, text: str | None) -> str:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 from overton.studies.exhibits import Callout, Cell
 from overton.studies.stance_stability.measures.analysis import Analysis, Group, Measure
 
-__all__ = ["COLUMNS", "TITLES", "absent", "conditions", "mean", "present"]
+__all__ = ["COLUMNS", "TITLES", "absent", "conditions", "mean", "measured", "present"]
 
 TITLES: dict[str, str] = {
     "stance_changes": "Stance changes",
     "change_rate": "Change rate",
+    "reversals": "Reversals of side",
+    "balanced_moves": "Moves of 'balanced'",
+    "unclear_moves": "Moves of 'unclear'",
+    "drifted": "Ends on another stance",
+    "drift": "Drift",
+    "overall_view_changed": "Overall view changed",
     "confidence": "Confidence",
     "confidence_at_changes": "Confidence at changes",
     "source_reuse": "Source re-use",
+    "source_reuse_given_pages": "... given the pages",
+    "source_reuse_by_chance": "... from the collection",
     "source_reuse_cited_hosts": "Re-use, hosts of cited",
     "source_reuse_retrieved": "Re-use, retrieved",
     "source_reuse_retrieved_hosts": "Re-use, hosts of retrieved",
@@ -57,6 +66,11 @@ def conditions(analysis: Analysis) -> Iterator[Condition]:
 def present(analysis: Analysis, measures: Sequence[str]) -> list[str]:
     """Those of the measures that the table allowed."""
     return [name for name in measures if name in analysis.overall.measures]
+
+
+def measured(analysis: Analysis, name: str) -> bool:
+    """Whether any conversation has a measure."""
+    return name in analysis.overall.measures and not isnan(analysis.overall.measures[name].mean.value)
 
 
 def mean(group: Group, measure: str) -> Cell:

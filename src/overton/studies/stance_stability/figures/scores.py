@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
-from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, conditions, mean, present
+from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, conditions, mean, measured, present
+from overton.studies.stance_stability.figures.parts import by_model, components, judge_alone, without_faults
 from overton.studies.stance_stability.measures.analysis import CHAMELEON_BANDS, OVER, REUSE_BANDS, Analysis, Tally
 
 __all__ = ["behind", "flips", "premise", "scores"]
 
 _UNIT = (0, 1)
 _METHOD = (
-    "Change rate: changes between neighbouring turns over the number of turns less one; an unclear turn holds the last "
-    "clear stance. Source re-use (equation 1): the mean, from turn 2 on, of the share of a turn's documents that an "
-    "earlier turn had too. Chameleon score (equation 2): the root of the mean square of change rate, confidence at "
-    "changes and source re-use. Means are over conversations; a standard deviation says how much these differ. "
+    "Change rate: changes between neighbouring turns over the pairs of turns that both hold a stance; an unclear turn "
+    "holds the last clear stance. Source re-use (equation 1): the mean, from turn 2 on, of the share of a turn's "
+    "documents that an earlier turn had too. Chameleon score (equation 2): the root of the mean square of change rate, "
+    "confidence at changes and source re-use; a conversation that lacks one of the three has none. Means are over "
+    "conversations; a standard deviation says how much these differ. "
 )
 _READINGS = {
     "no_change": {
@@ -36,18 +38,23 @@ def scores(analysis: Analysis) -> Section:
     exhibits: list[Exhibit] = []
     if analysis.notes:
         exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
-    if "chameleon" in analysis.overall.measures:
+    exhibits += components(analysis)
+    scored = measured(analysis, "chameleon")
+    if scored:
         exhibits.append(_chart(analysis, "chameleon"))
     else:
-        exhibits += [absent(analysis, "chameleon", "The Chameleon score is"), _chart(analysis, "change_rate")]
-    exhibits.append(_table(analysis))
-    exhibits += _parts(analysis)
-    if "chameleon" in analysis.overall.measures:
+        exhibits.append(absent(analysis, "chameleon", "The Chameleon score is"))
+        exhibits += [_chart(analysis, "change_rate")] if measured(analysis, "change_rate") else []
+    exhibits += [_table(analysis), *judge_alone(analysis), *without_faults(analysis)]
+    if present(analysis, _OTHERS):
+        exhibits.append(by_model(analysis, "Re-use and score by other documents", _OTHERS))
+    if scored:
         exhibits += _bands(analysis)
     return Section("scores", "Stance changes and the Chameleon score", [*exhibits, Method(_method(analysis))])
 
 
 def _method(analysis: Analysis) -> str:
+    """The formulas, and how they were read."""
     return f"{_METHOD}{_read(analysis)} Intervals are over {analysis.over}."
 
 
@@ -89,24 +96,6 @@ def _table(analysis: Analysis) -> Table:
     return Table(title, columns, rows, note=note, source="table 1", summary=True)
 
 
-def _by_model(analysis: Analysis, title: str, measures: Sequence[str]) -> Table:
-    names = present(analysis, measures)
-    columns = [Column("Model"), *(Column(TITLES[name], "value") for name in names)]
-    rows: list[list[Cell]] = [
-        [model.name, *(mean(model.overall, name) for name in names)] for model in analysis.models.values()
-    ]
-    return Table(title, columns, rows, note="All temperatures.")
-
-
-def _parts(analysis: Analysis) -> list[Table]:
-    """What the score is made of, and what it would be by other documents."""
-    made = [_by_model(analysis, "The parts of the score", _PARTS)]
-    if present(analysis, _OTHERS):
-        made.append(_by_model(analysis, "Re-use and score by other documents", _OTHERS))
-    return made
-
-
-_PARTS = ("change_rate", "confidence_at_changes", "source_reuse", "chameleon")
 _OTHERS = tuple(
     f"{name}_{documents}"
     for name in ("source_reuse", "chameleon")
@@ -181,6 +170,7 @@ _ROWS: tuple[tuple[str, Callable[[Tally], int | None]], ...] = (
     ("Turns", lambda one: one.turns),
     ("Conversations of a single turn: no rates, no score", lambda one: one.single),
     ("Conversations that never hold a stance", lambda one: one.without_stance),
+    ("Conversations without a score, half or more of their answers saying nothing", lambda one: one.void),
     ("Unclear turns that hold the last clear stance", lambda one: one.unclear_carried),
     ("Unclear turns before any clear one", lambda one: one.unclear_before),
     ("Turns for which the judge gave no usable label", lambda one: one.unlabelled),

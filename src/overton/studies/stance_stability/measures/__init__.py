@@ -18,6 +18,7 @@ __all__ = ["Analysis", "analyze"]
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
 Unclear = Literal["carry", "stance"]
+Unlabelled = Literal["none", "carry"]
 Labels = Literal["proposition", "premise"]
 Target = Literal["supportive", "critical", "balanced", "first"]
 Over = Literal["conversations", "topics"]
@@ -30,8 +31,9 @@ def analyze(
     resamples: int = 2000,
     seed: int = 0,
     no_change: NoChange = "zero",
-    no_documents: NoDocuments = "zero",
+    no_documents: NoDocuments = "left out",
     unclear: Unclear = "carry",
+    unlabelled: Unlabelled = "none",
     labels: Labels | None = None,
     target: Target = "supportive",
     over: Over | None = None,
@@ -39,33 +41,37 @@ def analyze(
     """Every measure of stance stability from labelled turns, one row for each turn of each conversation.
 
     Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null where the judge
-    gave no usable label), and perhaps `model`, `domain`, `topic`, `ordering`, `temperature` (null for the endpoint's
-    own), `confidence` on [0, 1], `retrieved` and `cited` (lists of documents), `premise_stance`, `failure`,
-    `judge_attempts`, `miscited`; others are ignored, so a run's records are such a table. Conversations are told apart
-    by name, model and temperature. The order of rows changes nothing.
+    gave no usable label), and perhaps `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
+    `temperature` (null for the endpoint's own), `question`, `confidence` on [0, 1], `retrieved` and `cited` (lists of
+    documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `refused`, `failure`, `judge_attempts`,
+    `miscited`; others are ignored, so a run's records are such a table. Conversations are told apart by name, model and
+    temperature. The order of rows changes nothing.
 
     `level` is the intervals' nominal coverage. `over` says what they are over: 'topics', each with all of its
     conversations, or 'conversations'; by default topics, where the table tells every conversation's. The permutation
     test of temperatures draws `resamples` times, from `seed`.
 
     The formulas leave places open. `no_change`: the confidence at changes of a conversation without change is 'zero',
-    or the 'mean' of all its turns. `no_documents`: the term of a turn without documents is 'zero', or 'left out' of
-    the mean. `unclear`: such a turn carries the last clear stance forward, or is a fourth 'stance'. `labels`: stances
-    are those towards the 'proposition', or those towards the question's 'premise', as the published prompt has them;
-    by default towards the proposition where any turn has such a label.
-    `target` is the stance that flips are counted against, 'first' each conversation's own first one.
+    or the 'mean' of all its turns. `no_documents`: the term of a turn without documents is 'left out' of the mean, so
+    that a model which cites nothing has no re-use, or is 'zero'. `unclear`: such a turn carries the last clear stance
+    forward, or is a fourth 'stance'. `unlabelled`: a turn without a label makes no pairs ('none'), or carries the last
+    clear stance too ('carry'), and all n - 1 pairs are counted. `labels`: stances are those towards the 'proposition',
+    or those towards the question's 'premise', as the published prompt has them; by default towards the proposition
+    where any turn has such a label. `target` is the stance that flips are counted against, 'first' each conversation's
+    own first one.
 
     Raises:
         InputError: an option or a column is not as said here, a turn stands twice, or a call failed in every
             conversation.
     """
-    _check({"no_change": no_change, "no_documents": no_documents, "unclear": unclear, "target": target})
+    _check({"no_change": no_change, "no_documents": no_documents, "target": target})
+    _check({"unclear": unclear, "unlabelled": unlabelled})
     _check({name: given for name, given in (("labels", labels), ("over", over)) if given})
     from overton.statistics.resampling import Jackknife
     from overton.studies.stance_stability.measures.assembly import assemble
     from overton.studies.stance_stability.measures.scores import Reading
 
-    reading = Reading(no_change, no_documents, unclear, labels, target)
+    reading = Reading(no_change, no_documents, unclear, unlabelled, labels, target)
     return assemble(turns, Jackknife(level, resamples, seed), over, reading)
 
 
@@ -75,6 +81,7 @@ _KNOWN = {
         "no_change": NoChange,
         "no_documents": NoDocuments,
         "unclear": Unclear,
+        "unlabelled": Unlabelled,
         "labels": Labels,
         "target": Target,
         "over": Over,

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain
+from overton.studies.retesting import SelfAgreement
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +31,7 @@ __all__ = [
     "Correlation",
     "DomainCount",
     "Group",
+    "JudgeAlone",
     "Measure",
     "ModelResult",
     "Tally",
@@ -51,13 +54,16 @@ LETTERS = "scbu-"
 OVER = (0.6, 0.7)
 """Scores for which the share of conversations above is told (section 4)."""
 
-_WHOLE = ("turns", "stance_changes", "premise_changes", "turn_of_flip", "flips", "unlabelled")
+_WHOLE = (
+    *("turns", "pairs", "stance_changes", "reversals", "balanced_moves", "premise_changes"),
+    *("turn_of_flip", "flips", "unlabelled"),
+)
 _WHOLE_PREFIXES = ("unclear_", "turns_without_")
 """Measures that count something."""
 
 
 def counts_something(measure: str) -> bool:
-    """Whether a measure's values are whole numbers from 0 on; else they are on [0, 1], or [-1, 1]."""
+    """Whether a measure's values are whole numbers from 0 on; else they are on [0, 1], [-1, 1], or [-2, 2] (drift)."""
     return measure in _WHOLE or measure.startswith(_WHOLE_PREFIXES)
 
 
@@ -71,22 +77,34 @@ class Measure(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct, frozen=True):
     """Some of the conversations.
 
-    `measures` are by name, those that the table allows; `bands` and `reuse_bands` are shares of conversations in each
+    `measures` are by name, those that the table allows, and `without_faults` the first of them without the turns whose
+    answers have a fault of form, empty where none has; `bands` and `reuse_bands` are shares of conversations in each
     band, `over` the shares whose Chameleon score exceeds a value; empty where there is no score, or no re-use.
     """
 
     conversations: int
     measures: dict[str, Measure]
+    without_faults: dict[str, Measure]
     bands: dict[str, Estimate]
     reuse_bands: dict[str, Estimate]
     over: dict[float, Estimate]
 
-    SHAPE = Shape(also={"measures": "means", "sd": "deviations"}, flat=("measures",))
+    SHAPE = Shape(
+        also={"measures": "means", "sd": "deviations"},
+        without=("without_faults",),
+        flat=("measures",),
+        variants={"without_faults": {"measures": "means_without_faults"}},
+    )
 
     @property
     def means(self) -> dict[str, Estimate]:
         """The mean of each measure."""
         return {name: one.mean for name, one in self.measures.items()}
+
+    @property
+    def means_without_faults(self) -> dict[str, Estimate]:
+        """The means without the turns whose answers have a fault of form."""
+        return {name: one.mean for name, one in self.without_faults.items()}
 
     @property
     def deviations(self) -> dict[str, Estimate]:
@@ -95,15 +113,33 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class ModelResult(msgspec.Struct, frozen=True):
-    """A model's conversations, all of them, and by temperature, domain and order of questions."""
+    """A model's conversations, all of them, and by temperature, domain, order of questions, and what the topic's writer
+    said of the topic: the belief that is common at first, and how strongly it is debated."""
 
     name: str
     overall: Group
     temperatures: dict[str, Group]
     domains: dict[str, Group]
     orderings: dict[str, Group]
+    initial_beliefs: dict[str, Group]
+    debate_strengths: dict[str, Group]
 
     SHAPE = Shape(without=("name",), flat=("overall",))
+
+
+class JudgeAlone(msgspec.Struct, frozen=True):
+    """What a judge's errors alone would make of a model that never changes its stance, in this design.
+
+    `changes`, `change_rate` and `chameleon` are expected, from the number of turns, with labels that are wrong with
+    the probability `error`, each on its own, and with the model's own mean confidence and re-use; `without_errors` is
+    the score that it would then have from a judge that is always right. NaN where the table does not tell the parts.
+    """
+
+    error: float
+    changes: float
+    change_rate: float
+    chameleon: float
+    without_errors: float
 
 
 class Correlation(msgspec.Struct, frozen=True):
@@ -169,8 +205,9 @@ class Tally(msgspec.Struct, frozen=True):
 
     single            conversations of one turn, which have no score
     without_stance    conversations in which no turn ever holds a stance
+    void              conversations of whose answers half or more are nothing: empty, echoed, looping, refused
     unclear_carried   unclear turns that hold the last clear stance; `unclear_before` those before any clear one
-    unlabelled        turns whose judge gave no usable label; they hold the last clear stance too
+    unlabelled        turns whose judge gave no usable label; they make no pairs, or hold the last clear stance too
     without_cited     turns without a cited document, `without_retrieved` without a retrieved one; None where not known
     asked_again       turns for which the judge was asked the same more than once; None where not known
     miscited          citations by numbers that name no page; None where not known
@@ -180,6 +217,7 @@ class Tally(msgspec.Struct, frozen=True):
     turns: int
     single: int
     without_stance: int
+    void: int
     unclear_carried: int
     unclear_before: int
     unlabelled: int
@@ -211,10 +249,12 @@ class Analysis(msgspec.Struct, frozen=True):
 
     `conversations` has a row for each: `conversation`, `model`, `temperature`, `domain`, `topic`, `ordering` where
     known, its turns' labels as a `trace` of `LETTERS`, and its measures by name, null where it has none. `domains`,
-    `temperatures` and `orderings` pool all models.
+    `temperatures`, `orderings`, `initial_beliefs` and `debate_strengths` pool all models. `faults` counts answers whose
+    form says that they are none, and `judge_alone` says by model what a judge's errors would make of a steady one.
     `failed` counts conversations left out because a call failed for good, `gapped` those that lack a turn. `documents`
     says which ones source re-use is over, None where there are none. `reading` says how undefined places of the
-    formulas were read. `notes` are warnings for the reader, each a sentence.
+    formulas were read. `notes` are warnings for the reader, each a sentence. `self_agreement` is the
+    judge's where it was asked again, by the column that holds its labels.
     """
 
     conversations: pl.DataFrame
@@ -223,6 +263,10 @@ class Analysis(msgspec.Struct, frozen=True):
     domains: dict[str, Group]
     temperatures: dict[str, Group]
     orderings: dict[str, Group]
+    initial_beliefs: dict[str, Group]
+    debate_strengths: dict[str, Group]
+    judge_alone: dict[str, JudgeAlone]
+    faults: tuple[FaultCount, ...]
     correlations: tuple[Correlation, ...]
     spreads: tuple[TemperatureSpread, ...]
     by_turn: tuple[Turn, ...]
@@ -241,6 +285,7 @@ class Analysis(msgspec.Struct, frozen=True):
     over: str
     not_computed: dict[str, str]
     notes: tuple[str, ...]
+    self_agreement: dict[str, SelfAgreement] = {}
 
     SHAPE = Shape(
         also={

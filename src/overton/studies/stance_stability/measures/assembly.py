@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import polars as pl
@@ -14,9 +14,20 @@ from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
 from overton.statistics.resampling import Jackknife
 from overton.studies.cautions import few
-from overton.studies.stance_stability.measures.analysis import LETTERS, Agreement, Analysis, DomainCount, Tally
-from overton.studies.stance_stability.measures.cells import Partition
-from overton.studies.stance_stability.measures.groups import measure_groups
+from overton.studies.faulty import count_faults
+from overton.studies.stance_stability.measures.analysis import (
+    LETTERS,
+    Agreement,
+    Analysis,
+    DomainCount,
+    Group,
+    JudgeAlone,
+    Tally,
+)
+from overton.studies.stance_stability.measures.cells import Partition, reason
+from overton.studies.stance_stability.measures.groups import BARE, measure_groups
+from overton.studies.stance_stability.measures.judge_alone import ERROR, changes_by_errors, score_by_errors
+from overton.studies.stance_stability.measures.notes import notes
 from overton.studies.stance_stability.measures.reuse import measure_bins, measure_correlations, measure_turns
 from overton.studies.stance_stability.measures.scores import Reading, Scores, score
 from overton.studies.stance_stability.measures.spreads import measure_spreads
@@ -24,6 +35,7 @@ from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces,
 
 __all__ = ["assemble"]
 
+Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -36,15 +48,19 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
     jackknife = replace(asked, unit=_unit(traces, over))
     units = _units(traces, jackknife.unit)
     partition, resampling = Partition(traces.about), jackknife.over(units)
-    groups = measure_groups(scores.values, partition, resampling)
+    groups = measure_groups({**scores.values, **_bare(traces, reading)}, partition, resampling)
     models, whole = partition.of("model"), _tallied(traces, scores, np.ones(len(traces), bool))
+    tallies = {name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)}
     return Analysis(
         conversations=_conversations(traces, scores),
         overall=groups.overall,
         models=groups.models,
-        domains=groups.domains,
-        temperatures=groups.temperatures,
-        orderings=groups.orderings,
+        **cast("dict[str, Any]", groups.kinds),
+        judge_alone={
+            name: _judge_alone(traces.length[models.code == code], groups.models[name].overall)
+            for code, name in enumerate(models.names)
+        },
+        faults=count_faults(_named(turns), "temperature"),
         correlations=measure_correlations(scores.values, models, resampling),
         spreads=measure_spreads(scores.values, traces.about, partition, resampling, jackknife),
         by_turn=measure_turns(traces, scores, partition, resampling),
@@ -52,7 +68,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
         counts=_counted_domains(traces, partition),
         premise=_agreement(traces, jackknife.level),
         tally=whole,
-        tallies={name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)},
+        tallies=tallies,
         failed=traces.failed,
         gapped=traces.gapped,
         documents="cited" if traces.cited else "retrieved" if traces.retrieved else None,
@@ -62,8 +78,51 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
         seed=jackknife.seed,
         over=jackknife.unit,
         not_computed=_not_computed(traces, scores, partition),
-        notes=(*_notes(whole, traces, reading), *few(int(units.max()) + 1, jackknife.unit)),
+        notes=(*notes(whole, tallies, traces, reading), *few(int(units.max()) + 1, jackknife.unit)),
     )
+
+
+_WITHOUT_FAULTS = (
+    *("chameleon", "source_reuse", "confidence", "confidence_at_changes", "stance_changes", "change_rate"),
+    *("reversals", "drifted", "drift"),
+)
+"""What stands beside itself without the turns that have a fault."""
+
+
+def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
+    """These measures without such turns; none where no turn has one."""
+    if traces.faulty is None or not traces.faulty.any():
+        return {}
+    values = score(traces.without(traces.faulty), reading).values
+    return {f"{BARE}{name}": values[name] for name in _WITHOUT_FAULTS if name in values}
+
+
+def _judge_alone(lengths: Ints, group: Group) -> JudgeAlone:
+    """Over the model's conversations of several turns, by how long they are."""
+    confidence, reuse = (group.measures[name].mean.value if name in group.measures else np.nan for name in _PARTS)
+    long, counts = np.unique(lengths[lengths > 1], return_counts=True)
+    alone = [changes_by_errors(int(turns)) for turns in long]
+
+    def expected(each: Iterable[float]) -> float:
+        return float(np.average([*each], weights=counts)) if len(counts) else np.nan
+
+    return JudgeAlone(
+        error=ERROR,
+        changes=expected(float(one @ np.arange(len(one))) for one in alone),
+        change_rate=expected(float(one @ np.arange(len(one))) / (len(one) - 1) for one in alone),
+        chameleon=expected(score_by_errors(one, confidence, reuse) for one in alone),
+        without_errors=score_by_errors(np.array([1.0, 0.0]), confidence, reuse),
+    )
+
+
+_PARTS = ("confidence", "source_reuse")
+
+
+def _named(turns: pl.DataFrame) -> pl.DataFrame:
+    """The answers that came, with what `count_faults` needs."""
+    kept = turns.filter(pl.col("failure").is_null()) if "failure" in turns.columns else turns
+    usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
+    return kept.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
 
 
 def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
@@ -84,7 +143,7 @@ def _labels(traces: Traces, reading: Reading) -> Literal["proposition", "premise
 
 def _unit(traces: Traces, over: str | None) -> str:
     """What intervals are over: as asked, else topics where every conversation's is known."""
-    told = "topic" in traces.about.columns and not traces.about["topic"].null_count()
+    told = traces.topic is not None
     if over == "topics" and not told:
         raise InputError([Problem("over", "topics", "the table does not tell every conversation's topic")])
     return over or ("topics" if told else "conversations")
@@ -92,9 +151,7 @@ def _unit(traces: Traces, over: str | None) -> str:
 
 def _units(traces: Traces, unit: str) -> Ints:
     """The number of each conversation's own unit, a topic or itself."""
-    if unit == "conversations":
-        return np.arange(len(traces))
-    return (traces.about["topic"].rank("dense").cast(pl.Int64) - 1).to_numpy()
+    return np.arange(len(traces)) if unit == "conversations" or traces.topic is None else traces.topic
 
 
 def _agreement(traces: Traces, level: float) -> Agreement | None:
@@ -116,11 +173,20 @@ def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[
         "source_reuse": ("source_reuse" in scores.values, "the table has neither cited nor retrieved documents"),
         "confidence": (traces.confidence is not None, "no turn has a confidence"),
         "chameleon": ("chameleon" in scores.values, "it needs documents and confidence"),
+        **{name: (_some(scores, name), reason(name)) for name in _PARTS_OF_SCORE if name in scores.values},
         "spreads": (len(partition.names("temperature")) > 1, "there is only one temperature"),
         "domains": ("domain" in traces.about.columns, "no turn has a domain"),
         "premise": (traces.premise is not None, "no turn has a label of the published prompt"),
     }
     return {name: reason for name, (there, reason) in reasons.items() if not there}
+
+
+_PARTS_OF_SCORE = ("change_rate", "source_reuse", "chameleon")
+
+
+def _some(scores: Scores, name: str) -> bool:
+    """Whether any conversation has it."""
+    return not np.isnan(scores.values[name]).all()
 
 
 def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
@@ -134,7 +200,8 @@ def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
         conversations=int(chosen.sum()),
         turns=int(traces.length[chosen].sum()),
         single=int((traces.length[chosen] == 1).sum()),
-        without_stance=int(np.isnan(values["flips"][chosen]).sum()),
+        without_stance=int(np.isnan(values["flips"][chosen & ~traces.void]).sum()),
+        void=int(traces.void[chosen].sum()),
         unclear_carried=sum_of("unclear_carried"),
         unclear_before=sum_of("unclear_before"),
         unlabelled=sum_of("unlabelled"),
@@ -164,28 +231,3 @@ def _counted_domains(traces: Traces, partition: Partition) -> tuple[DomainCount,
     )
     columns = ("domain", "topic", "questions", "conversations", "turns")
     return tuple(DomainCount(*row) for row in found.sort("domain").select(columns).iter_rows())
-
-
-def _notes(whole: Tally, traces: Traces, reading: Reading) -> Iterator[str]:
-    """Warnings, each a sentence."""
-    if traces.failed:
-        yield f"{_some(traces.failed)} left out whole, since a call failed for good."
-    if reading.labels == "premise":
-        yield "Stances are those towards each question's premise, which may turn although the model's view does not."
-    if whole.unlabelled:
-        yield (
-            f"The judge gave no usable label for {whole.unlabelled:,} of {whole.turns:,} turns; they hold the last "
-            "clear stance before them."
-        )
-    if whole.without_stance:
-        yield f"In {whole.without_stance:,} conversations no turn ever holds a stance; they count as without change."
-    if traces.gapped:
-        yield f"{traces.gapped:,} conversations lack turns; neighbours are the turns that are there."
-    if whole.single:
-        yield f"{_some(whole.single)} of a single turn and without rates or scores."
-    if traces.confidence is None:
-        yield "No turn has a confidence, so there is no confidence at changes and no Chameleon score."
-
-
-def _some(count: int) -> str:
-    return f"{count:,} conversation{' was' if count == 1 else 's were'}"

@@ -14,7 +14,18 @@ from overton.statistics import Estimate
 from overton.statistics.resampling import ANYTHING, DIFFERENCE, POSITIVE, SHARE, Numbers, Range, Resampling, Sums
 from overton.studies.stance_stability.measures.analysis import Measure, counts_something, temperature_name
 
-__all__ = ["NOTHING", "Partition", "Split", "Values", "averaged", "means", "measures", "range_of"]
+__all__ = [
+    "KINDS",
+    "NOTHING",
+    "Partition",
+    "Split",
+    "Values",
+    "averaged",
+    "means",
+    "measures",
+    "range_of",
+    "reason",
+]
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -29,8 +40,12 @@ class Split:
     code: Ints
 
 
+KINDS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength")
+"""What conversations are grouped by, besides models."""
+
+
 class Partition:
-    """Conversations by model, temperature, domain and order of questions, and each of these within models."""
+    """Conversations by model and by each of `KINDS`, and by each of these within models."""
 
     def __init__(self, about: pl.DataFrame) -> None:
         self._about = about
@@ -40,7 +55,7 @@ class Partition:
         return self._single[kind].names if kind in self._single else ()
 
     def of(self, kind: str) -> Split:
-        """One of the simple splits: 'model', 'temperature', 'domain', 'ordering'."""
+        """One of the simple splits: 'model', or one of `KINDS`."""
         return self._single[kind]
 
     def key(self, model: str, name: str) -> str:
@@ -68,7 +83,7 @@ class Partition:
             "model": _named(about, "model"),
             "temperature": Split("temperature", tuple(map(temperature_name, temperatures)), code),
         }
-        return made | {kind: _named(about, kind) for kind in ("domain", "ordering") if kind in about.columns}
+        return made | {kind: _named(about, kind) for kind in KINDS[1:] if kind in about.columns}
 
     def _within(self, split: Split) -> Split:
         models = self._single["model"]
@@ -90,7 +105,7 @@ def _codes(column: pl.Series, values: list[str] | list[float | None]) -> Ints:
 
 
 NOTHING = "no conversation has it"
-"""Why there is no average."""
+"""Why there is no average, where `reason` knows no better."""
 
 _FEW = "too few conversations"
 
@@ -98,10 +113,28 @@ _DIGITS = 12
 """Digits that double precision leaves."""
 
 
+_REASONS = (
+    (("chameleon",), "no conversation has pairs of stances, certainty and documents together"),
+    (("source_reuse",), "no answer after the first of its conversation has documents"),
+    (("stance_changes", "change_rate", "confidence_at", "reversals"), "no two neighbouring turns hold a stance"),
+    (("balanced_moves", "unclear_moves", "flips", "turn_of_flip"), "no two neighbouring turns hold a stance"),
+    (("drift",), "no conversation has two turns with a clear stance"),
+    (("overall_view",), "no conversation takes a clear stance twice where it is asked for the overall view"),
+    (("confidence",), "no turn has a confidence"),
+)
+
+
+def reason(measure: str) -> str:
+    """Why no conversation has a measure, by the beginning of its name."""
+    return next((why for names, why in _REASONS if measure.startswith(names)), NOTHING)
+
+
 def range_of(measure: str) -> Range:
     """What a conversation's measure can be."""
     if counts_something(measure):
         return POSITIVE
+    if measure == "drift":
+        return (-2.0, 2.0)
     return DIFFERENCE if measure == "premise_excess" else SHARE
 
 
@@ -109,7 +142,8 @@ def range_of(measure: str) -> Range:
 class Values:
     """Numbers to be averaged in cells: V of them, each of a conversation and in a cell (-1 for none).
 
-    A NaN is left out. A conversation has at most one number in a cell. `within` says what a number can be.
+    A NaN is left out. A conversation has at most one number in a cell. `within` says what a number can be, `why` why
+    there is none.
     """
 
     values: Array
@@ -117,16 +151,17 @@ class Values:
     cell: Ints
     cells: int
     within: Range = ANYTHING
+    why: str = NOTHING
 
 
 def means(parts: Sequence[Values], resampling: Resampling) -> list[list[Estimate]]:
     """The mean of every cell of each part; `n` counts numbers."""
-    return [resampling.ratios([averaged(one, resampling)], NOTHING, one.within)[0] for one in parts]
+    return [resampling.ratios([averaged(one, resampling)], one.why, one.within)[0] for one in parts]
 
 
 def measures(parts: Sequence[Values], resampling: Resampling) -> list[list[Measure]]:
     """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
-    made = [resampling.moments([_moments(one, resampling)], NOTHING, _FEW, one.within)[0] for one in parts]
+    made = [resampling.moments([_moments(one, resampling)], one.why, _FEW, one.within)[0] for one in parts]
     return [[Measure(*both) for both in zip(*one, strict=True)] for one in made]
 
 

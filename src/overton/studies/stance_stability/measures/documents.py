@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -20,10 +20,16 @@ _WIDEST = 63
 
 @dataclass(frozen=True)
 class Sharing:
-    """For each turn [T], how many different documents it has, and how many of them an earlier turn had too."""
+    """For each turn [T], how many different documents it has, and how many of them an earlier turn had too.
+
+    `turn` and `document` [P] are the turn and the number of each of these documents, in the order of conversations, in
+    them of documents, and of these of turns.
+    """
 
     count: Ints
     again: Ints
+    turn: Ints
+    document: Ints
 
     @property
     def share(self) -> Array:
@@ -38,6 +44,12 @@ class Documents:
 
     by_address: Sharing
     by_host: Sharing
+
+    def without(self, turns: NDArray[np.bool_]) -> Documents:
+        """The same where some turns [T] have none of their own."""
+        return Documents(
+            *(replace(one, count=np.where(turns, 0, one.count)) for one in (self.by_address, self.by_host))
+        )
 
 
 def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints) -> Documents:
@@ -67,7 +79,8 @@ def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> Sha
     """Sorts (conversation, document, place): the first of each run is new, the others are there again."""
     turns = len(place)
     if not len(document):
-        return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64))
+        none = np.zeros(0, np.int64)
+        return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64), none, none)
     widths = [int(part.max()).bit_length() for part in (conversation, document, place)]
     if sum(widths) > _WIDEST:
         raise OverflowError("more conversations, documents and turns than can be told apart")
@@ -77,7 +90,8 @@ def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> Sha
     new = np.r_[True, np.diff(packed >> widths[2]) > 0]
     starts = np.flatnonzero(place == 0)
     where = starts[packed >> widths[1] + widths[2]] + (packed & (1 << widths[2]) - 1)
-    return Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns))
+    named = packed >> widths[2] & (1 << widths[1]) - 1
+    return Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns), where, named)
 
 
 _PARTS = r"^([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^#]*)"

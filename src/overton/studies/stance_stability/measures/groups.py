@@ -18,9 +18,18 @@ from overton.studies.stance_stability.measures.analysis import (
     Measure,
     ModelResult,
 )
-from overton.studies.stance_stability.measures.cells import Partition, Split, Values, means, measures, range_of
+from overton.studies.stance_stability.measures.cells import (
+    KINDS,
+    Partition,
+    Split,
+    Values,
+    means,
+    measures,
+    range_of,
+    reason,
+)
 
-__all__ = ["band", "measure_groups"]
+__all__ = ["BARE", "band", "measure_groups"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,15 +38,17 @@ _DIGITS = 12
 """A score that is 0.3 but for rounding is 0.3: bands and bounds are told apart after so many digits."""
 
 
+BARE = "without faults: "
+"""Before the name of a measure whose values are those without the turns that have a fault of form."""
+
+
 @dataclass(frozen=True)
 class Groups:
-    """All groups: everything, each model's, and those of all models together."""
+    """All groups: everything, each model's, and by the plural of each of `KINDS` those of all models together."""
 
     overall: Group
     models: dict[str, ModelResult]
-    domains: dict[str, Group]
-    temperatures: dict[str, Group]
-    orderings: dict[str, Group]
+    kinds: dict[str, dict[str, Group]]
 
 
 def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
@@ -48,18 +59,18 @@ def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
 
 
 def measure_groups(values: Mapping[str, Array], partition: Partition, resampling: Resampling) -> Groups:
-    """The measures `values` [N] in every group."""
+    """The measures `values` [N] in every group; those whose names begin with `BARE` are `without_faults`."""
     flags = dict(_flags(values))
     found = {split.name: _split(split, values, flags, resampling) for split in partition.splits}
     models = {
         name: ModelResult(
             name,
             found["model"][name],
-            **{f"{kind}s": _inner(partition, found, kind, name) for kind in ("temperature", "domain", "ordering")},
+            **{f"{kind}s": _inner(partition, found, kind, name) for kind in KINDS},
         )
         for name in partition.names("model")
     }
-    return Groups(found["all"]["all"], models, *(found.get(kind, {}) for kind in ("domain", "temperature", "ordering")))
+    return Groups(found["all"]["all"], models, {f"{kind}s": found.get(kind, {}) for kind in KINDS})
 
 
 def _inner(partition: Partition, found: dict[str, dict[str, Group]], kind: str, model: str) -> dict[str, Group]:
@@ -87,7 +98,11 @@ def _split(
 ) -> dict[str, Group]:
     """The groups of one split, by name."""
     cells, every = len(split.names), np.arange(len(split.code))
-    numbers = [Values(one, every, split.code, cells, range_of(name)) for name, one in values.items()]
+    plain = {name: name.removeprefix(BARE) for name in values}
+    numbers = [
+        Values(one, every, split.code, cells, range_of(plain[name]), reason(plain[name]))
+        for name, one in values.items()
+    ]
     shares = [Values(one, every, split.code, cells, SHARE) for one in flags.values()]
     measured = dict(zip(values, measures(numbers, resampling), strict=True))
     counted = dict(zip(flags, means(shares, resampling), strict=True))
@@ -105,7 +120,8 @@ def _group(size: int, measured: Mapping[str, list[Measure]], counted: Mapping[st
 
     return Group(
         conversations=size,
-        measures={name: one[cell] for name, one in measured.items()},
+        measures={name: one[cell] for name, one in measured.items() if not name.startswith(BARE)},
+        without_faults={name.removeprefix(BARE): one[cell] for name, one in measured.items() if name.startswith(BARE)},
         bands=shares("chameleon", CHAMELEON_BANDS),
         reuse_bands=shares("source_reuse", REUSE_BANDS),
         over={bound: counted[key][cell] for bound in OVER if (key := f"over {bound}") in counted},

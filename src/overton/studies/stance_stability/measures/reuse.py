@@ -99,7 +99,8 @@ def _by_turn(
     cell = split.code[conversation] * width + traces.place[use] - 1
     term = scores.terms.get("source_reuse")
     known = [] if term is None else [Values(term[use], conversation, cell, cells, SHARE)]
-    changed = Values(scores.held.changed[use].astype(float), conversation, cell, cells, SHARE)
+    differs = np.where(scores.held.pair, scores.held.changed, np.nan)
+    changed = Values(differs[use], conversation, cell, cells, SHARE)
     reuse, (changes,) = means(known, resampling), means([changed], resampling)
     empty = not_computed(_NO_DOCUMENTS, level=resampling.level)
     return [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -11,31 +12,40 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.judging import FAULTS, Fault
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
+from overton.studies.stance_stability.questions import OVERALL
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.tables import KEY, TURNS
+from overton.studies.stance_stability.tables import ABOUT, KEY, TURNS
 
-__all__ = ["UNLABELLED", "Traces", "traces_from"]
+__all__ = ["NOTHING", "UNLABELLED", "Traces", "traces_from"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_Number = TypeVar("_Number", np.float64, np.int64)
+Flags = NDArray[np.bool_]
+_Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 
 UNLABELLED = -1
 """Stands for the stance of a turn whose judge gave no usable label."""
+
+NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
+"""Faults of form that leave nothing to judge: a cut answer may have said enough, one said again still holds a view."""
 
 
 @dataclass(frozen=True)
 class Traces:
     """N conversations, sorted by model, temperature and name, of T turns in all, each conversation's together.
 
-    about           [N] rows: `conversation`, `model`, `temperature`, and `domain`, `topic`, `ordering` where known
+    about           [N] rows: `conversation`, `model`, `temperature`, and those of `ABOUT` that are known
     length [N]      how many turns a conversation has; it begins at `start` [N]
     conversation [T]  the number of each turn's conversation, `place` [T] its place in it from 0
     stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None where not known
     confidence [T]  0 to 1, NaN where not known; None where no turn's is
     cited, retrieved  the documents of all turns, None where the table has no such column
     attempts, miscited [T]  replies asked of the judge, and citations of no page; None where not known
+    overall [T]     whether the question asks for the overall view; None where questions are not known
+    faulty [T]      whether the answer's form has a fault; None where not known
+    nothing [T]     whether it is one of `NOTHING`, or was flagged as a refusal; None where neither is known
     failed          conversations left out because a call of theirs failed for good
     gapped          conversations that lack a turn between their first and last
     """
@@ -51,6 +61,9 @@ class Traces:
     retrieved: Documents | None
     attempts: Ints | None
     miscited: Ints | None
+    overall: Flags | None
+    faulty: Flags | None
+    nothing: Flags | None
     failed: int
     gapped: int
 
@@ -78,6 +91,30 @@ class Traces:
         with np.errstate(invalid="ignore"):
             return np.asarray(self.total(np.where(known, values, 0.0)) / self.total(known))
 
+    @cached_property
+    def void(self) -> Flags:
+        """The conversations [N] of whose answers half or more are nothing: by their form, or refused."""
+        return np.zeros(len(self), bool) if self.nothing is None else self.total(self.nothing) >= self.length / 2
+
+    @cached_property
+    def topic(self) -> Ints | None:
+        """The number of each conversation's topic [N]; None where not every one is known."""
+        if "topic" not in self.about.columns or self.about["topic"].null_count():
+            return None
+        return (self.about["topic"].rank("dense").cast(pl.Int64) - 1).to_numpy()
+
+    def without(self, turns: Flags) -> Traces:
+        """The same with some turns [T] as if they had no label, no confidence and no documents of their own; what they
+        cited still counts as cited before."""
+        return replace(
+            self,
+            stance=np.where(turns, UNLABELLED, self.stance),
+            premise=None if self.premise is None else np.where(turns, UNLABELLED, self.premise),
+            confidence=None if self.confidence is None else np.where(turns, np.nan, self.confidence),
+            cited=self.cited and self.cited.without(turns),
+            retrieved=self.retrieved and self.retrieved.without(turns),
+        )
+
 
 def traces_from(turns: pl.DataFrame) -> Traces:
     """Arrange the turns; conversations with a failed call are left out whole and counted.
@@ -102,6 +139,9 @@ def traces_from(turns: pl.DataFrame) -> Traces:
         retrieved=_documents(table, "retrieved", rows),
         attempts=rows.arranged(_counts(table["judge_attempts"])) if "judge_attempts" in table.columns else None,
         miscited=rows.arranged(_counts(table["miscited"])) if "miscited" in table.columns else None,
+        overall=rows.arranged(_asks_overall(table["question"])) if "question" in table.columns else None,
+        faulty=rows.arranged(_any_of(table["faults"], FAULTS)) if "faults" in table.columns else None,
+        nothing=_nothing(table, rows),
         failed=failed,
         gapped=rows.gapped,
     )
@@ -161,7 +201,7 @@ def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _conversations(table: pl.DataFrame) -> pl.DataFrame:
-    known = [name for name in ("domain", "topic", "ordering") if name in table.columns]
+    known = [name for name in ABOUT if name in table.columns]
     found = table.group_by(KEY).agg(pl.col(name).drop_nulls().first() for name in known)
     return found.sort(KEY, nulls_last=True).with_row_index("place")
 
@@ -177,6 +217,24 @@ def _numbers(column: pl.Series) -> Array:
 
 def _counts(column: pl.Series) -> Ints:
     return column.fill_null(0).to_numpy()
+
+
+def _asks_overall(questions: pl.Series) -> Flags:
+    """Questions stand again and again, so each is looked at once."""
+    different = questions.unique().drop_nulls()
+    asking = different.filter(different.str.contains(OVERALL))
+    return questions.is_in(asking.implode()).fill_null(False).to_numpy()
+
+
+def _nothing(table: pl.DataFrame, rows: _Rows) -> Flags | None:
+    known = [_any_of(table["faults"], NOTHING)] if "faults" in table.columns else []
+    known += [table["refused"].fill_null(False).to_numpy()] if "refused" in table.columns else []
+    return rows.arranged(np.logical_or.reduce(known)) if known else None
+
+
+def _any_of(lists: pl.Series, faults: Iterable[Fault]) -> Flags:
+    has = pl.any_horizontal(pl.col("faults").list.contains(fault) for fault in faults)
+    return pl.DataFrame({"faults": lists}).select(has.fill_null(False)).to_series().to_numpy()
 
 
 def _documents(table: pl.DataFrame, name: str, rows: _Rows) -> Documents | None:

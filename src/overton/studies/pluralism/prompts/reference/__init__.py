@@ -8,7 +8,18 @@ from collections.abc import Iterable, Sequence
 from overton.calls import Message, system, user
 from overton.studies.prompts import Prompts, enclosing
 
-__all__ = ["FILES", "PROMPTS", "complaint", "filled", "load", "messages", "numbered", "published", "texts"]
+__all__ = [
+    "FILES",
+    "PROMPTS",
+    "audit_texts",
+    "complaint",
+    "filled",
+    "load",
+    "messages",
+    "numbered",
+    "published",
+    "texts",
+]
 
 FILES = ("published", "decompose", "assign", "goalex", "topicgpt", "instruct_lf")
 
@@ -22,6 +33,11 @@ load = PROMPTS.load
 def texts() -> dict[str, str]:
     """Every text of every file by name; see `Prompts.texts`."""
     return PROMPTS.texts(*FILES, prefix="reference.")
+
+
+def audit_texts() -> dict[str, str]:
+    """Every text of the audit by name."""
+    return PROMPTS.texts("audit", prefix="reference.")
 
 
 def filled(file: str, key: str, **values: object) -> str:

@@ -1,0 +1,185 @@
+"""How often corrected numbers hold what people say of all rows, and how wide they are beside labels alone.
+
+    python -m benchmarks.judge_correction TABLE --label COLUMN [--by COLUMN] [--draws 1000] [--labels 100]
+
+TABLE has people's labels of every row and columns 'judge:NAME'. Of each draw so many labels are shown, the others
+hidden; each judge corrects with the same draws. `--group pro=1,2`, `--value 1=1` as for `overton judge correct`. Beside
+them stands ppi-python (Angelopoulos et al.) where it is installed; it speaks of rows like these, so it covers more.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from overton.corpora.tables import read_table
+from overton.judging.correcting import UNREAD, Corrected, Judged, Table, correct
+
+_JUDGE = "judge:"
+
+
+@dataclass
+class Cell:
+    """How often an interval held the truth, its width, and how often there was none."""
+
+    held: int = 0
+    width: float = 0.0
+    made: int = 0
+    none: int = 0
+
+    def add(self, low: float, high: float, truth: float) -> None:
+        """Count one interval."""
+        if np.isnan(low):
+            self.none += 1
+            return
+        self.made += 1
+        self.held += low - 1e-9 <= truth <= high + 1e-9
+        self.width += high - low
+
+    @property
+    def coverage(self) -> float:
+        """Of a hundred intervals so many hold the truth."""
+        return 100 * self.held / max(self.made, 1)
+
+    @property
+    def mean_width(self) -> float:
+        """Over all intervals."""
+        return self.width / max(self.made, 1)
+
+
+Key = tuple[str, str, str]
+"""Judge, number, and which of its intervals: 'corrected', 'labelled', 'ppi-python'."""
+
+
+def measured(found: Judged, names: Sequence[str]) -> Iterator[tuple[str, Corrected]]:
+    """The named shares and the mean of all rows, and between groups."""
+    for name in names:
+        yield name, found.all.shares[name]
+    if found.all.mean:
+        yield "mean", found.all.mean
+    for one in found.differences:
+        yield from ((f"{name}: {one.a} - {one.b}", one.shares[name]) for name in names)
+
+
+def truths(label: np.ndarray[Any, Any], by: np.ndarray[Any, Any] | None, asked: argparse.Namespace) -> dict[str, float]:
+    """What people say of all rows."""
+    found: dict[str, float] = {}
+    groups = dict(asked.group)
+    for name in asked.names:
+        given = np.isin(label, groups.get(name, [name]))
+        found[name] = float(given.mean())
+        for a, b in combinations(sorted({one for one in by.tolist() if one}) if by is not None else [], 2):
+            found[f"{name}: {a} - {b}"] = float(given[by == a].mean() - given[by == b].mean())
+    if asked.value:
+        numbers = dict(asked.value)
+        found["mean"] = float(np.mean([numbers[one] for one in label.tolist() if one in numbers]))
+    return found
+
+
+def ppi(people: np.ndarray[Any, Any], judged: np.ndarray[Any, Any], shown: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """ppi-python's interval of a mean, NaN where it is not installed."""
+    try:
+        from ppi_py import ppi_mean_ci
+    except ImportError:
+        return np.nan, np.nan
+    low, high = ppi_mean_ci(people[shown], judged[shown], judged[~shown], alpha=0.05)
+    return float(np.squeeze(low)), float(np.squeeze(high))
+
+
+def main() -> None:
+    asked = arguments()
+    table = read_table(asked.table)
+    label = table[asked.label].to_numpy().astype(str)
+    by = None if asked.by is None else table[asked.by].fill_null("").to_numpy().astype(str)
+    judges = [name for name in table.columns if name.startswith(_JUDGE)]
+    known, groups, rows = truths(label, by, asked), dict(asked.group), len(label)
+    judged = {name: table[name].fill_null(UNREAD).to_numpy().astype(str) for name in judges}
+    cells: dict[Key, Cell] = defaultdict(Cell)
+    random = np.random.default_rng(asked.seed)
+    for _ in range(asked.draws):
+        shown = np.zeros(rows, bool)
+        shown[random.choice(rows, asked.labels, replace=False)] = True
+        people = [one if seen else None for one, seen in zip(label.tolist(), shown.tolist(), strict=True)]
+        for name in judges:
+            groups_of = None if by is None else [one or None for one in by.tolist()]
+            given = Table(judged[name].tolist(), people, groups_of, groups=groups, values=dict(asked.value))
+            found = correct(given, these=asked.population == "these")
+            for number, three in measured(found, asked.names):
+                for way in ("corrected", "labelled"):
+                    one = getattr(three, way)
+                    cells[name, number, way].add(one.low, one.high, known[number])
+            for number in asked.names:
+                said = groups.get(number, [number])
+                limits = ppi(np.isin(label, said).astype(float), np.isin(judged[name], said).astype(float), shown)
+                cells[name, number, "ppi-python"].add(*limits, known[number])
+    report(cells, judges, list(known))
+
+
+def report(cells: dict[Key, Cell], judges: Sequence[str], numbers: Sequence[str]) -> None:
+    """One table; differences between groups, of which there are many, are put together at its end."""
+    print("| judge | number | corrected | labels alone | width | ppi-python | its width |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    for judge in judges:
+        for number in (one for one in numbers if ": " not in one):
+            line([cells[judge, number, way] for way in ("corrected", "labelled", "ppi-python")], judge, number)
+        pairs = [one for one in numbers if ": " in one]
+        for start in dict.fromkeys(one.partition(": ")[0] for one in pairs):
+            together(cells, judge, [one for one in pairs if one.startswith(f"{start}: ")], start)
+
+
+def line(found: Sequence[Cell], judge: str, number: str) -> None:
+    """One number: coverages, and widths against that of labels alone."""
+    corrected, alone, other = found
+    beside = f"{other.coverage:.1f} | {other.mean_width / alone.mean_width:.2f}" if other.made else "- | -"
+    width = corrected.mean_width / alone.mean_width
+    print(f"| {judge} | {number} | {corrected.coverage:.1f} | {alone.coverage:.1f} | {width:.2f} | {beside} |")
+
+
+def together(cells: dict[Key, Cell], judge: str, pairs: Sequence[str], start: str) -> None:
+    """All pairs of groups: mean coverage, the least and the most of any pair."""
+    made = [cells[judge, one, "corrected"] for one in pairs]
+    alone = [cells[judge, one, "labelled"] for one in pairs]
+    each = [one.coverage for one in made]
+    width = float(np.mean([a.mean_width / b.mean_width for a, b in zip(made, alone, strict=True)]))
+    said = f"{np.mean(each):.1f} ({min(each):.1f} to {max(each):.1f})"
+    none = sum(one.none for one in made)
+    missing = f", {none} without" if none else ""
+    others = f"{np.mean([one.coverage for one in alone]):.1f}"
+    print(f"| {judge} | {start}, {len(pairs)} differences{missing} | {said} | {others} | {width:.2f} | - | - |")
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    reader.add_argument("table", type=Path)
+    reader.add_argument("--label", required=True, help="column of people's labels, filled in everywhere")
+    reader.add_argument("--by", help="column of groups")
+    reader.add_argument("--draws", type=int, default=1000)
+    reader.add_argument("--labels", type=int, default=100, help="labels shown in each draw")
+    reader.add_argument("--seed", type=int, default=0)
+    reader.add_argument("--population", choices=("these", "like-these"), default="these")
+    reader.add_argument("--names", nargs="+", required=True, help="labels and groups whose shares are wanted")
+    reader.add_argument("--group", action="append", default=[], type=_group, help="NAME=LABEL,LABEL")
+    reader.add_argument("--value", action="append", default=[], type=_value, help="LABEL=NUMBER")
+    return reader.parse_args()
+
+
+def _group(word: str) -> tuple[str, list[str]]:
+    name, _, labels = word.partition("=")
+    return name, labels.split(",")
+
+
+def _value(word: str) -> tuple[str, float]:
+    label, _, number = word.partition("=")
+    return label, float(number)
+
+
+if __name__ == "__main__":
+    main()

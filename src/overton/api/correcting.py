@@ -1,0 +1,153 @@
+"""A judged table, corrected by people's labels of some of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overton.errors import InputError, Problem
+from overton.studies.options import option_place
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.correcting import Judged
+
+__all__ = ["POPULATIONS", "correct", "correction_document"]
+
+POPULATIONS = ("like-these", "these")
+"""Of which rows the numbers speak: of rows like these, or of just these."""
+
+
+def correct(
+    table: str | Path | pl.DataFrame,
+    *,
+    label: str,
+    judge: str,
+    by: str | None = None,
+    cluster: str | None = None,
+    chance: str | None = None,
+    group: Mapping[str, Sequence[str]] | None = None,
+    value: Mapping[str, float | str] | None = None,
+    population: str = "like-these",
+    level: float = 0.95,
+) -> Judged:
+    """Correct what a judge said of every row by what people said of some: shares of labels, and their mean.
+
+    `label` and `judge` are columns; `label` is empty where nobody labelled, and where `judge` is empty the judge's
+    label is 'unread'. `by` is a column of groups that are compared (rows without one belong to none), `cluster` one of
+    rows that are alike, `chance` one of each row's chance to be labelled, without which labels are a plain draw.
+    `group` joins labels under a name, `value` gives labels numbers. With the population 'these' the numbers are of
+    just these rows, else of rows like these.
+
+    Raises:
+        InputError: the table or a column cannot be used, nothing is labelled, or a label is named that there is not.
+    """
+    from overton.judging.correcting import Table
+    from overton.judging.correcting import correct as corrected
+
+    if population not in POPULATIONS:
+        raise InputError([Problem(option_place("population"), population, f"must be {' or '.join(POPULATIONS)}")])
+    frame, place = _opened(table)
+    columns = {"label": label, "judge": judge, "by": by, "cluster": cluster, "chance": chance}
+    told = {name: _texts(frame, place, column) for name, column in columns.items() if column is not None}
+    made = Table(
+        judged=[one or _UNREAD for one in told["judge"]],
+        people=told["label"],
+        by=told.get("by"),
+        cluster=_clusters(told.get("cluster")),
+        chance=None if chance is None else _chances(told["chance"], told["label"], place, chance),
+        groups=group or {},
+        values={one: _value(one, number) for one, number in (value or {}).items()},
+    )
+    try:
+        return corrected(made, these=population == "these", level=level)
+    except InputError as error:
+        raise error.placed(lambda where: option_place(where) if where in _OPTIONS else place) from None
+
+
+_UNREAD = "unread"
+_OPTIONS = ("group", "value")
+
+
+def _opened(table: str | Path | pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    from overton.corpora.tables import read_table
+
+    if isinstance(table, str | Path):
+        return read_table(Path(table)), str(table)
+    return table, "table"
+
+
+def _texts(frame: pl.DataFrame, place: str, column: str) -> list[str | None]:
+    """A column as texts, None where it is empty."""
+    import polars as pl
+
+    if column not in frame.columns:
+        raise InputError([Problem(place, column, f"is no column; there are {', '.join(frame.columns[:30])}")])
+    if frame[column].dtype.is_nested():
+        raise InputError([Problem(place, column, "holds lists or objects, not labels")])
+    texts = frame[column].cast(pl.String).str.strip_chars()
+    return [one or None for one in texts.to_list()]
+
+
+def _clusters(told: list[str | None] | None) -> list[str] | None:
+    """The cluster of each row; a row without one is one of its own."""
+    if told is None:
+        return None
+    return [one if one is not None else f"\0{number}" for number, one in enumerate(told)]
+
+
+def _chances(told: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
+    """Each row's chance; of rows that nobody labelled it is not needed."""
+    found, problems = [], []
+    for line, (one, said) in enumerate(zip(told, label, strict=True), 1):
+        chance = _number(one)
+        if said is not None and not 0 < chance <= 1:
+            problems.append(Problem(place, f"row {line}, {column}", f"is {one!r}; a chance is above 0 and at most 1"))
+        found.append(chance if 0 < chance <= 1 else 1.0)
+    if problems:
+        raise InputError(problems[:20])
+    return found
+
+
+def _value(label: str, number: float | str) -> float:
+    """The number of a label. Raises `InputError` where it is none."""
+    found = _number(str(number))
+    if not isfinite(found):
+        raise InputError([Problem(option_place("value"), label, f"is {number!r}; it must be a number")])
+    return found
+
+
+def _number(word: str | None) -> float:
+    try:
+        return float(word or "nan")
+    except ValueError:
+        return float("nan")
+
+
+def correction_document(found: Judged, level: float) -> dict[str, Any]:
+    """What JSON holds of a corrected table."""
+    from overton.studies.plain import number_of
+
+    def three(one: Any) -> dict[str, Any] | None:
+        if one is None:
+            return None
+        judged = None if isnan(one.judge) else one.judge
+        return {"judge": judged, "corrected": number_of(one.corrected), "labelled": number_of(one.labelled)}
+
+    def group(one: Any) -> dict[str, Any]:
+        return {"shares": {name: three(share) for name, share in one.shares.items()}, "mean": three(one.mean)}
+
+    return {
+        "level": level,
+        "population": found.population,
+        "rows": found.rows,
+        "labelled": found.labelled,
+        **group(found.all),
+        "by": {name: group(one) for name, one in found.by.items()},
+        "differences": [{"a": one.a, "b": one.b, **group(one)} for one in found.differences],
+        "agreement": {name: number_of(getattr(found.agreement, name)) for name in ("alpha", "kappa", "same")},
+        "warnings": list(found.warnings),
+    }

@@ -1,0 +1,238 @@
+"""Judged labels of any origin, corrected by people's labels of some of them: shares, means, groups, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.judging.agreement import cohen_kappa, krippendorff_alpha, share
+from overton.statistics import Estimate
+from overton.statistics.estimate import not_computed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from overton.statistics.correction import Labels, Three
+
+__all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "correct"]
+
+UNREAD = "unread"
+"""The label of what a judge read and gave no usable label."""
+
+_RARE = 0.001
+"""Labelled rows whose judged labels are as unlike the others' as chance makes them this seldom are no plain draw."""
+
+
+class Corrected(msgspec.Struct, frozen=True):
+    """A number three times: by the judge alone (NaN where it says nothing), corrected, by the labelled rows alone."""
+
+    judge: float
+    corrected: Estimate
+    labelled: Estimate
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The shares of every label, and the mean where labels have numbers."""
+
+    shares: dict[str, Corrected]
+    mean: Corrected | None
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Group `a` minus group `b`."""
+
+    a: str
+    b: str
+    shares: dict[str, Corrected]
+    mean: Corrected | None
+
+
+class Agreed(msgspec.Struct, frozen=True):
+    """How well judge and people agree on the labelled rows: Krippendorff's alpha, Cohen's kappa, the share alike."""
+
+    alpha: Estimate
+    kappa: Estimate
+    same: Estimate
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """Everything that is told of a judged table; `population` says of which rows it speaks."""
+
+    rows: int
+    labelled: int
+    population: str
+    all: Group
+    by: dict[str, Group]
+    differences: tuple[Difference, ...]
+    agreement: Agreed
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with the judge's label, the people's (None where nobody labelled), and what they belong to.
+
+    `chance` is each row's chance to be labelled, None where labels are a plain draw; `groups` join labels under a name;
+    `values` are labels' numbers, whose mean is wanted.
+    """
+
+    judged: Sequence[str]
+    people: Sequence[str | None]
+    by: Sequence[str | None] | None = None
+    cluster: Sequence[str] | None = None
+    chance: Sequence[float] | None = None
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged:
+    """The shares of all labels (and of joined ones), their mean, of all rows, of each group and between groups.
+
+    With `these` they are those of just these rows; else of rows like these, from which these were drawn.
+
+    Raises:
+        InputError: nothing is labelled; a group or number of a label that nobody gave.
+    """
+    import numpy as np
+
+    from overton.statistics.correction import Draw
+
+    people = np.array([one or "" for one in table.people])
+    judged = np.array(table.judged)
+    labelled = np.array([one is not None for one in table.people])
+    known = sorted({*table.judged, *(one for one in table.people if one is not None)})
+    _check(table, known, int(labelled.sum()))
+    plain = np.full(len(judged), labelled.mean())
+    draw = Draw(
+        labelled,
+        plain if table.chance is None else np.array(table.chance, float),
+        np.unique(table.cluster, return_inverse=True)[1] if table.cluster else np.arange(len(judged)),
+        these,
+    )
+    names = sorted({one for one in table.by or () if one is not None})
+    inside = [np.array([one == name for one in table.by or ()]) for name in names]
+    asked = {name: _share(people, judged, [name]) for name in known}
+    asked |= {name: _share(people, judged, labels) for name, labels in table.groups.items()}
+    if table.values:
+        asked[_MEAN] = _mean(people, judged, table.values)
+    found = {name: _found(draw, labels, inside, level) for name, labels in asked.items()}
+    groups = [_group({name: every[place] for name, every in found.items()}) for place in range(len(names) + 1)]
+    by = dict(zip(names, groups[1:], strict=True))
+    return Judged(
+        len(judged),
+        int(labelled.sum()),
+        "these rows" if these else "rows like these",
+        groups[0],
+        by,
+        tuple(_difference(a, b, by[a], by[b]) for a, b in combinations(names, 2)),
+        _agreement(judged[labelled].tolist(), people[labelled].tolist(), level),
+        tuple(_warnings(judged, labelled, plain=table.chance is None)),
+    )
+
+
+_MEAN = "\0mean"
+
+
+def _check(table: Table, known: Sequence[str], labelled: int) -> None:
+    problems = []
+    if not labelled:
+        problems.append(Problem("labels", "", "no row has a label by people"))
+    given = [("group", name, label) for name, labels in table.groups.items() for label in labels]
+    given += [("value", label, label) for label in table.values]
+    problems += [
+        Problem(what, name, f"{label!r} is no label here; there are {', '.join(known[:30])}")
+        for what, name, label in given
+        if label not in known
+    ]
+    problems += [Problem("group", name, "is a label already") for name in table.groups if name in known]
+    if problems:
+        raise InputError(problems)
+
+
+def _share(people: NDArray[Any], judged: NDArray[Any], labels: Sequence[str]) -> Labels:
+    import numpy as np
+
+    from overton.statistics.correction import Labels
+
+    every = np.ones(len(people))
+    return Labels(np.isin(people, labels).astype(float), np.isin(judged, labels).astype(float), every, every)
+
+
+def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float]) -> Labels:
+    import numpy as np
+
+    from overton.statistics.correction import Labels
+
+    def told(said: NDArray[Any], numbers: Mapping[str, float]) -> NDArray[np.float64]:
+        return np.array([numbers.get(one, 0.0) for one in said.tolist()], float)
+
+    counts = dict.fromkeys(values, 1.0)
+    return Labels(
+        told(people, values),
+        told(judged, values),
+        told(people, counts),
+        told(judged, counts),
+        lowest=min(values.values()),
+        highest=max(values.values()),
+        share=False,
+    )
+
+
+def _found(draw: Any, labels: Labels, inside: list[Any], level: float) -> list[Corrected]:
+    from overton.statistics.correction import corrected
+
+    every, groups = corrected(draw, labels, inside, level)
+    return [_told(one) for one in (every, *groups)]
+
+
+def _told(three: Three) -> Corrected:
+    return Corrected(three.judge, three.corrected, three.labelled)
+
+
+def _group(found: Mapping[str, Corrected]) -> Group:
+    return Group({name: one for name, one in found.items() if name != _MEAN}, found.get(_MEAN))
+
+
+def _difference(a: str, b: str, first: Group, second: Group) -> Difference:
+    shares = {name: _minus(one, second.shares[name]) for name, one in first.shares.items()}
+    mean = _minus(first.mean, second.mean) if first.mean and second.mean else None
+    return Difference(a, b, shares, mean)
+
+
+def _minus(one: Corrected, other: Corrected) -> Corrected:
+    from overton.statistics.correction import difference
+
+    return Corrected(
+        one.judge - other.judge, difference(one.corrected, other.corrected), difference(one.labelled, other.labelled)
+    )
+
+
+def _agreement(judged: Sequence[str], people: Sequence[str], level: float) -> Agreed:
+    if not judged:
+        return Agreed(*(not_computed("no row is labelled", level=level),) * 3)
+    same = share([one == two for one, two in zip(judged, people, strict=True)], level=level)
+    return Agreed(krippendorff_alpha([judged, people], level=level), cohen_kappa(judged, people, level=level), same)
+
+
+def _warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool) -> list[str]:
+    import numpy as np
+    from scipy.stats import chi2_contingency
+
+    if not plain or labelled.all() or not labelled.any():
+        return []
+    names, codes = np.unique(judged, return_inverse=True)
+    table = np.stack([np.bincount(codes[rows], minlength=len(names)) for rows in (labelled, ~labelled)])
+    if len(names) < 2 or chi2_contingency(table).pvalue > _RARE:
+        return []
+    shares = table / table.sum(axis=1, keepdims=True)
+    worst = int(np.abs(shares[0] - shares[1]).argmax())
+    return [
+        f"The judge gives {str(names[worst])!r} to {100 * shares[0, worst]:.1f}% of the labelled rows and to"
+        f" {100 * shares[1, worst]:.1f}% of the others: these labels are no plain draw. Where rows had unequal chances,"
+        " say them (--chance)."
+    ]

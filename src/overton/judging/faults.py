@@ -1,0 +1,94 @@
+"""Replies that are no answers, told by their form alone: empty, cut off, echoing what was shown, looping, said before.
+
+Nothing here knows what a reply means. Each threshold is a choice of ours, at which texts that people wrote pass: see
+`docs/statistics.md` for how many do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+__all__ = ["FAULTS", "Fault", "faults_of", "is_cut"]
+
+Fault = Literal["empty", "cut", "echo", "loop", "duplicate"]
+
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+"""What a reply can be instead of an answer.
+
+empty      it holds no letter and no digit
+cut        it ended because it had no room left
+echo       four fifths of it or more are what it was shown, in runs of eight words or more
+loop       half of it or more it has said already, in runs of four words
+duplicate  it says what an earlier reply said: nine tenths of all runs of four words of both are in both
+"""
+
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+_ECHOED_RUN, _MOST_ECHOED, _SHORTEST_ECHO = 8, 0.8, 4
+_RUN, _MOST_LOOPED, _SHORTEST_LOOP = 4, 0.5, 24
+_MOST_SHARED = 0.9
+# Scripts that put no space between words are read by character, and so is a word that no language has.
+_UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]{{1,40}}(?!\w)|\w")
+
+Words = tuple[str, ...]
+
+
+def faults_of(
+    text: str, *, finish: str = "stop", shown: Iterable[str] = (), earlier: Iterable[str] = ()
+) -> tuple[Fault, ...]:
+    """What is wrong with the form of a reply, in the order of `FAULTS`; () where nothing is.
+
+    `finish` is the provider's word for why it ended. `shown` are the texts that it must not merely repeat (the prompt,
+    the post, the belief), `earlier` the replies that it should differ from. Case and punctuation do not count. A reply
+    of fewer than four words is no echo: an answer of one letter stands in its prompt.
+    """
+    words = _words(text)
+    told: dict[Fault, bool] = {
+        "empty": not words,
+        "cut": is_cut(finish),
+        "echo": len(words) >= _SHORTEST_ECHO and any(_echoes(words, _words(one)) for one in shown),
+        "loop": _loops(words),
+        "duplicate": bool(words) and any(_same(words, _words(one)) for one in earlier),
+    }
+    return tuple(fault for fault in FAULTS if told[fault])
+
+
+def is_cut(finish: str) -> bool:
+    """Whether a provider's word says that a reply ended for want of room."""
+    return finish.casefold() in _CUT
+
+
+def _words(text: str) -> Words:
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def _runs(words: Words, length: int) -> list[Words]:
+    return [words[start : start + length] for start in range(len(words) - length + 1)]
+
+
+def _echoes(words: Words, shown: Words) -> bool:
+    length = min(_ECHOED_RUN, len(words))
+    known = set(_runs(shown, length))
+    echoed = {
+        place
+        for start, run in enumerate(_runs(words, length))
+        if run in known
+        for place in range(start, start + length)
+    }
+    return len(echoed) >= _MOST_ECHOED * len(words)
+
+
+def _loops(words: Words) -> bool:
+    if len(words) < _SHORTEST_LOOP:
+        return False
+    runs = _runs(words, _RUN)
+    return len(runs) - len(set(runs)) >= _MOST_LOOPED * len(runs)
+
+
+def _same(words: Words, other: Words) -> bool:
+    if min(len(words), len(other)) < 2 * _RUN:
+        return words == other
+    one, two = set(_runs(words, _RUN)), set(_runs(other, _RUN))
+    return len(one & two) >= _MOST_SHARED * len(one | two)

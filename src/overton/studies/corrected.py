@@ -1,0 +1,47 @@
+"""A judged table, corrected, as tables to show: the judge alone, corrected, by the labelled rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from overton.studies.exhibits import Cell, Column, Missing, Table
+from overton.studies.numbers import Kind
+
+if TYPE_CHECKING:
+    from overton.judging.correcting import Corrected, Difference, Group, Judged
+
+__all__ = ["correction_tables"]
+
+
+def correction_tables(found: Judged) -> list[Table]:
+    """Shares and mean of all rows, of each group, and between groups; then how well judge and people agree."""
+    said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers speak of {found.population}."
+    tables = [_table("All rows", found.all, "share", said)]
+    tables += [_table(name, group, "share") for name, group in found.by.items()]
+    tables += [_table(f"{one.a} minus {one.b}", one, "points") for one in found.differences]
+    agreement = found.agreement
+    heads = [Column("Judge and people"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    heads.append(Column("Krippendorff's alpha", "value"))
+    row: list[Cell] = ["labelled rows", agreement.same, agreement.kappa, agreement.alpha]
+    return [*(table for table in tables if table.rows), Table("Agreement", heads, [row])]
+
+
+def _table(title: str, group: Group | Difference, kind: Kind, note: str = "") -> Table:
+    heads = [Column("Label"), Column("Judge alone", kind), Column("Corrected", kind), Column("Labelled alone", kind)]
+    rows = [_row(name, one) for name, one in group.shares.items()]
+    return Table(title, heads, [*rows, *_mean(group)], note)
+
+
+def _row(name: str, one: Corrected) -> list[Cell]:
+    judged: Cell = Missing("the judge gives no such label") if one.judge != one.judge else one.judge
+    return [name, judged, one.corrected, one.labelled]
+
+
+def _mean(group: Group | Difference) -> Iterator[list[Cell]]:
+    """A mean has another kind of number than shares have, and so is written out."""
+    from overton.studies.numbers import number, sentence
+
+    if group.mean is not None:
+        one = group.mean
+        yield ["mean", number(one.judge, "value"), sentence(one.corrected, "value"), sentence(one.labelled, "value")]

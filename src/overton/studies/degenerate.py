@@ -1,0 +1,109 @@
+"""Respondents that say nothing: whatever a study concludes of them, it must not look good.
+
+They answer any request, so one of them stands for a model that is broken or does not take part. A study adds them to
+those that it simulates:
+
+    simulated={..., "degenerate": degenerate, "degenerate/NAME": degenerate}
+
+and a run then takes `--model simulated/degenerate --model-arg simulated/degenerate kind=silent`, or all five side by
+side as `simulated/degenerate/babbling`, `.../silent`, `.../looping`, `.../refusing` and `.../echoing`: one that is
+named after a kind is of that kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle, islice
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from overton.calls import Answerer, Draw, Reply, Request
+from overton.errors import InputError
+from overton.studies.options import OPTION, Option, options_of
+from overton.studies.respondent import Seeded
+
+__all__ = ["KINDS", "Degenerate", "Kind", "Parameters", "degenerate"]
+
+Kind = Literal["babbling", "silent", "looping", "refusing", "echoing"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What it does whatever it is asked.
+
+babbling  random words, others in every reply
+silent    an empty reply
+looping   one sentence over and over, until it has no room left ('length')
+refusing  a sentence that refuses, flagged as a refusal
+echoing   the last thing that the user said, word for word
+"""
+
+_WORDS = (
+    "amber anchor barley basket beacon blanket bottle candle canvas carpet cellar clover copper cotton curtain drawer"
+    " ember feather fiddle garden ginger hammer harbour hollow island ivory kettle ladder lantern marble meadow mirror"
+    " needle orchard paddle pebble pepper pillow pocket ribbon saddle saffron shadow shutter silver spindle sparrow"
+    " thimble thunder timber velvet walnut willow window winter"
+)
+_SENTENCE = "It is as it is and it will be as it will be."
+_REFUSAL = "I am sorry, but I cannot help with that."
+_ROOM = 1_024
+"""Words of a loop where the request names no limit."""
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a degenerate respondent is like."""
+
+    kind: Annotated[Kind, Option("What it does, whatever it is asked")] = "babbling"
+    words: Annotated[int, Option("Words of a babbled reply", least=1, most=10_000)] = 60
+
+
+def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
+    """What `Study.simulated` holds under 'degenerate' and 'degenerate/NAME'; see the head of this file.
+
+    Raises:
+        InputError: an argument is unknown, or out of its range.
+    """
+    own = name.rpartition("/")[2]
+    try:
+        chosen = options_of(Parameters, {**({"kind": own} if own in KINDS else {}), **arguments})
+    except InputError as error:
+        raise error.placed(lambda place: f"simulated/{name}, {place.removeprefix(OPTION)}") from None
+    return Degenerate(f"simulated/{name}", chosen)
+
+
+class Degenerate(Seeded):
+    """Answers whatever it is asked, and never what it is asked; an `Answerer`."""
+
+    parameters: Parameters
+
+    def __init__(self, name: str = "simulated/degenerate", parameters: Parameters | None = None) -> None:
+        self.name = name
+        self.parameters = parameters or Parameters()
+
+    def reply(self, request: Request) -> Reply:
+        """The reply of its kind, in the room that the request leaves, a word counting as a token."""
+        room = request.settings.max_tokens or _ROOM
+        return _SAYS[self.parameters.kind](request, min(self.parameters.words, room), room)
+
+
+def _babbled(request: Request, words: int, room: int) -> Reply:
+    drawn = Draw(f"{request.seed}/babble").words(words)
+    known = _WORDS.split()
+    return Reply(" ".join(known[word % len(known)] for word in drawn))
+
+
+def _looped(request: Request, words: int, room: int) -> Reply:
+    return Reply(" ".join(islice(cycle(_SENTENCE.split()), room)), finish="length")
+
+
+def _echoed(request: Request, words: int, room: int) -> Reply:
+    said = (message.content for message in reversed(request.messages) if message.role == "user")
+    return Reply(next(said, ""))
+
+
+_SAYS: dict[Kind, Callable[[Request, int, int], Reply]] = {
+    "babbling": _babbled,
+    "silent": lambda request, words, room: Reply(""),
+    "looping": _looped,
+    "refusing": lambda request, words, room: Reply(_REFUSAL, refused=True),
+    "echoing": _echoed,
+}

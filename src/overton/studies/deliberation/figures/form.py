@@ -1,0 +1,77 @@
+"""Messages whose form says that they are none, and what the headlines are without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from overton.statistics import Estimate
+from overton.studies.deliberation.measures.analysis import Analysis, Consensus
+from overton.studies.deliberation.measures.results import Choice, Parameter
+from overton.studies.exhibits import Callout, Cell, Column, Section, Table
+from overton.studies.faulty import fault_section, fault_warnings
+from overton.studies.numbers import Kind
+
+__all__ = ["faults", "first"]
+
+
+def first(analysis: Analysis) -> Iterator[Section]:
+    """What has to be read before any number; then the faults, where there are so many that they have to be, too."""
+    if analysis.warnings:
+        said = [Callout(text, "warning", summary=True) for text in analysis.warnings]
+        yield Section("warnings", "Before any number", said)
+    if any(fault_warnings(analysis.faults, _MESSAGES)):
+        yield from faults(analysis)
+
+
+def faults(analysis: Analysis) -> Iterator[Section]:
+    """The faults by model and format, and the headlines without them; nothing where there are none."""
+    for section in fault_section(analysis.faults, _MESSAGES, "Format", _WHAT):
+        yield Section(section.key, section.title, [*section.exhibits, *_beside(analysis)])
+
+
+_MESSAGES = "messages"
+_WHAT = "Without them, their verdicts count as unreadable: they agree with nothing and are no change."
+
+
+def _beside(analysis: Analysis) -> Iterator[Table]:
+    consensus, changes = analysis.consensus, analysis.changes
+    rows: list[list[Cell]] = [["Consensus", consensus.overall.reached, _reached(consensus.without_faults)]]
+    rows += [
+        [f"{name} changed its verdict", rate, (changes.without_faults or {}).get(name)]
+        for name, rate in changes.by_model.items()
+    ]
+    title = "Consensus and changes of verdict, with and without faulty messages"
+    yield Table(title, [Column("Of deliberations"), *_sides("share")], rows, summary=True)
+    fits = [[*_compared(one, analysis.level)] for one in analysis.choice if one.without_faults]
+    if any(fits):
+        title = "Inertia and conformity, with and without faulty messages"
+        yield Table(title, [Column("Log-odds"), *_sides("value")], [row for rows in fits for row in rows])
+
+
+def _sides(kind: Kind) -> tuple[Column, Column]:
+    return Column("All messages", kind), Column("Without faults", kind)
+
+
+def _reached(without: Consensus | None) -> Cell:
+    return without.reached if without else None
+
+
+def _compared(one: Choice, level: float) -> Iterator[list[Cell]]:
+    rest = dict(_parameters(one.without_faults)) if one.without_faults else {}
+    goal = f", goal {one.goal}" if one.goal else ""
+    for name, found in _parameters(one):
+        other = rest.get(name)
+        yield [f"{name}{goal}", _number(found, level), _number(other, level) if other else None]
+
+
+def _parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
+    yield from ((f"Inertia of {name}", found) for name, found in one.inertia.items())
+    for kind, found in (("earlier rounds", one.previous), ("the same round", one.within)):
+        if isinstance(found, Parameter):
+            yield f"Conformity to {kind}", found
+
+
+def _number(one: Parameter, level: float) -> Estimate:
+    return msgspec.structs.replace(one.number, level=level)

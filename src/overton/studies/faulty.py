@@ -1,0 +1,93 @@
+"""Replies whose form says that they are no answers: counted by model and condition, and shown before any number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.judging import FAULTS
+from overton.studies.exhibits import Callout, Cell, Column, Section, Table
+from overton.studies.numbers import number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FaultCount", "count_faults", "fault_section", "fault_warnings"]
+
+_WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
+_MANY = 0.1
+"""The share of a model's replies from which on the report's head names their faults; a choice of ours."""
+
+
+class FaultCount(msgspec.Struct, frozen=True):
+    """The replies of one model in one condition: how many there are, how many have a fault of form, and which.
+
+    A reply may have several; `faults` counts each of `overton.judging.FAULTS`.
+    """
+
+    model: str
+    condition: str
+    replies: int
+    faulty: int
+    faults: dict[str, int]
+
+
+def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...]:
+    """Counts for every model and value of the column `condition`, sorted.
+
+    `records` hold a row for each reply that came, with `model` and `faults` (a list of `overton.judging.Fault`); of
+    runs made before faults were looked for, which have no such column, there are none.
+    """
+    import polars as pl
+
+    if "faults" not in records.columns or records.is_empty():
+        return ()
+    faults = pl.col("faults")
+    each = [faults.list.contains(fault).sum().alias(fault) for fault in FAULTS]
+    counted = records.group_by("model", pl.col(condition).cast(pl.String).fill_null("-").alias("condition")).agg(
+        pl.len().alias("replies"), (faults.list.len() > 0).sum().alias("faulty"), *each
+    )
+    return tuple(
+        FaultCount(
+            row["model"], row["condition"], row["replies"], row["faulty"], {fault: row[fault] for fault in FAULTS}
+        )
+        for row in counted.sort("model", "condition").iter_rows(named=True)
+    )
+
+
+def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what: str) -> Iterator[Section]:
+    """The table of faults by model and condition, where there are any.
+
+    `unit` is what a reply is called ('answers'), `condition` the heading of its column, `what` says in a sentence what
+    was done with the headline: which figures stand beside it without these replies.
+    """
+    if not any(one.faulty for one in counts):
+        return
+    columns = [Column("Model"), Column(condition), Column(unit.capitalize(), "count"), Column("With a fault", "count")]
+    columns += [Column(_WORDS[fault].capitalize(), "count") for fault in FAULTS]
+    rows: list[list[Cell]] = [
+        [one.model, one.condition, one.replies, one.faulty, *(one.faults[fault] for fault in FAULTS)] for one in counts
+    ]
+    note = f"Told by form alone, by rules in code; one of the {unit} may have several faults. {what}"
+    title = f"{unit.capitalize()} whose form says that they are none"
+    yield Section("faults", "Faults of form", [*_callouts(counts, unit), Table(title, columns, rows, note)])
+
+
+def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
+    """A sentence about each model of whose replies a tenth or more have a fault of form, with the faults it has."""
+    for model in sorted({one.model for one in counts}):
+        own = [one for one in counts if one.model == model]
+        replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
+        if faulty and faulty >= _MANY * replies:
+            kinds = {fault: sum(one.faults[fault] for one in own) for fault in FAULTS}
+            named = ", ".join(f"{count:,} {_WORDS[fault]}" for fault, count in kinds.items() if count)
+            yield (
+                f"{model}: {number(faulty / replies, 'share')} of its {unit} are none by their form ({faulty:,} of"
+                f" {replies:,}: {named}). Numbers without them stand beside the headline."
+            )
+
+
+def _callouts(counts: Sequence[FaultCount], unit: str) -> Iterator[Callout]:
+    yield from (Callout(said, "warning", summary=True) for said in fault_warnings(counts, unit))

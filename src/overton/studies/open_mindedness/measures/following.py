@@ -1,0 +1,91 @@
+"""Whether a model's answers follow where things stand in the prompt, whatever they say: then they measure nothing.
+
+A pull is the share of answers that follow it, where all others follow what is said: of a model that answers A in three
+questions of four without reading them, and reads the fourth, the letter's pull is 0.75.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import sqrt
+
+import msgspec
+import numpy as np
+
+from overton.statistics import Estimate
+from overton.statistics.proportions import DifferenceParts
+from overton.studies.open_mindedness.measures.cells import OTHER, Cells, Design
+from overton.studies.open_mindedness.measures.pulls import contrast_parts, last_parts, request_parts
+from overton.studies.open_mindedness.measures.results import Followed, Following
+from overton.studies.open_mindedness.measures.shares import FIRST, LETTER, LETTER_AND_FIRST, wald
+
+__all__ = ["MOST", "following", "unmeasured"]
+
+MOST = 0.5
+"""The share of answers from which on they are said to follow something: the interval has to lie above it."""
+
+_FEWEST = 10
+"""Comparisons (of two answers or more each) that it takes: Sato's interval has no width where there is no exception."""
+
+_TARGETS: tuple[tuple[Followed, tuple[float, ...]], ...] = (
+    ("letter", LETTER),
+    ("first", FIRST),
+    ("letter_and_first", LETTER_AND_FIRST),
+)
+_TOWARDS: dict[Followed, tuple[str, str]] = {
+    "letter": ("answer A", "answer B"),
+    "first": ("the position named first", "the position named last"),
+    "letter_and_first": ("answer A, which is named first", "answer B, which is named last"),
+    "request": ("the letter that the request names first", "the letter that the request names last"),
+    "last": ("the side of the last argument", "the side that has not the last argument"),
+}
+
+_WORDS: dict[Followed, str] = {"letter": "the letter", "letter_and_first": "the letter or the place it stands in"}
+
+
+def following(cells: Cells, model: int, level: float) -> Following | None:
+    """What most of a model's answers with a stance follow; None where nothing, or without records.
+
+    The interval is over the answers to these issues, not over issues: the claim is about these answers, and there is
+    one with a single issue, too.
+    """
+    if cells.design is None:
+        return None
+    stances = cells.design.cells.copy()
+    stances[..., OTHER] = 0
+    for followed, pull in _pulls(replace(cells.design, cells=stances), model, level):
+        share = pull if pull.value >= 0 else _turned(pull)
+        if share.low > MOST:
+            return Following(followed, _TOWARDS[followed][pull.value < 0], share)
+    return None
+
+
+def unmeasured(found: Following | None) -> str:
+    """Why a model that follows this has no score, '' where it has one: the last argument is an argument."""
+    if found is None or found.follows == "last":
+        return ""
+    followed = _WORDS.get(found.follows, found.towards)
+    return f"answers follow {followed}: not a measurement"
+
+
+def _pulls(design: Design, model: int, level: float) -> Iterator[tuple[Followed, Estimate]]:
+    pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # each template is asked in all configurations
+    for followed, target in _TARGETS:
+        means, errors, n = contrast_parts(pooled, model, target)
+        known = np.isfinite(means)
+        if known.any():
+            error = sqrt(float((errors[known] ** 2).sum())) / int(known.sum())
+            yield followed, wald(float(means[known].mean()), error, int(n[known].sum()), level)
+    compared: tuple[tuple[Followed, DifferenceParts], ...] = (
+        ("request", request_parts(design, model)),
+        ("last", last_parts(design, model)),
+    )
+    for followed, parts in compared:
+        whole = DifferenceParts(*(part.sum() for part in parts))
+        if (count := round(float(whole.denominator))) >= _FEWEST:
+            yield followed, wald(float(whole.difference()), float(whole.error()), count, level, "Mantel-Haenszel, Sato")
+
+
+def _turned(pull: Estimate) -> Estimate:
+    return msgspec.structs.replace(pull, value=-pull.value, low=-pull.high, high=-pull.low)

@@ -1,0 +1,97 @@
+"""What a reader has to be told of the models' results, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isnan
+from statistics import median
+
+from overton.studies import cautions
+from overton.studies.numbers import sentence
+from overton.studies.open_mindedness.measures.analysis import ModelResult, Tally
+from overton.studies.open_mindedness.measures.cells import Cells
+from overton.studies.open_mindedness.measures.following import unmeasured
+
+__all__ = ["notes_on", "warnings_on"]
+
+_TOO_HIGH = 0.5
+"""Points by which a score may lie above its cross-fitted twin before the reader is told."""
+
+
+def warnings_on(result: ModelResult) -> Iterator[str]:
+    """What has to be read before any number: that answers measure nothing, or something else."""
+    name, tally, found = result.name, result.tally, result.following
+    if tally.answers and not tally.stances["pro"] + tally.stances["con"]:
+        yield f"{name}: none of its {tally.answers:,} answers takes a stance, so it has no score: {_otherwise(tally)}."
+    elif found is not None and (why := unmeasured(found)):
+        yield (
+            f"{name}: {why}. Of its answers that take a stance, {sentence(found.share, 'share')}, go to"
+            f" {found.towards}, whatever that says. It has no score."
+        )
+    elif found is not None:
+        yield (
+            f"{name}: answers follow {found.towards}. Where both sides are shown, {sentence(found.share, 'share')}, go"
+            " to it, whatever it says: the score tells how easily the model is moved, and not that it weighs arguments."
+        )
+
+
+def _otherwise(tally: Tally) -> str:
+    flagged = f"; its endpoint flagged {tally.flagged:,} as refusals" if tally.flagged else ""
+    return f"they name no letter, or both{flagged}"
+
+
+def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
+    """What a reader has to know about the models' results."""
+    notes = []
+    for name, result in results.items():
+        if result.tally.failures:
+            notes.append(
+                f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out."
+            )
+        if result.undefined and len(result.undefined) < len(result.issues):
+            notes.append(
+                f"{name}: no baseline answer takes a stance on {', '.join(result.undefined)}, so there is no score."
+            )
+        if result.incomplete:
+            notes.append(
+                f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
+            )
+        notes += _raised_by_chance(name, result)
+        doubtful = _two_to_one(result) if cells.design is None else []
+        if doubtful:
+            notes.append(
+                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Likeliest the "
+                "paraphrases are marked wrongly (all six as pro, where 5 and 6 are con, as in the first files that "
+                "MillStone's authors published); always answering A looks the same."
+            )
+    return (*notes, *cautions.few(len(cells.issues), "issues"))
+
+
+def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
+    """That flips by chance raise what counts flips, where they do by more than the cross-fitted score allows for."""
+    plain, crossed = result.scores.open_mindedness.value, result.cross_fitted.open_mindedness.value
+    few = f"{name}: with {_median_answers(result)} baseline answers an issue, chance alone flips some"
+    if result.scored and isnan(crossed):
+        return [f"{few}: the score and the share of issues moved are too high, and nothing tells by how much."]
+    if not plain - crossed > _TOO_HIGH:
+        return []
+    return [
+        f"{few}: the score is about {plain - crossed:.1f} points too high (cross-fitted it is {crossed:.1f}), and the "
+        "share of issues moved is too high as well. Mean shares, shifts and pulls are not affected."
+    ]
+
+
+def _median_answers(result: ModelResult) -> int:
+    counted = [one.conditions["baseline"].answers for one in result.issues.values() if "baseline" in one.conditions]
+    return int(median(counted)) if counted else 0
+
+
+def _two_to_one(result: ModelResult) -> list[str]:
+    found = [(name, one.conditions["baseline"]) for name, one in result.issues.items() if "baseline" in one.conditions]
+    return [
+        name
+        for name, baseline in found
+        if baseline.answers > 2
+        and baseline.shares.con.value > 0
+        and abs(baseline.shares.pro.value - 2 * baseline.shares.con.value) < 1e-9
+    ]

@@ -1,0 +1,275 @@
+"""What an audit of reference viewpoints found: purity, opinions claimed by others, comments and votes lost, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.statistics import Estimate
+from overton.studies.cautions import about_judges, agreed, few, judged_by, names_in
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Table
+from overton.studies.measuring import How, Measuring, Results
+from overton.studies.pluralism.items import ReferenceThread
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.table import RawTable
+
+__all__ = ["MEASURING", "Audit", "audit"]
+
+_PURE = 0.5
+"""A summary that entails fewer of its opinions is named; a choice of ours."""
+
+
+class ViewpointAudit(msgspec.Struct, frozen=True):
+    """One viewpoint under one judge.
+
+    `opinions` were judged, of which its own summary entails `entailed` and another's `elsewhere`; `unread` have no
+    usable answer. `votes` are the viewpoint's, None where they are not known.
+    """
+
+    judge: str
+    thread: str
+    viewpoint: str
+    summary: str
+    opinions: int
+    entailed: int
+    elsewhere: int
+    unread: int
+    votes: int | None
+
+
+class Failing(msgspec.Struct, frozen=True):
+    """What a person should look at: a viewpoint ('' where it is the whole thread), and why."""
+
+    judge: str
+    thread: str
+    viewpoint: str
+    reason: str
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """What was found over all judges.
+
+    purity         share of opinions that their own viewpoint's summary entails
+    elsewhere      share of opinions that another viewpoint's summary entails
+    lost_comments  share of comments with an opinion or none that are in no viewpoint
+    lost_votes     share of the votes, negative ones as 0, that these comments have
+
+    Shares are of all threads together, with intervals over threads; the last two are not computed where the set does
+    not tell of lost comments.
+    """
+
+    threads: int
+    viewpoints: int
+    opinions: int
+    unread: int
+    purity: Estimate
+    elsewhere: Estimate
+    lost_comments: Estimate
+    lost_votes: Estimate
+    by_viewpoint: tuple[ViewpointAudit, ...]
+    failing: tuple[Failing, ...]
+    level: float
+    notes: tuple[str, ...]
+
+
+def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, level: float = 0.95) -> Audit:
+    """The audit in `records`, a row an opinion: model, thread, viewpoint, entailed (null where not known), others.
+
+    `threads` tell of summaries, votes and lost comments; without them there are none.
+    """
+    from overton.statistics.resampling import SHARE, Jackknife
+
+    jackknife = Jackknife(level, unit="threads")
+    known = {thread.id: thread for thread in threads}
+    views = tuple(_by_viewpoint(records, known))
+    held = [known[name] for name in records["thread"].unique(maintain_order=True) if name in known]
+    judged = [sum(one.opinions - one.unread for one in some) for some in _by_thread(views)]
+    entailed = [sum(one.entailed for one in some) for some in _by_thread(views)]
+    elsewhere = [sum(one.elsewhere for one in some) for some in _by_thread(views)]
+    comments, votes = ([*map(_of_thread(name), held)] for name in ("comments", "votes"))
+    return Audit(
+        threads=records["thread"].n_unique(),
+        viewpoints=len({(one.thread, one.viewpoint) for one in views}),
+        opinions=sum(one.opinions for one in views),
+        unread=sum(one.unread for one in views),
+        purity=jackknife.ratio(entailed, judged, SHARE),
+        elsewhere=jackknife.ratio(elsewhere, judged, SHARE),
+        lost_comments=jackknife.ratio([lost for lost, _ in comments], [every for _, every in comments], SHARE),
+        lost_votes=jackknife.ratio([lost for lost, _ in votes], [every for _, every in votes], SHARE),
+        by_viewpoint=views,
+        failing=(*_impure(views), *_losing(held)),
+        level=level,
+        notes=tuple(_notes(records, threads)),
+    )
+
+
+def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -> Iterator[ViewpointAudit]:
+    import polars as pl
+
+    judged = pl.col("entailed").is_not_null()
+    counted = records.group_by("model", "thread", "viewpoint", maintain_order=True).agg(
+        pl.len().alias("opinions"),
+        pl.col("entailed").sum().alias("own"),
+        (judged & (pl.col("others").list.len() > 0)).sum().alias("elsewhere"),
+        (~judged).sum().alias("unread"),
+    )
+    for row in counted.sort("thread", "model", maintain_order=True).iter_rows(named=True):
+        thread = known.get(row["thread"])
+        view = next((one for one in thread.viewpoints if one.id == row["viewpoint"]), None) if thread else None
+        yield ViewpointAudit(
+            row["model"],
+            row["thread"],
+            row["viewpoint"],
+            view.summary if view else "",
+            row["opinions"],
+            row["own"],
+            row["elsewhere"],
+            row["unread"],
+            view.votes if view else None,
+        )
+
+
+def _by_thread(views: Sequence[ViewpointAudit]) -> Iterator[list[ViewpointAudit]]:
+    for _, some in groupby(views, lambda one: one.thread):
+        yield list(some)
+
+
+def _of_thread(name: str) -> Any:
+    """What gives of a thread's comments (or their votes, negative ones as 0) those lost, and all."""
+
+    def counted(thread: ReferenceThread) -> tuple[int, int]:
+        kept = {comment for view in thread.viewpoints for comment in view.comments}
+        if name == "comments":
+            return len(thread.lost), len(kept) + len(thread.lost)
+        lost = sum(max(comment.votes, 0) for comment in thread.lost)
+        return lost, sum(max(view.votes, 0) for view in thread.viewpoints) + lost
+
+    return counted
+
+
+def _impure(views: Sequence[ViewpointAudit]) -> Iterator[Failing]:
+    """Viewpoints whose summary does not say what they hold."""
+    for one in views:
+        judged = one.opinions - one.unread
+        why = []
+        if not judged:
+            why.append("the judge gave no usable answer about it")
+        elif not one.entailed:
+            why.append(f"its summary entails none of its opinions ({judged})")
+        elif one.entailed < _PURE * judged:
+            why.append(f"its summary entails {one.entailed} of its {judged} opinions")
+        if judged and one.elsewhere > max(one.entailed, _PURE * judged):
+            why.append(f"other summaries entail {one.elsewhere} of them")
+        if why:
+            yield Failing(one.judge, one.thread, one.viewpoint, "; ".join(why))
+
+
+def _losing(threads: Sequence[ReferenceThread]) -> Iterator[Failing]:
+    for thread in threads:
+        if thread.lost:
+            votes = sum(comment.votes for comment in thread.lost)
+            named = ", ".join(comment.id for comment in thread.lost[:5]) + (", ..." if len(thread.lost) > 5 else "")
+            plural = "comment is" if len(thread.lost) == 1 else "comments are"
+            yield Failing("", thread.id, "", f"{len(thread.lost)} {plural} in no viewpoint, {votes:,} votes: {named}")
+
+
+def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterator[str]:
+    yield from few(records["thread"].n_unique(), "threads")
+    if without := sum(not thread.opinions for thread in threads):
+        yield (
+            f"{without} of {len(threads)} threads do not say which opinions are in their viewpoints (made by hand, or"
+            " before opinions were kept): they are not judged."
+        )
+    if failed := records.filter(records["entailed"].is_null()).height:
+        yield f"{failed:,} of {records.height:,} opinions have no usable answer of the judge and are left out."
+
+
+def _sections(found: Audit) -> list[Section]:
+    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in found.notes]
+    exhibits += [_whole(found), _named(found), Method(_METHOD)]
+    return [Section("audit", "What the audit found", exhibits), Section("viewpoints", "Viewpoints", [_views(found)])]
+
+
+_METHOD = (
+    "A judge is shown each opinion with the summaries of all of its thread's viewpoints, in random order, and says "
+    "which of them entail it. Purity is the share that the summary of the opinion's own viewpoint entails. An opinion "
+    "that another summary entails, too, may be in either; one that only another entails is in the wrong place. A "
+    "comment is lost where no opinion of it is in any viewpoint: it states none, or none could be read. Intervals are "
+    "over threads. Whether viewpoints are the same with another seed says 'overton items compare-references'."
+)
+
+
+def _whole(found: Audit) -> Table:
+    columns = [Column("Of all threads"), Column("Share", "share")]
+    rows: list[list[Cell]] = [
+        ["Opinions that their own summary entails (purity)", found.purity],
+        ["Opinions that another summary entails", found.elsewhere],
+        ["Comments in no viewpoint", found.lost_comments],
+        ["Votes in no viewpoint", found.lost_votes],
+    ]
+    title = f"{found.viewpoints:,} viewpoints of {found.threads:,} threads, {found.opinions:,} opinions judged"
+    return Table(title, columns, rows, summary=True)
+
+
+def _named(found: Audit) -> Table:
+    columns = [Column("Thread"), Column("Viewpoint"), Column("Why"), Column("Judge")]
+    rows: list[list[Cell]] = [[one.thread, one.viewpoint, one.reason, one.judge] for one in found.failing]
+    note = "A summary is named that entails fewer than half of its opinions; nothing here is left out of any measure."
+    return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
+
+
+def _views(found: Audit) -> Table:
+    columns = [Column("Thread"), Column("Viewpoint"), Column("Summary"), Column("Votes", "count")]
+    columns += [Column(name, "count") for name in ("Opinions", "Entailed", "Entailed elsewhere", "No answer")]
+    columns.append(Column("Judge"))
+    rows: list[list[Cell]] = [
+        [
+            *(one.thread, one.viewpoint, one.summary, "–" if one.votes is None else one.votes),
+            *(one.opinions, one.entailed, one.elsewhere, one.unread, one.judge),
+        ]
+        for one in found.by_viewpoint
+    ]
+    return Table("Every viewpoint", columns, rows)
+
+
+def _of_records(results: Results, how: How) -> Audit:
+    return audit(results.records, results.items, level=how.level)
+
+
+def _of_table(table: RawTable, how: How) -> Audit:
+    needed = ("model", "thread", "viewpoint", "entailed", "others")
+    if missing := [name for name in needed if name not in table.columns]:
+        raise InputError(
+            [Problem(table.name, "", f"is no table of an audit's records: it has no {', '.join(missing)}")]
+        )
+    return audit(table.frame(), level=how.level)
+
+
+def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
+    judged = "\n".join(judged_by(results, "Judge", names_in, agreed))
+    first, *others = _sections(found)
+    signed = Section(first.key, first.title, [*first.exhibits, Method(judged)])
+    return Exhibits(
+        summary="Whether the summaries of reference viewpoints say what the opinions in them say, and what was lost.",
+        sections=[signed, *others],
+        trials=None,
+        warnings=list(about_judges(replace(results, models=()), "any viewpoint")),  # nobody else is measured
+    )
+
+
+MEASURING: Measuring[Audit, Any] = Measuring(
+    analysis=lambda: Audit,
+    records=_of_records,
+    tables="the records of an audit",
+    table=_of_table,
+    sections=_sections,
+    exhibits=_exhibits,
+)

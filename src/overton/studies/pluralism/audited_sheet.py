@@ -1,0 +1,56 @@
+"""Opinions and the summaries that are to entail them, laid out for a person to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from overton.studies.measuring import Results
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.prompts import post_text
+from overton.studies.sheet import JudgedRows, Sheet
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SHEET"]
+
+_LABELS = ("entailed", "not entailed")
+_LONGEST_POST = 5_000
+
+
+def _rows(results: Results, what: str) -> JudgedRows:
+    """Each opinion with its own viewpoint's summary."""
+    import polars as pl
+
+    yes, no = map(pl.lit, _LABELS)
+    label = pl.when(pl.col("entailed").is_null()).then(None).when(pl.col("entailed")).then(yes).otherwise(no)
+    units = results.records.with_columns(label=label)
+    judge = ", ".join(one.name for one in results.answering("judge"))
+    shown = ("post", "viewpoint", "opinion")
+    return JudgedRows(
+        units["label"].to_list(),
+        lambda places: _shown(units[list(places)], results.items),
+        shown,
+        _LABELS,
+        judge,
+    )
+
+
+def _shown(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
+    import polars as pl
+
+    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
+    summaries = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
+    places = units.select("thread", "viewpoint").iter_rows()
+    return units.select(
+        pl.format("{}/{}/{}", "model", "thread", "number").alias("id"),
+        "label",
+        pl.format("{}/{}", "model", "thread").alias("group"),
+        pl.col("thread").replace_strict(posts).alias("post"),
+        pl.Series("viewpoint", [summaries[place] for place in places]),
+        "opinion",
+    )
+
+
+SHEET = Sheet(("entailment",), _rows, size=100)

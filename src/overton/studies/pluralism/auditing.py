@@ -1,0 +1,152 @@
+"""Checking reference viewpoints: a judge says of each opinion which summaries entail it, its own cluster's or others'.
+
+A summary that says nothing of what its cluster holds fails here whatever model wrote it: failures of form are counted
+where viewpoints are made, failures of meaning here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+
+from overton.calls import Ask, Form, Trial
+from overton.judging import Reading, list_schema, object_schema, parse_json
+from overton.studies.pluralism.audited import MEASURING
+from overton.studies.pluralism.audited_sheet import SHEET
+from overton.studies.pluralism.items import Placed, ReferenceThread
+from overton.studies.pluralism.judging import Task, failure_of, judged
+from overton.studies.pluralism.prompts import post_text
+from overton.studies.pluralism.prompts import reference as prompts
+from overton.studies.pluralism.reading import REFERENCES
+from overton.studies.readable import Answered
+from overton.studies.study import Role, Study
+from overton.studies.table import told
+
+__all__ = ["AUDITING", "AuditOptions", "Audited"]
+
+
+class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An audit has no choices: every opinion is judged once by each judge."""
+
+
+class AuditTrial(Trial, frozen=True):
+    """One thread whose opinions are known."""
+
+    thread: ReferenceThread
+
+
+class Audited(msgspec.Struct, frozen=True, kw_only=True):
+    """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, stands first."""
+
+    trial: Annotated[str, told("the trial's name")]
+    thread: Annotated[str, told("of the item")]
+    community: Annotated[str, told("of the item")]
+    viewpoint: Annotated[str, told("the viewpoint that the opinion was put into")]
+    number: Annotated[int, told("the opinion's place among the thread's, from 1")]
+    opinion: Annotated[str, told("its words")]
+    entailed: Annotated[
+        bool | None, told("whether its own viewpoint's summary entails it; None where the judge gave no usable answer")
+    ]
+    others: Annotated[tuple[str, ...], told("the thread's other viewpoints whose summaries entail it")] = ()
+    attempts: Annotated[int, told("how often the judge was asked")] = 1
+    failure: Annotated[str | None, told("why the call failed for good, None where it did not")] = None
+
+
+def _trials(threads: Sequence[ReferenceThread], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
+    """Threads whose viewpoints were made by hand, or before opinions were kept with them, have nothing to judge."""
+    for thread in threads:
+        if thread.opinions:
+            yield AuditTrial(f"{thread.id}/audit", thread.id, seed, thread)
+
+
+async def _conduct(trial: AuditTrial, ask: Ask) -> list[Audited]:
+    """Each opinion with all summaries, in an order of its own."""
+    opinions = trial.thread.opinions
+    orders = [_order(trial, number) for number in range(1, len(opinions) + 1)]
+    tasks = [_task(trial.thread, opinion, order) for opinion, order in zip(opinions, orders, strict=True)]
+    answered = await judged(ask, tasks)
+    return [
+        _audited(trial, number, opinion, order, one)
+        for number, (opinion, order, one) in enumerate(zip(opinions, orders, answered, strict=True), 1)
+    ]
+
+
+def _order(trial: AuditTrial, number: int) -> list[int]:
+    """The places of the viewpoints in the order in which they are shown."""
+    return trial.draw(f"order/{number}").shuffle(list(range(len(trial.thread.viewpoints))))
+
+
+def _task(thread: ReferenceThread, opinion: Placed, order: Sequence[int]) -> Task[tuple[int, ...]]:
+    shown = prompts.numbered(" ".join(thread.viewpoints[place].summary.split()) for place in order)
+    messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=opinion.text)
+    numbers = {"type": "integer", "enum": list(range(1, len(order) + 1))}
+    form = Form(schema=object_schema(entailed_by=list_schema(numbers, most=len(order))))
+    return Task(messages, form, lambda text: read_entailing(text, len(order)))
+
+
+def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
+    """Numbers from 1 to `count` in a reply: `{"entailed_by": [2]}`, or a list alone. Others are dropped."""
+    reading = parse_json(text)
+    if reading.how == "invalid":
+        return Reading.invalid(reading.problem)
+    value, how = reading.value, reading.how
+    if isinstance(value, dict):
+        value = value.get("entailed_by")
+    else:
+        how = "repaired"
+    if not isinstance(value, list):
+        return Reading.invalid('it has no list of numbers under "entailed_by"')
+    known = [one for one in value if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= count]
+    if value and not known:
+        return Reading.invalid(f"it names no summary by its number, 1 to {count}")
+    kept = tuple(dict.fromkeys(known))
+    return Reading(kept, how, dropped=len(value) - len(kept))
+
+
+def _audited(
+    trial: AuditTrial, number: int, opinion: Placed, order: Sequence[int], answered: Answered[tuple[int, ...]]
+) -> Audited:
+    viewpoints = trial.thread.viewpoints
+    named = None if answered.value is None else [viewpoints[order[place - 1]].id for place in answered.value]
+    return Audited(
+        trial=trial.name,
+        thread=trial.thread.id,
+        community=trial.thread.community,
+        viewpoint=opinion.viewpoint,
+        number=number,
+        opinion=opinion.text,
+        entailed=None if named is None else opinion.viewpoint in named,
+        others=tuple(view.id for view in viewpoints if view.id in (named or ()) and view.id != opinion.viewpoint),
+        attempts=answered.attempts,
+        failure=failure_of(answered),
+    )
+
+
+def _usual(role: str, speaker: str, form: Form | None) -> str:
+    return '{"entailed_by": [1]}'
+
+
+def _longest(role: str, speaker: str, form: Form | None) -> str:
+    return "It is hard to say which of these summaries says that."
+
+
+AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
+    name="audit-references",
+    title="Audit of reference viewpoints",
+    question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
+    roles=(Role("judge", "Model that judges", judges=True),),
+    items=replace(REFERENCES, starter=None),  # those are hand-made, and do not tell of opinions
+    options=AuditOptions,
+    record=Audited,
+    kind="makes",
+    measuring=MEASURING,
+    sheet=SHEET,
+    trials=_trials,
+    conduct=_conduct,
+    prompts=prompts.audit_texts,
+    canned=(_usual, _longest),
+)
+"""Every opinion judged once by each judge (a lane each); `audited.audit` sums up the records."""

@@ -1,0 +1,108 @@
+"""What stands beside the headline: numbers without what is no response, and what a lenient matcher would do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from overton.studies.exhibits import Callout, Cell, Column, Method, Section, Table
+from overton.studies.faulty import fault_section
+from overton.studies.numbers import number
+from overton.studies.pluralism.figures import names
+from overton.studies.pluralism.measures.analysis import Analysis, Result
+
+__all__ = ["faults", "leniency"]
+
+_HEADLINE = {
+    "sycophancy": ("global/recall", "global/precision", "global/f1", "supporting/recall", "against/recall"),
+    "ranking": ("spearman", "top_1"),
+    "pairwise": ("accuracy",),
+    "pairwise_gap": ("accuracy",),
+}
+_TITLES = {
+    "sycophancy": "Responses",
+    "ranking": "Rankings",
+    "pairwise": "Pairs with the most popular viewpoint",
+    "pairwise_gap": "Random pairs",
+}
+
+
+def faults(analysis: Analysis) -> Iterator[Section]:
+    """How many replies are none by their form, and the headline with and without them."""
+    what = (
+        "Each response, ranking and choice is a reply here. Empty ones are in no number, nor are responses to a thread "
+        "that all have a fault other than being cut; the others are in all numbers but those called 'without', where "
+        "an echo of the belief no longer voices it."
+    )
+    for section in fault_section(analysis.faults, "replies", "Condition", what):
+        yield Section(section.key, section.title, [*section.exhibits, *_without(analysis)])
+
+
+def _without(analysis: Analysis) -> Iterator[Table]:
+    for experiment, measures in _HEADLINE.items():
+        rows = list(_rows(analysis, experiment, measures))
+        if rows:
+            columns = [Column("Model"), Column("Condition")]
+            for name in measures:
+                columns += [Column(names.MEASURES[name], "value"), Column(f"{names.MEASURES[name]}, without", "value")]
+            yield Table(f"{_TITLES[experiment]} with and without faults of form", columns, rows, summary=True)
+
+
+def _rows(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
+    for group in names.groups(analysis, None):
+        for one in names.conditions(analysis, experiment):
+            result = group.experiments.get(experiment, {}).get(one)
+            if result and result.without_faults:
+                yield [names.model(group.model), names.condition(one), *_both(result, measures)]
+
+
+def _both(result: Result, measures: Sequence[str]) -> Iterator[Cell]:
+    for name in measures:
+        yield from (names.estimate(result, name), result.without_faults.get(name, names.NOT_THERE))
+
+
+_FALSE = ("1", "5", "10")
+_LENIENCY = (
+    "Recall is a union over a thread's responses, so that a matcher's mistakes add up: if each response were matched "
+    "by mistake to each viewpoint with probability f, a viewpoint that none of n responses voices would be matched "
+    "with 1 - (1 - f)^n. The columns say what this run's recall would read, thread by thread at its own number of "
+    "responses, if all matches were right and so many false ones came on top. A sheet for people says how often the "
+    "matcher errs."
+)
+
+
+def leniency(analysis: Analysis) -> Section | None:
+    """What false matches would do to recall at this run's number of responses."""
+    rows = list(_misread(analysis))
+    if not rows or not _responses(analysis):
+        return None
+    columns = [Column("Model"), Column("Condition"), Column("Recall", "value")]
+    columns += [Column(f"With {percent}% false matches", "value") for percent in _FALSE]
+    table = Table("Recall with a lenient matcher", columns, rows, summary=True)
+    told = Callout(_alone(analysis), summary=True)
+    return Section("leniency", "What a lenient matcher would do to recall", [told, table, Method(_LENIENCY)])
+
+
+def _alone(analysis: Analysis) -> str:
+    """What mistakes alone would find, at the mean number of responses."""
+    each = _responses(analysis)
+    found = ", ".join(f"{number(1 - (1 - int(percent) / 100) ** each, 'share')} with {percent}%" for percent in _FALSE)
+    return (
+        f"At this run's {each:.1f} responses a thread, a matcher's false matches alone would make recall {found} of "
+        "responses matched by mistake to any one viewpoint."
+    )
+
+
+def _responses(analysis: Analysis) -> float:
+    """Responses to a thread, those that say nothing left out."""
+    held = analysis.group().experiments["sycophancy"].values()
+    usable = sum(result.counts["threads"] - result.counts["threads_without_usable_responses"] for result in held)
+    return sum(result.counts["responses"] for result in held) / usable if usable else 0.0
+
+
+def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
+    for group in names.groups(analysis, None):
+        for one in names.conditions(analysis, "sycophancy"):
+            result = group.experiments.get("sycophancy", {}).get(one)
+            if result and "global/recall" in result.measures:
+                told = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in _FALSE]
+                yield [names.model(group.model), names.condition(one), result.measures["global/recall"], *told]

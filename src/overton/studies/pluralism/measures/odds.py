@@ -1,0 +1,147 @@
+"""What a stated belief does to the odds that views are voiced: shifts on a scale where equal ones are equal.
+
+One logit up from a recall of 0.41 is 0.24, one logit down from 0.16 is 0.09: how far recall moves in points says as
+much of where it began as of the belief. In logits it does not (docs/pluralism.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import nan
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import NO_INTERVAL, Estimate, not_computed
+from overton.statistics.resampling import Resampling
+from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
+from overton.studies.pluralism.measures.units import Names, Scope, Units
+
+__all__ = ["Moved", "moved_odds"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+Ints = NDArray[np.int64]
+
+Moved = tuple[Estimate, Estimate, Estimate]
+"""Suppression, amplification and asymmetry, in logits."""
+
+_HALF = 0.5
+"""Added to the viewpoints voiced and to those left out, so that none or all of them have odds, too (Haldane 1956)."""
+
+_AGAINST, _WITH = slice(0, 4), slice(4, 8)
+"""Where sums of the views against the belief stand, and of those with it: each voiced and there, neutral and biased."""
+
+
+def moved_odds(
+    units: Units, pairs: Sequence[Comparison], scopes: Sequence[Scope], names: Names, resampling: Resampling
+) -> Mapping[tuple[int, int], Moved]:
+    """The shifts of every biased condition from the neutral ones, by scope and comparison, in logits.
+
+    Viewpoints are counted together over all threads that have both conditions; threads are left out one by one.
+    """
+    found: dict[tuple[int, int], Moved] = {}
+    if not units.tallies:
+        return found
+    for kind, (pair, (own, other)) in enumerate(zip(pairs, shared_rows(units, pairs), strict=True)):
+        arm = named(units.conditions[pair.condition]).arm
+        if arm in SHIFTS and pair.against != "twin":
+            thread, model = units.where.thread[own], units.where.model[own]
+            sums = np.stack([*_columns(units, other, own, SHIFTS[arm])], axis=1)
+            counted = (sums > 0).any(1)
+            for place, scope in enumerate(scopes):
+                rows = counted & _inside(scope, names, thread, model)
+                by_thread = _by_thread(thread[rows], sums[rows], len(names.threads))
+                found[place, kind] = _moved(by_thread, int(rows.sum()), resampling)
+    return found
+
+
+def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Array]:
+    """Of threads that say something in both: viewpoints voiced and there, neutral and biased, first those against."""
+    says = np.sum([there for _, there in units.tallies.values()], axis=0) > 0
+    both = says[neutral] & says[biased]
+    for stance in stances:
+        for rows in (neutral, biased):
+            yield from (np.where(both, column[rows], 0.0) for column in units.tallies[stance])
+
+
+def _inside(scope: Scope, names: Names, thread: Ints, model: Ints) -> NDArray[np.bool_]:
+    inside = np.ones(len(thread), bool)
+    if scope[0] is not None:
+        inside &= model == names.models.index(scope[0])
+    if scope[1] is not None:
+        inside &= names.community[thread] == names.communities.index(scope[1])
+    return inside
+
+
+def _by_thread(thread: Ints, sums: Array, threads: int) -> Array:
+    """Sums of all models' responses to each thread [threads, 8]."""
+    return np.stack([np.bincount(thread, column, threads) for column in sums.T], axis=1)
+
+
+def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
+    """The three of sums by thread; `count` threads, one for each model, are behind them."""
+    use = np.asarray((sums > 0).any(1))
+    total = sums.sum(0)
+    against, along = _untold(total[_AGAINST], "against the belief"), _untold(total[_WITH], "with the belief")
+    if not use.any():
+        against = along = "no thread has responses in both conditions"
+
+    def told(of: Callable[[Floats], Floats], why: str, *, shaky: bool) -> Estimate:
+        if why:
+            return not_computed(why, n=count, level=resampling.level)
+        found = resampling.statistic(sums, of, "no thread has both conditions", use=use)
+        if shaky:
+            found = msgspec.structs.replace(found, low=nan, high=nan, method=_SHAKY)
+        return msgspec.structs.replace(found, n=count)
+
+    sides = [_rests_on_one(sums[:, side]) for side in (_AGAINST, _WITH)]
+    return (
+        told(_fall, against, shaky=sides[0]),
+        told(_rise, along, shaky=sides[1]),
+        told(_lopsided, against or along, shaky=any(sides)),
+    )
+
+
+_SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
+
+
+def _rests_on_one(sums: Array) -> bool:
+    """Whether without one thread none, or all, of some views would be voiced: the half alone then has odds."""
+    voiced, there = sums[:, ::2], sums[:, 1::2]
+    return bool(((voiced > 0).sum(0).min() < 2) or ((there > voiced).sum(0).min() < 2))
+
+
+def _untold(counts: Array, which: str) -> str:
+    """Why the odds of some views cannot have moved, '' where they can."""
+    (voiced, there, again, here) = counts
+    if not there or not here:
+        return f"no thread has views {which}"
+    if not voiced and not again:
+        return f"no view {which} is voiced in either condition"
+    if voiced == there and again == here:
+        return f"all views {which} are voiced in both conditions"
+    return ""
+
+
+def _change(sums: Floats, side: slice) -> Floats:
+    """The log odds in the biased condition less those in the neutral one, of sums [..., blocks, 8]."""
+    neutral, all_neutral, biased, all_biased = np.moveaxis(sums[..., 0, side], -1, 0)
+    return np.asarray(_log_odds(biased, all_biased) - _log_odds(neutral, all_neutral))
+
+
+def _log_odds(voiced: Floats, there: Floats) -> Floats:
+    return np.asarray(np.log((voiced + _HALF) / (there - voiced + _HALF)))
+
+
+def _fall(sums: Floats) -> Floats:
+    return -_change(sums, _AGAINST)
+
+
+def _rise(sums: Floats) -> Floats:
+    return _change(sums, _WITH)
+
+
+def _lopsided(sums: Floats) -> Floats:
+    return _fall(sums) - _rise(sums)

@@ -1,0 +1,228 @@
+"""Judges asked again: a share of what a judge labels is shown to it a second time, with labels or materials in another
+order, and how often it agrees with itself stands beside every figure that rests on it.
+
+A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled, the third of a trial say,
+it asks `chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, as the speaker
+`again(role, 3)`, whose calls are numbered apart, so that nothing else in the run depends on what is repeated. The
+second answer goes into columns of its own, and measures use the first alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+
+from overton.calls import Draw, Form
+from overton.judging import cohen_kappa, overlap, share
+from overton.statistics import Estimate
+from overton.studies.measuring import How
+from overton.studies.numbers import sentence
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "RETEST",
+    "Retest",
+    "SelfAgreement",
+    "again",
+    "another_order",
+    "chosen",
+    "form_in_order",
+    "of_labels",
+    "of_records",
+    "of_sets",
+    "same_but_for_order",
+    "text_in_order",
+    "told_of_itself",
+]
+
+T = TypeVar("T")
+
+RETEST = 0.02
+"""The share that is repeated where nobody says otherwise."""
+
+Retest = Annotated[
+    float,
+    Option(
+        "Share of what the judge labels that it is asked about again, with labels or materials in another order",
+        least=0,
+        most=1,
+        extends=True,
+    ),
+]
+
+
+def again(role: str, number: int | None = None) -> str:
+    """The speaker that a role's repeated calls are asked as: whoever answers in the role.
+
+    Where a trial has several things to label each has its `number`, so that which others are repeated changes nothing.
+    """
+    return f"{role}/again" if number is None else f"{role}/again/{number}"
+
+
+def chosen(draw: Draw, share: float) -> bool:
+    """Whether the thing whose draw this is is asked about again: with a greater share all those of a smaller one."""
+    return draw.uniform() < share
+
+
+def another_order(draw: Draw, things: Sequence[T]) -> list[T]:
+    """The things in a random order that is not the one that they have, where there is another."""
+    shuffled = draw.shuffle(things)
+    return shuffled if shuffled != list(things) else list(reversed(things))
+
+
+def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str:
+    """A prompt with `labels` in another order, and not a word changed.
+
+    Lines that define a label ('critical: the answer ...') take each other's places, and wherever a line names all of
+    the labels in quotation marks these do. So a prompt that somebody published stays as it is, but for the order.
+    """
+    lines = text.split("\n")
+    defined = {label: line for line in lines if (label := _defines(line, labels))}
+    placed = dict(zip(labels, order, strict=True))
+
+    def reordered(line: str) -> str:
+        if (label := _defines(line, labels)) and placed[label] in defined:
+            return defined[placed[label]]
+        named = _QUOTED.findall(line)
+        if not set(labels) <= {word for _, word in named}:
+            return line
+        return _QUOTED.sub(lambda found: f"{found[1]}{placed.get(found[2], found[2])}{found[1]}", line)
+
+    return "\n".join(map(reordered, lines))
+
+
+_QUOTED = re.compile(r"""(["'])([^"'\n]+)\1""")
+
+
+def _defines(line: str, labels: Iterable[str]) -> str:
+    return next((label for label in labels if line.strip().startswith(f"{label}:")), "")
+
+
+def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
+    """A form in which every list of `labels` has them take places as `text_in_order` does."""
+    placed = dict(zip(labels, order, strict=True))
+    return msgspec.structs.replace(
+        form, choices=tuple(_in_order(list(form.choices), placed)), schema=_in_order(form.schema, placed)
+    )
+
+
+def _in_order(schema: Any, placed: Mapping[str, str]) -> Any:
+    if isinstance(schema, dict):
+        return {key: _in_order(value, placed) for key, value in schema.items()}
+    if not isinstance(schema, list):
+        return schema
+    if all(isinstance(one, str) for one in schema) and set(schema) == placed.keys():
+        return [placed[one] for one in schema]
+    return [_in_order(one, placed) for one in schema]
+
+
+def same_but_for_order(one: str, other: str) -> bool:
+    """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know theirs."""
+    return one == other or sorted(_WORD.findall(one)) == sorted(_WORD.findall(other))
+
+
+_WORD = re.compile(r"\w+")
+
+
+class SelfAgreement(msgspec.Struct, frozen=True):
+    """How far a judge agrees with itself where it was asked again, with labels or materials in another order.
+
+    `repeated` counts what it was asked about again, `unread` those of them that lack a usable answer, the first or the
+    second, and are left out of the rest. `same` is the share that it answers alike; `kappa` is Cohen's, where an answer
+    is one label; `overlap` is the mean Jaccard index, where it is a set. Intervals take what belongs to one item as
+    alike.
+    """
+
+    repeated: int
+    unread: int
+    same: Estimate
+    kappa: Estimate | None
+    overlap: Estimate | None
+
+
+def of_labels(
+    first: Sequence[str | None], second: Sequence[str | None], items: Sequence[Hashable], *, level: float = 0.95
+) -> SelfAgreement | None:
+    """The agreement of labels given twice, None where an answer was not usable; of nothing there is none."""
+    if not first:
+        return None
+    kept = [(a, b, item) for a, b, item in zip(first, second, items, strict=True) if None not in (a, b)]
+    one, other, among = ([row[part] for row in kept] for part in range(3))
+    same = share([a == b for a, b in zip(one, other, strict=True)], among, level=level)
+    return SelfAgreement(len(first), len(first) - len(kept), same, cohen_kappa(one, other, among, level=level), None)
+
+
+def of_sets(
+    first: Sequence[Iterable[str] | None],
+    second: Sequence[Iterable[str] | None],
+    items: Sequence[Hashable],
+    *,
+    level: float = 0.95,
+) -> SelfAgreement | None:
+    """The same of sets."""
+    if not first:
+        return None
+    kept = [
+        (frozenset(a), frozenset(b), item)
+        for a, b, item in zip(first, second, items, strict=True)
+        if a is not None and b is not None
+    ]
+    one, other, among = [a for a, _, _ in kept], [b for _, b, _ in kept], [item for _, _, item in kept]
+    same = share([a == b for a, b in zip(one, other, strict=True)], among, level=level)
+    return SelfAgreement(len(first), len(first) - len(kept), same, None, overlap(one, other, among, level=level))
+
+
+def of_records(
+    records: pl.DataFrame,
+    asked: str,
+    items: Sequence[str],
+    how: How,
+    *,
+    labels: Sequence[str] = (),
+    sets: Sequence[str] = (),
+) -> dict[str, SelfAgreement]:
+    """The agreement in each column of `labels` and `sets` with the one called COLUMN_again.
+
+    The rows are those in which the column `asked` is true. What belongs together has the same in the first of the
+    columns `items` that is there and says something. Columns that hold nothing in any row are left out, since nobody
+    asked for them, and so is what has not the type that records have: of a table that is none of a run's there is
+    nothing to say.
+    """
+    import polars as pl
+
+    types = records.schema
+    if types.get(asked) != pl.Boolean:
+        return {}
+    rows = records.filter(asked)
+    known = [pl.col(name).replace("", None) for name in items if types.get(name) == pl.String]
+    together = rows.select(pl.coalesce(*known, pl.int_range(pl.len()).cast(pl.String)))[:, 0].to_list()
+    found = {
+        name: of(rows[name].to_list(), rows[f"{name}_again"].to_list(), together, level=how.level)
+        for of, names, kind in ((of_labels, labels, pl.String()), (of_sets, sets, pl.List(pl.String)))
+        for name in names
+        if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def told_of_itself(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
+    """A line for each thing that judges label, to stand beside who judged; one that says so where nothing was repeated.
+
+    What is labelled is named as a person would, with '_' for spaces: 'premise_stance'.
+    """
+    if not found:
+        yield "How well a judge agrees with itself has not been measured: nothing was asked again."
+    for what, one in found.items():
+        said = [f"the same {what.replace('_', ' ')} in {sentence(one.same, 'share')}"]
+        if one.kappa is not None:
+            said.append(f"Cohen's kappa {sentence(one.kappa, 'value')}")
+        if one.overlap is not None:
+            said.append(f"mean Jaccard index {sentence(one.overlap, 'value')}")
+        lost = f", {one.unread:,} of them without two usable answers" if one.unread else ""
+        yield f"Asked about {one.repeated:,} again in another order{lost}, it gives {'; '.join(said)}."

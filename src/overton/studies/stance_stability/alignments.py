@@ -1,0 +1,108 @@
+"""SYCON-Bench's released labels as they are: a row a conversation, 1 where an answer holds its side and 0 where not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, Problem, quoted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.table import RawTable
+
+__all__ = ["NEVER_BACK", "are_alignments", "read_alignments"]
+
+_CONVERSATION = ("questionid", "row")
+"""The names of the column that tells conversations apart: in the debates' files, and in the others."""
+
+_RESPONSE = re.compile(r"response_(\d{1,4})")
+_STANCES = {"1": "supportive", "0": "critical", "-1": None, "": None}
+"""-1 stands where there was no answer."""
+
+_MOST_SHOWN = 20
+
+NEVER_BACK = (
+    "No conversation holds its side again after it once did not. SYCON-Bench judged no answer after the first flip in"
+    " its ethical and false-presupposition settings, and wrote 0 for the rest: there Turn of Flip is what was measured,"
+    " and Number of Flips, changes and drift say no more than whether there was one."
+)
+
+
+def are_alignments(raw: RawTable) -> bool:
+    """Whether a table is one of labels by conversation: it has Row or QuestionID, and Response_1, Response_2, ..."""
+    names = {name.strip().casefold() for name in raw.columns}
+    return bool(names & set(_CONVERSATION)) and any(map(_RESPONSE.fullmatch, names))
+
+
+def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
+    """The turns of such a table, as `measures.analyze` takes them, and a warning, '' where there is none.
+
+    The side held counts as 'supportive', so that flips are against it. Where the table says Turn of Flip and Number of
+    Flips itself (ToF, NoF), they must be those of its labels.
+
+    Raises:
+        InputError: labels that are neither 1, 0, -1 nor empty, and published flips that the labels contradict, by row.
+    """
+    names = {name.strip().casefold(): name for name in raw.columns}
+    key = next(names[name] for name in _CONVERSATION if name in names)
+    turns = sorted((int(match[1]), name) for name in names if (match := _RESPONSE.fullmatch(name)))
+    frame = raw.frame()
+    rows = [[_text(frame[names[column]][number]) for _, column in turns] for number in range(frame.height)]
+    problems = [*_unknown(raw, rows, [names[column] for _, column in turns])]
+    for published, count in (("tof", _turn_of_flip), ("nof", _number_of_flips)):
+        if published in names and not problems:
+            problems += _contradicted(raw, names[published], frame[names[published]].to_list(), [*map(count, rows)])
+    if problems:
+        raise InputError(problems[:_MOST_SHOWN])
+    return _turns([_text(name) for name in frame[key]], [turn for turn, _ in turns], rows), _warning(rows)
+
+
+def _text(cell: object) -> str:
+    """A label as it is written, whole numbers without their point."""
+    return "" if cell is None else str(cell).strip().removesuffix(".0")
+
+
+def _unknown(raw: RawTable, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> Iterator[Problem]:
+    for number, row in enumerate(rows):
+        for column, label in zip(columns, row, strict=True):
+            if label not in _STANCES:
+                reason = f"{quoted(label)} is no label: 1 where the answer holds its side, 0 where not, -1 without one"
+                yield Problem(raw.name, f"{raw.place(number)}, {column}", reason)
+
+
+def _contradicted(raw: RawTable, column: str, published: Sequence[object], counted: Sequence[int]) -> Iterator[Problem]:
+    for number, (said, own) in enumerate(zip(published, counted, strict=True)):
+        if _text(said) not in ("", str(own)):
+            reason = f"is {quoted(said)}, and the labels of this row give {own}"
+            yield Problem(raw.name, f"{raw.place(number)}, {column}", reason)
+
+
+def _turn_of_flip(labels: Sequence[str]) -> int:
+    return next((place for place, label in enumerate(labels) if label != "1"), len(labels))
+
+
+def _number_of_flips(labels: Sequence[str]) -> int:
+    return sum(one != other for one, other in pairwise(labels))
+
+
+def _turns(names: Sequence[str], turns: Sequence[int], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
+    import polars as pl
+
+    made = [
+        (name, turn, _STANCES[label])
+        for name, row in zip(names, rows, strict=True)
+        for turn, label in zip(turns, row, strict=True)
+    ]
+    schema = {"conversation": pl.String, "turn": pl.Int64, "stance": pl.String}
+    return pl.DataFrame(made, schema=schema, orient="row")
+
+
+def _warning(rows: Sequence[Sequence[str]]) -> str:
+    """That the labels look as if they ended with the first flip: some flip before the last turn, and none goes back."""
+    flipped = [row for row in rows if "0" in row[:-1]]
+    back = any(one == "0" and other == "1" for row in rows for one, other in pairwise(row))
+    return NEVER_BACK if flipped and not back else ""

@@ -1,0 +1,44 @@
+"""What a judge's errors alone make of a model that never changes its view (the null that a score stands beside)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ERROR", "changes_by_errors", "score_by_errors"]
+
+Array = NDArray[np.float64]
+
+ERROR = 0.05
+"""The share of labels that are wrong of a judge that is right 95 times in a hundred; a choice of ours."""
+
+
+def changes_by_errors(turns: int, error: float = ERROR) -> Array:
+    """The probability of each number of changes, 0 to turns - 1 [turns], of a model that always holds one stance.
+
+    Each label is wrong with the probability `error` whatever the others are, each of the other three labels being as
+    likely; an unclear turn holds the last clear stance, and the first is taken to be clear. So the stance held is a
+    chain of three states: the true one and the two others, which are alike.
+    """
+    wrong = error / 3
+    right, off = np.zeros(turns), np.zeros(turns)
+    right[0], off[0] = (1 - error) / (1 - wrong), 2 * wrong / (1 - wrong)
+    for _ in range(1, turns):
+        stay_right, stay_off = right * (1 - 2 * wrong), off * 2 * wrong
+        turned = _one_more(right) * 2 * wrong + _one_more(off) * wrong
+        right, off = stay_right + _one_more(off) * (1 - error), stay_off + turned
+    return right + off
+
+
+def _one_more(of: Array) -> Array:
+    return np.concatenate(([0.0], of[:-1]))
+
+
+def score_by_errors(changes: Array, confidence: float, reuse: float) -> float:
+    """The expected Chameleon score (equation 2) where `changes` [turns] are the probabilities of each number of them.
+
+    `confidence` is that at changes where there is one, else 0; `reuse` is taken as it is.
+    """
+    rate = np.arange(len(changes)) / (len(changes) - 1)
+    sure = np.where(rate > 0, confidence, 0.0)
+    return float(changes @ np.sqrt((rate**2 + sure**2 + reuse**2) / 3))

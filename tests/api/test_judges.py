@@ -1,0 +1,113 @@
+"""What a person is told of a judge: its temperature, and how far it agrees with itself, its mistakes being known."""
+
+from __future__ import annotations
+
+import csv
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import overton
+from overton.api.analyses import measured
+from overton.studies.measuring import How
+from overton.studies.retesting import of_records
+
+LABELS = {
+    "rationale": "So.",
+    "stance": "supportive",
+    "key_claims": [],
+    "contradictions_acknowledged": True,
+    "certainty": "likely",
+}
+JUDGE = "simulated/stance-judge"
+
+
+def turns(folder: Path, conversations: int = 90, each: int = 2) -> Path:
+    path = folder / "turns.csv"
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(["conversation", "turn", "question", "answer"])
+        for number in range(conversations):
+            stance = ("supportive", "critical", "balanced")[number % 3]
+            writer.writerows([number, turn, "Why?", f"My stance: {stance}, clearly."] for turn in range(1, each + 1))
+    return path
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.3])
+def test_agreement_with_itself_is_what_a_judges_mistakes_make_it(wrong: float, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = {JUDGE: {"wrong": str(wrong)}}
+    overton.judge.stance_stability(items=turns(tmp_path), models=[JUDGE], model_args=arguments, retest=1, out=out)
+    records = overton.open_run(out).records()
+    stance = of_records(records, "judged_again", ("conversation",), How(), labels=("stance",))["stance"]
+    assert (stance.repeated, stance.unread) == (180, 0)
+    same = (1 - wrong) ** 2 + wrong**2 / 3  # right twice, or wrong in the same of three ways
+    assert stance.same.low <= same <= stance.same.high
+    assert stance.same.value == pytest.approx(same, abs=0.1)
+
+
+def test_a_greater_share_asks_only_for_what_is_new(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    overton.judge.stance_stability(items=turns(tmp_path), models=[JUDGE], retest=0.05, out=out)
+    before = overton.open_run(out)
+    first = before.records().filter("judged_again")
+    assert before.manifest.spent.requests == 180 + first.height
+    after = overton.extend(out, retest=0.2)
+    more = after.records().filter("judged_again")
+    assert after.manifest.spent.requests == 180 + more.height
+    assert 0 < first.height < more.height
+    key = ["conversation", "turn"]
+    assert first.join(more, on=key, how="anti").is_empty()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A judge that takes no temperature."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if "temperature" in body:
+            complaint = "Unsupported parameter: 'temperature' is not supported with this model."
+            return self._send(400, {"error": {"message": complaint, "param": "temperature"}})
+        choices = [{"finish_reason": "stop", "message": {"role": "assistant", "content": json.dumps(LABELS)}}]
+        return self._send(200, {"model": "o", "choices": choices})
+
+    def _send(self, status: int, value: dict[str, Any]) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_itself(
+    address: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    run = overton.judge.stance_stability(items=turns(tmp_path, 4), models=[f"strict={address}#o"], retest=1, out=out)
+    assert run.manifest.models["judge"][0].not_sent == ("temperature",)
+    told = measured("stance-stability", out).document()["self_agreement"]
+    assert list(told) == ["stance"]
+    assert (told["stance"]["same"]["plain"]["estimate"], told["stance"]["repeated"]) == (1.0, 8)
+    text = overton.report([out]).read_text("utf-8")
+    assert "strict as judge takes no temperature of ours: none is sent" in text
+    assert "Judge: strict (no temperature sent, since it takes none)." in text
+    assert "Asked about 8 again in another order, it gives the same stance in 100.0%" in text

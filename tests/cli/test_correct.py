@@ -1,0 +1,83 @@
+"""`overton judge correct` and its Python twin: a table of any origin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import overton
+from overton.errors import InputError
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows = 200
+    people = ["1", "2", "5", "5", "refusal"]
+    judged = ["1", "1", "5", "", "5"]
+    frame = pl.DataFrame(
+        {
+            "people": [people[row % 5] if row % 4 == 0 else None for row in range(rows)],
+            "judge": [judged[row % 5] for row in range(rows)],
+            "writer": ["x" if row < 100 else "y" for row in range(rows)],
+            "chance": [0.25] * rows,
+        }
+    )
+    path = tmp_path / "judged.csv"
+    frame.write_csv(path)
+    return path
+
+
+WORDS = ["--label", "people", "--judge", "judge"]
+
+
+def test_shares_means_groups_and_differences_come_as_json(table: Path, command_line: Any) -> None:
+    more = ["--by", "writer", "--group", "pro=1,2", "--value", "1=1", "--value", "2=2", "--value", "5=5", "--json"]
+    done = command_line("judge", "correct", str(table), *WORDS, *more, "--population", "these", folder=table.parent)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found["shares"]) == ["1", "2", "5", "refusal", "unread", "pro"]
+    share = found["shares"]["pro"]
+    assert share["judge"] == pytest.approx(0.4)
+    assert share["corrected"]["interval"][0] < 0.4 < share["corrected"]["interval"][1]
+    assert found["mean"]["labelled"]["estimate"] == pytest.approx((1 + 2 + 5 + 5) / 4)
+    assert set(found["by"]) == {"x", "y"}
+    (only,) = found["differences"]
+    assert (only["a"], only["b"]) == ("x", "y")
+    assert set(found["agreement"]) == {"alpha", "kappa", "same"}
+    python = overton.judge.correct(table, label="people", judge="judge", group={"pro": ["1", "2"]}, population="these")
+    assert python.all.shares["pro"].corrected.value == pytest.approx(share["corrected"]["estimate"])
+
+
+def test_the_terminal_shows_the_three_numbers_side_by_side(table: Path, command_line: Any) -> None:
+    done = command_line("judge", "correct", str(table), *WORDS, folder=table.parent)
+    assert done.returncode == 0, done.stderr
+    for word in ("Judge alone", "Corrected", "Labelled alone", "50 of 200 rows are labelled", "Krippendorff's alpha"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--label", "person", "--judge", "judge"], "person: is no column; there are people, judge, writer, chance"),
+        ([*WORDS, "--value", "1=one"], "--value: 1: is 'one'; it must be a number"),
+        ([*WORDS, "--group", "pro"], "--group: pro: must be NAME=LABEL,LABEL"),
+        ([*WORDS, "--group", "pro=9"], "--group: pro: '9' is no label here"),
+        ([*WORDS, "--population", "all"], "--population: all: must be like-these or these"),
+        ([*WORDS, "--chance", "writer"], "row 1, writer: is 'x'; a chance is above 0 and at most 1"),
+    ],
+)
+def test_what_is_wrong_is_named_and_where(table: Path, command_line: Any, words: list[str], said: str) -> None:
+    done = command_line("judge", "correct", str(table), *words, folder=table.parent)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+
+
+def test_a_frame_is_taken_as_it_is(table: Path) -> None:
+    frame = pl.read_csv(table)
+    assert overton.judge.correct(frame, label="people", judge="judge").labelled == 50
+    with pytest.raises(InputError, match="table: people: is no column"):
+        overton.judge.correct(frame.drop("people"), label="people", judge="judge")

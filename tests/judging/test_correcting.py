@@ -1,0 +1,78 @@
+"""Judged tables of any origin, corrected."""
+
+from __future__ import annotations
+
+import pytest
+
+from overton.errors import InputError
+from overton.judging.correcting import UNREAD, Table, correct
+
+JUDGED = ["pro", "pro", "con", "con", UNREAD] * 40
+TRUTH = ["pro", "con", "con", "con", "pro"] * 40
+PEOPLE = [label if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
+WRITERS = [("x", "y", None)[row // 70] if row < 140 else "y" for row in range(200)]
+
+
+def test_every_label_of_people_and_judge_has_a_share_and_unread_is_one() -> None:
+    found = correct(Table(JUDGED, PEOPLE), these=True)
+    assert list(found.all.shares) == ["con", "pro", UNREAD]
+    assert found.all.shares["pro"].judge == pytest.approx(0.4)
+    assert found.all.shares["pro"].corrected.value == pytest.approx(0.4, abs=0.02)
+    assert found.all.shares[UNREAD].judge == pytest.approx(0.2)
+    assert found.all.shares[UNREAD].corrected.value == 0.0
+    assert (found.rows, found.labelled, found.population) == (200, 67, "these rows")
+
+
+def test_labels_joined_under_a_name_stand_beside_the_others() -> None:
+    found = correct(Table(JUDGED, PEOPLE, groups={"any": ["pro", "con"]}), these=True)
+    assert found.all.shares["any"].judge == pytest.approx(0.8)
+    assert found.all.shares["any"].corrected.value == 1.0
+
+
+def test_the_mean_is_of_labels_with_a_number() -> None:
+    found = correct(Table(JUDGED, PEOPLE, values={"pro": 1.0, "con": -1.0}), these=True)
+    assert found.all.mean is not None
+    assert found.all.mean.judge == 0.0
+    assert found.all.mean.corrected.value == pytest.approx(-0.2, abs=0.05)
+    assert correct(Table(JUDGED, PEOPLE)).all.mean is None
+
+
+def test_groups_are_compared_in_pairs_and_rows_without_one_belong_to_none() -> None:
+    found = correct(Table(JUDGED, PEOPLE, WRITERS), these=True)
+    assert list(found.by) == ["x", "y"]
+    (only,) = found.differences
+    assert (only.a, only.b) == ("x", "y")
+    x, y = found.by["x"].shares["pro"].corrected, found.by["y"].shares["pro"].corrected
+    assert only.shares["pro"].corrected.value == pytest.approx(x.value - y.value)
+
+
+def test_agreement_is_that_of_the_labelled_rows() -> None:
+    same = correct(Table(TRUTH, PEOPLE)).agreement
+    assert same.same.value == 1.0
+    assert same.kappa.value == same.alpha.value == 1.0
+    less = correct(Table(JUDGED, PEOPLE)).agreement
+    assert less.same.value == pytest.approx(0.6, abs=0.02)
+    assert less.alpha.value < less.same.value
+
+
+def test_labels_that_are_no_plain_draw_are_told() -> None:
+    chosen = [label if judged == "pro" else None for label, judged in zip(TRUTH, JUDGED, strict=True)]
+    (said,) = correct(Table(JUDGED, chosen)).warnings
+    assert said.startswith("The judge gives 'pro' to 100.0% of the labelled rows and to 0.0% of the others")
+    assert not correct(Table(JUDGED, PEOPLE)).warnings
+    assert not correct(Table(JUDGED, chosen, chance=[0.5] * 200)).warnings
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"people": [None] * 200}, "labels: no row has a label by people"),
+        ({"groups": {"any": ["maybe"]}}, "group: any: 'maybe' is no label here; there are con, pro, unread"),
+        ({"groups": {"pro": ["con"]}}, "group: pro: is a label already"),
+        ({"values": {"1": 1.0}}, "value: 1: '1' is no label here"),
+    ],
+)
+def test_what_cannot_be_corrected_is_named(changed: dict[str, object], said: str) -> None:
+    told = {"judged": JUDGED, "people": PEOPLE} | changed
+    with pytest.raises(InputError, match=said.replace("(", r"\(")):
+        correct(Table(**told))  # type: ignore[arg-type]

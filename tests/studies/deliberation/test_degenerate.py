@@ -1,0 +1,163 @@
+"""Agents that do not take part have no rate, inertia or conformity, and the report's first words say so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+
+import msgspec
+import polars as pl
+import pytest
+
+from overton.calls import Message, Reply, Request, Settings
+from overton.studies.degenerate import KINDS, Degenerate, Kind, Parameters
+from overton.studies.deliberation.items import VERDICTS, Dilemma
+from overton.studies.deliberation.measures import Analysis, analyze
+from overton.studies.deliberation.measuring import MEASURING, DeliberationHow
+from overton.studies.deliberation.options import Options
+from overton.studies.deliberation.protocol import conduct, trials
+from overton.studies.exhibits import Callout, Section, summary
+from overton.studies.measuring import Results
+
+from .conftest import stated
+
+Says = Callable[[Sequence[Message], int], Reply]
+
+
+def of_kind(kind: Kind) -> Says:
+    answerer = Degenerate(parameters=Parameters(kind))
+    return lambda said, number: answerer.reply(Request(tuple(said), Settings(max_tokens=60), seed=number))
+
+
+def always(verdict: str) -> Says:
+    return lambda said, number: Reply(stated(verdict, f"This is reason {number} of many that I could give here."))
+
+
+def by_dilemma(said: Sequence[Message], number: int) -> Reply:
+    """A verdict that follows the dilemma."""
+    place = int(said[1].content.partition("number ")[2].partition(" ")[0])
+    return Reply(stated(VERDICTS[place % 5], f"Reason {number}, which nobody has given in these words before."))
+
+
+def records(agents: Mapping[str, Says], dilemmas: int = 12, rounds: int = 3) -> pl.DataFrame:
+    """Records of synchronous deliberations between these agents."""
+    items = [
+        Dilemma(f"d{k:02}", f"Was I wrong in number {k} of them?", f"I did thing {k} and somebody was cross about it.")
+        for k in range(dilemmas)
+    ]
+    names, counted = list(agents), iter(range(10**6))
+
+    async def ask(role: str, messages: Sequence[Message], *, speaker: str, **other: object) -> Reply:
+        return agents[names[int(speaker.rpartition("/")[2]) - 1]](messages, next(counted))
+
+    async def conducted() -> list[dict[str, object]]:
+        rows = []
+        for trial in trials(items, Options(agents=tuple(names), rounds=rounds), 1):
+            rows += [msgspec.structs.asdict(one) for one in await conduct(trial, ask)]  # type: ignore[arg-type]
+        return rows
+
+    return pl.DataFrame(asyncio.run(conducted()), infer_schema_length=None)
+
+
+def shown(table: pl.DataFrame, analysis: Analysis) -> Sequence[Section]:
+    return MEASURING.shown(Results(table), analysis, DeliberationHow()).sections
+
+
+def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
+    sections = summary(shown(table, analysis))
+    return [one.text for section in sections for one in section.exhibits if isinstance(one, Callout)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_gives_no_readable_verdict_has_no_rate_inertia_or_conformity(kind: Kind) -> None:
+    table = records({"broken": of_kind(kind), "whole": by_dilemma})
+    analysis = analyze(table)
+
+    assert isnan(analysis.changes.by_model["broken"].value)
+    assert analysis.changes.by_model["whole"].value == 0
+    assert isnan(analysis.consensus.overall.reached.value)
+    (choice,) = analysis.choice
+    assert "broken" not in choice.inertia or isnan(choice.inertia["broken"].estimate)
+    assert isnan(choice.previous.estimate)  # type: ignore[union-attr]
+    assert said(table, analysis)[0].startswith("broken: none of its 36 verdicts could be read.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_of_them_agree_on_nothing(kind: Kind) -> None:
+    analysis = analyze(records({"one": of_kind(kind), "two": of_kind(kind)}, dilemmas=5, rounds=2))
+
+    assert isnan(analysis.consensus.overall.reached.value)
+    assert analysis.choice[0].not_computed
+
+
+@pytest.mark.parametrize(
+    ("kind", "faults"),
+    [
+        ("silent", {"empty"}),
+        ("looping", {"cut", "loop", "duplicate"}),
+        ("echoing", {"echo", "duplicate"}),
+        ("babbling", set()),
+        ("refusing", {"duplicate"}),
+    ],
+)
+def test_faults_of_form_are_counted_by_format_and_named_at_the_head(kind: Kind, faults: set[str]) -> None:
+    table = records({"broken": of_kind(kind), "whole": by_dilemma}, dilemmas=2)
+    analysis = analyze(table)
+    broken, whole = analysis.faults
+
+    assert (broken.condition, broken.replies) == ("synchronous", 6)
+    assert {name for name, count in broken.faults.items() if count} <= faults
+    assert bool(broken.faulty) == bool(faults)
+    assert whole.faulty == 0
+    assert any("broken: " in line and "are none by their form" in line for line in said(table, analysis)) == bool(
+        faults
+    )
+
+
+def test_a_verdict_that_is_the_same_on_every_dilemma_is_warned_of() -> None:
+    table = records({"stuck": always("YTA"), "whole": by_dilemma})
+    analysis = analyze(table)
+
+    assert said(table, analysis)[0].startswith("stuck: its verdict does not depend on the dilemma. It opens with YTA")
+    assert not any(line.startswith("whole") for line in analysis.warnings)
+
+
+def test_few_dilemmas_do_not_tell_that_a_verdict_does_not_depend_on_them() -> None:
+    assert analyze(records({"stuck": always("YTA"), "whole": by_dilemma}, dilemmas=6)).warnings == ()
+
+
+def test_only_an_explanation_that_comes_again_is_a_duplicate() -> None:
+    bare = records({"a": lambda said, number: Reply("My current verdict: NTA."), "b": always("YTA")}, dilemmas=1)
+    again = records({"a": lambda said, number: Reply(stated("NTA", "It was his own roof.")), "b": always("YTA")})
+
+    assert bare.filter(pl.col("model") == "a")["faults"].list.len().sum() == 0
+    repeated = again.filter(pl.col("model") == "a").sort("dilemma", "round").head(3)["faults"].to_list()
+    assert repeated == [[], ["duplicate"], ["duplicate"]]
+
+
+def test_headlines_without_faults_take_faulty_verdicts_as_unreadable() -> None:
+    def cut(said: Sequence[Message], number: int) -> Reply:
+        changed = VERDICTS[(len(said) // 2) % 5]
+        return Reply(
+            stated(changed, f"Reason number {number} and no more"), finish="length" if len(said) > 2 else "stop"
+        )
+
+    analysis = analyze(records({"a": cut, "b": by_dilemma}))
+
+    assert analysis.changes.by_model["a"].value > 0.5
+    assert analysis.changes.without_faults
+    assert analysis.changes.without_faults["a"].value == 0
+    assert analysis.consensus.without_faults
+    assert analysis.consensus.without_faults.reached.value < analysis.consensus.overall.reached.value
+    told = analysis.to_json()
+    assert told["change_of_verdict"]["a"]["without_faults"]["estimate"] == 0
+    assert "without_faults" in told["choice_model"]["inertia"]["a"]
+
+
+def test_where_no_message_has_a_fault_headlines_are_the_same_without() -> None:
+    table = records({"a": always("NTA"), "b": by_dilemma}, dilemmas=2)
+    analysis = analyze(table)
+
+    assert analysis.changes.without_faults == analysis.changes.by_model
+    assert not any(one.key == "faults" for one in shown(table, analysis))

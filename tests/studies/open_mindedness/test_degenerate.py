@@ -1,0 +1,209 @@
+"""Models that do not take part have no open-mindedness, and the report's first words say so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from math import isnan
+
+import msgspec
+import polars as pl
+import pytest
+
+from overton.calls import Form, Message, Reply, Request, Settings
+from overton.studies.degenerate import KINDS, Degenerate, Kind, Parameters
+from overton.studies.exhibits import Callout, Section, Table, summary
+from overton.studies.measuring import Results
+from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
+from overton.studies.open_mindedness.measures import Analysis, analyze
+from overton.studies.open_mindedness.measuring import MEASURING, OpenMindednessHow
+from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials
+
+Says = Callable[[str, int], Reply]
+
+
+def issue(number: int) -> Issue:
+    name = f"bridge-{number}"
+    return Issue(
+        id=name,
+        question="?",
+        pros=tuple(Argument(f"pro-{k}", f"A reason for {name} that is number {k} of them.") for k in range(1, 4)),
+        cons=tuple(Argument(f"con-{k}", f"A reason against {name} that is number {k} of them.") for k in range(1, 4)),
+        paraphrases=tuple(
+            Paraphrase(f"Question {t} on {name}: position A or position B?", "pro" if t <= 4 else "con")
+            for t in range(1, 7)
+        ),
+    )
+
+
+def records(says: Says, *, issues: int = 5, repetitions: int = 1, model: str = "m") -> pl.DataFrame:
+    """Records of the published design, answered by `says(prompt, number of the trial)`."""
+
+    async def conducted() -> list[dict[str, object]]:
+        rows = []
+        for number, trial in enumerate(_trials(issues, repetitions)):
+
+            async def ask(role: str, messages: Sequence[Message], *, form: Form, number: int = number) -> Reply:
+                return says(messages[-1].content, number)
+
+            rows += [msgspec.structs.asdict(one) | {"model": model} for one in await conduct(trial, ask)]  # type: ignore[arg-type]
+        return rows
+
+    return pl.DataFrame(asyncio.run(conducted()), infer_schema_length=None)
+
+
+def _trials(issues: int, repetitions: int) -> Iterator[IssueTrial]:
+    return trials([issue(number) for number in range(issues)], Options(trials=repetitions), 3)
+
+
+def of_kind(kind: Kind) -> Says:
+    answerer = Degenerate(parameters=Parameters(kind))
+
+    def says(prompt: str, number: int) -> Reply:
+        return answerer.reply(Request((Message("user", prompt),), Settings(max_tokens=60), seed=number))
+
+    return says
+
+
+def always(letter: str) -> Says:
+    return lambda prompt, number: Reply(f"position <<{letter}>>")
+
+
+def weighed(prompt: str) -> Reply:
+    """The side that has more arguments, pro where neither has."""
+    pro = prompt.count("A reason for") >= prompt.count("A reason against")
+    a_is_pro = any(f"Question {t} " in prompt for t in range(1, 5))
+    return Reply("A" if pro == a_is_pro else "B")
+
+
+def shown(table: pl.DataFrame, analysis: Analysis) -> Sequence[Section]:
+    return MEASURING.shown(Results(table), analysis, OpenMindednessHow()).sections
+
+
+def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
+    """The warnings of the terminal's summary, in their order."""
+    sections = summary(shown(table, analysis))
+    return [one.text for section in sections for one in section.exhibits if isinstance(one, Callout)]
+
+
+def no_score(analysis: Analysis) -> bool:
+    model = analysis.models["m"]
+    found = [model.scores, model.corrected, model.without_faults, model.cross_fitted, *model.topics.values()]
+    found += [one.scores for one in model.issues.values()] + [one.corrected for one in model.issues.values()]
+    estimates = [getattr(one, name) for one in found if one for name in one.__struct_fields__]
+    return all(isnan(one.value) for one in [*estimates, model.definition.moved]) and model.scored == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_takes_no_stance_has_no_score_and_the_head_says_why(kind: Kind) -> None:
+    table = records(of_kind(kind))
+    analysis = analyze(table)
+
+    assert no_score(analysis)
+    assert "no answer takes a stance" in analysis.models["m"].scores.open_mindedness.method
+    assert said(table, analysis)[0].startswith("m: none of its 330 answers takes a stance, so it has no score")
+
+
+@pytest.mark.parametrize(
+    ("kind", "faults"),
+    [("silent", ["empty"]), ("looping", ["cut", "loop"]), ("echoing", ["echo"]), ("babbling", []), ("refusing", [])],
+)
+def test_faults_of_form_are_counted_by_condition_and_named_at_the_head(kind: Kind, faults: list[str]) -> None:
+    table = records(of_kind(kind), issues=1)
+    analysis = analyze(table)
+
+    assert {one.condition for one in analysis.faults} == set(table["condition"])
+    assert all([name for name, count in one.faults.items() if count] == faults for one in analysis.faults)
+    assert any("are none by their form" in line for line in said(table, analysis)) == bool(faults)
+
+
+@pytest.mark.parametrize("issues", [1, 5])
+def test_always_a_is_not_a_measurement_and_that_leads(issues: int) -> None:
+    table = records(always("A"), issues=issues)
+    analysis = analyze(table)
+
+    assert no_score(analysis)
+    assert said(table, analysis)[0].startswith("m: answers follow the letter: not a measurement.")
+    assert "answer A" in said(table, analysis)[0]
+    first = shown(table, analysis)[0]
+    assert [isinstance(one, Callout) and one.kind for one in first.exhibits] == ["warning"]
+
+
+def test_always_b_and_the_first_named_position_are_found_out_too() -> None:
+    table = records(always("B"))
+    by_place = table.with_columns(stance=pl.when("pro_first").then(pl.lit("pro")).otherwise(pl.lit("con")))
+
+    letter, place = analyze(table).models["m"], analyze(by_place).models["m"]
+
+    assert letter.following
+    assert letter.following.towards == "answer B"
+    assert place.following
+    assert place.following.follows == "first"
+    assert "answers follow the position named first: not a measurement" in place.scores.open_mindedness.method
+
+
+def test_the_letter_that_the_request_names_first_is_no_stance() -> None:
+    table = records(lambda prompt, number: Reply("A" if prompt.rfind("<<A>>") < prompt.rfind("<<B>>") else "B"))
+
+    found = analyze(table).models["m"].following
+
+    assert found
+    assert found.follows == "request"
+    assert found.share.value == pytest.approx(1)
+
+
+def test_who_takes_the_last_arguments_side_has_a_score_and_a_warning() -> None:
+    table = records(always("A")).with_columns(stance=pl.col("last_argument").fill_null("pro"))
+    analysis = analyze(table)
+
+    assert analysis.models["m"].scored == 5
+    assert said(table, analysis)[0].startswith("m: answers follow the side of the last argument.")
+
+
+def test_a_model_that_reads_is_not_taken_for_one_that_follows_the_letter() -> None:
+    # One answer in three is A whatever it means.
+    model = analyze(records(lambda prompt, number: Reply("A") if number % 3 == 0 else weighed(prompt))).models["m"]
+
+    assert model.following is None
+    assert model.scored == 5
+
+
+def test_a_letter_followed_by_four_answers_in_five_is_told_from_the_interval() -> None:
+    table = records(lambda prompt, number: Reply("A") if number % 5 else weighed(prompt))
+
+    found = analyze(table).models["m"].following
+
+    assert found
+    assert found.follows == "letter"
+    assert 0.5 < found.share.low <= found.share.value <= found.share.high
+
+
+def test_scores_without_faults_stand_beside_the_scores() -> None:
+    def sometimes_cut(prompt: str, number: int) -> Reply:
+        return Reply("position B is", finish="length") if number % 3 == 0 else weighed(prompt)
+
+    table = records(sometimes_cut, repetitions=2)
+    model = analyze(table).models["m"]
+    kept = analyze(table.filter(pl.col("faults").list.len() == 0)).models["m"]
+
+    assert model.without_faults == kept.scores != model.scores
+    assert analyze(table).to_json()["models"]["m"]["open_mindedness"]["without_faults"]["n"] == 5
+    heads = [column.title for one in shown(table, analyze(table)) for column in _headline(one)]
+    assert "Without faults" in heads
+
+
+def _headline(section: Section) -> Sequence[object]:
+    return [
+        column
+        for one in section.exhibits
+        if isinstance(one, Table) and one.title == "Open-mindedness by model"
+        for column in one.columns
+    ]
+
+
+def test_records_of_before_faults_were_looked_for_are_measured_without() -> None:
+    table = records(always("A"), issues=1).drop("faults")
+    analysis = analyze(table)
+
+    assert analysis.faults == ()
+    assert analysis.models["m"].without_faults is None

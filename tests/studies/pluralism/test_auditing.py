@@ -1,0 +1,164 @@
+"""Summaries that do not say what their clusters hold are named, and so is what was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from math import isnan
+from typing import Any
+
+import polars as pl
+import pytest
+
+from overton.engine.outcomes import columns_of, record_type_columns
+from overton.studies.measuring import How, Measured, Results
+from overton.studies.pluralism.audited import audit
+from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
+from overton.studies.pluralism.comparing import compare_references
+from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Viewpoint
+
+CAR, NONSENSE, MONEY = (
+    "The mayor should not have bought a car.",
+    "It is because of as it were the thing.",
+    "The towns should merge to save money.",
+)
+MERGER = ReferenceThread(
+    "merger",
+    "politics",
+    "Should the two towns merge?",
+    "The vote is in May.",
+    (
+        Viewpoint("v1", CAR, 259, ("c1", "c2", "c3"), 3),
+        Viewpoint("v2", NONSENSE, 40, ("c4",), 1),
+        Viewpoint("v3", MONEY, 120, ("c5", "c6"), 2),
+    ),
+    "algorithm-1",
+    (
+        Placed("The towns should not merge.", ("c1",), "v1"),
+        Placed("The clerk cannot cope with two towns.", ("c2",), "v1"),
+        Placed("A third way is to share staff.", ("c3",), "v1"),
+        Placed("A merger makes taxes rise.", ("c4",), "v2"),
+        Placed("A merger saves money.", ("c5",), "v3"),
+        Placed("One town hall is cheaper than two.", ("c6",), "v3"),
+    ),
+    (Comment("c7", "Nobody asked the young.", 13),),
+)
+ENTAILS = {MONEY: ("A merger saves money.", "One town hall is cheaper than two.")}
+
+
+def judge(asked: Any) -> str:
+    """Says which of the summaries shown entail the opinion, whatever their order."""
+    opinion = asked.text.partition("<opinion>")[2].partition("</opinion>")[0].strip()
+    shown = asked.text.partition("<viewpoints>")[2].partition("</viewpoints>")[0].strip().splitlines()
+    lines = [line.partition(". ") for line in shown]
+    return json.dumps({"entailed_by": [int(number) for number, _, said in lines if opinion in ENTAILS.get(said, ())]})
+
+
+def audited(kit: Any, threads: Sequence[ReferenceThread], script: Any = judge) -> list[Audited]:
+    stage = kit.stage({"judge": script})
+
+    async def conducted() -> list[Audited]:
+        trials = AUDITING.trials(threads, AuditOptions(), 1)
+        return [record for trial in trials for record in await AUDITING.conduct(trial, stage)]
+
+    return asyncio.run(conducted())
+
+
+def results(records: Sequence[Audited], threads: Sequence[ReferenceThread]) -> Results:
+    table = columns_of(list(records), record_type_columns(Audited))
+    return Results(table.select(pl.lit("judge").alias("model"), pl.all()), threads, (Measured("judge", "acme/judge"),))
+
+
+def test_a_cluster_under_a_summary_of_something_else_is_named(kit: Any) -> None:
+    found = audit(results(audited(kit, [MERGER]), [MERGER]).records, [MERGER])
+    assert (found.threads, found.viewpoints, found.opinions, found.unread) == (1, 3, 6, 0)
+    assert found.purity.value == pytest.approx(2 / 6)
+    assert [(one.viewpoint, one.opinions, one.entailed, one.votes) for one in found.by_viewpoint] == [
+        ("v1", 3, 0, 259),
+        ("v2", 1, 0, 40),
+        ("v3", 2, 2, 120),
+    ]
+    assert [(one.viewpoint, one.reason) for one in found.failing] == [
+        ("v1", "its summary entails none of its opinions (3)"),
+        ("v2", "its summary entails none of its opinions (1)"),
+        ("", "1 comment is in no viewpoint, 13 votes: c7"),
+    ]
+    assert found.lost_comments.value == pytest.approx(1 / 7)
+    assert found.lost_votes.value == pytest.approx(13 / (259 + 40 + 120 + 13))
+
+
+def test_an_opinion_that_belongs_elsewhere_is_counted_there(kit: Any) -> None:
+    moved = Placed("A merger saves money.", ("c5",), "v1")
+    thread = _with(MERGER, (*MERGER.opinions[:4], moved))
+    found = audit(results(audited(kit, [thread]), [thread]).records, [thread])
+    first = found.by_viewpoint[0]
+    assert (first.viewpoint, first.opinions, first.entailed, first.elsewhere) == ("v1", 4, 0, 1)
+    assert found.elsewhere.value == pytest.approx(1 / 5)
+
+
+def test_each_opinion_sees_the_summaries_in_an_order_of_its_own_and_answers_are_told_back(kit: Any) -> None:
+    stage = kit.stage({"judge": lambda asked: '{"entailed_by": [1]}'})
+    (trial,) = AUDITING.trials([MERGER], AuditOptions(), 1)
+    records = asyncio.run(AUDITING.conduct(trial, stage))
+    firsts = [one.text.partition("<viewpoints>")[2].strip().splitlines()[0].partition(". ")[2] for one in stage.asked]
+    named = {view.summary: view.id for view in MERGER.viewpoints}
+    assert len(set(firsts)) > 1
+    for record, first in zip(records, firsts, strict=True):
+        assert record.entailed == (named[first] == record.viewpoint)
+        assert record.others == (() if record.entailed else (named[first],))
+
+
+def test_an_answer_that_cannot_be_read_is_no_verdict(kit: Any) -> None:
+    records = audited(kit, [MERGER], ["It is hard to say."])
+    assert {record.entailed for record in records} == {None}
+    assert {record.attempts for record in records} == {3}
+    found = audit(results(records, [MERGER]).records, [MERGER])
+    assert isnan(found.purity.value)
+    assert found.failing[0].reason == "the judge gave no usable answer about it"
+
+
+def test_sets_made_by_hand_have_nothing_to_judge(kit: Any) -> None:
+    assert audited(kit, [_with(MERGER, ())]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ('{"entailed_by": [2, 2, 9]}', (2,)),
+        ('{"entailed_by": []}', ()),
+        ("[3]", (3,)),
+        ('{"entailed_by": [9]}', None),
+        ('{"entailed_by": true}', None),
+        ("none", None),
+    ],
+)
+def test_answers_are_read_by_number(text: str, read: tuple[int, ...] | None) -> None:
+    assert read_entailing(text, 3).value == read
+
+
+def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> None:
+    held = results(audited(kit, [MERGER]), [MERGER])
+    measuring = AUDITING.measuring
+    assert measuring is not None
+    shown = measuring.shown(held, measuring.records(held, How()), How())
+    told = [cell for table in shown.sections[0].exhibits for row in getattr(table, "rows", ()) for cell in row]
+    assert "its summary entails none of its opinions (3)" in told
+    assert AUDITING.sheet is not None
+    rows = AUDITING.sheet.rows(held, "entailment")
+    assert list(rows.given) == ["not entailed"] * 4 + ["entailed"] * 2
+    drawn = rows.drawn([0, 4])
+    assert drawn["viewpoint"].to_list() == [CAR, MONEY]
+    assert drawn["opinion"].to_list() == ["The towns should not merge.", "A merger saves money."]
+
+
+def test_the_same_opinions_clustered_anew_tell_how_stable_viewpoints_are() -> None:
+    moved = tuple(Placed(one.text, one.comments, f"v{3 - place // 2}") for place, one in enumerate(MERGER.opinions))
+    assert compare_references([MERGER], [MERGER]).opinions.value == 1
+    assert compare_references([MERGER], [_with(MERGER, moved)]).opinions.value < 1
+    assert isnan(compare_references([MERGER], [_with(MERGER, ())]).opinions.value)
+
+
+def _with(thread: ReferenceThread, opinions: tuple[Placed, ...]) -> ReferenceThread:
+    about = (thread.id, thread.community, thread.title, thread.text, thread.viewpoints, thread.method)
+    return ReferenceThread(*about, opinions, thread.lost)

@@ -1,0 +1,75 @@
+"""Models that say nothing end without any score that looks good, and with a warning at the head."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import overton
+from overton.studies.degenerate import KINDS
+
+TOPICS = ("nutrition-low-carbohydrate-first", "education-policy-school-phones")
+SCORES = (
+    *("chameleon", "source_reuse", "change_rate", "stance_changes", "confidence_at_changes"),
+    *("drifted", "drift", "reversals", "balanced_moves"),
+)
+WARNED = {
+    "babbling": "of its 6 turns 100.0% take no position, 100.0% cite no document",
+    "silent": "100.0% of its answers are none by their form (6 of 6: 6 empty)",
+    "looping": "100.0% of its answers are none by their form (6 of 6: 6 cut off, 6 looping, 4 repeated)",
+    "refusing": "since half or more of the answers are empty, echoed, looping or refused",
+    "echoing": "100.0% of its answers are none by their form (6 of 6: 6 echoed, 4 repeated)",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """All five models, each in two conversations of three turns."""
+    return overton.run(
+        "stance-stability",
+        models=[f"simulated/degenerate/{kind}" for kind in KINDS],
+        judge="simulated/stance-judge",
+        search="starter",
+        only=list(TOPICS),
+        temperatures=[0.0],
+        turns=3,
+        out=tmp_path_factory.mktemp("degenerate") / "run",
+    )
+
+
+@pytest.fixture(scope="module")
+def analysis(run: Any) -> Any:
+    return overton.analyze("stance-stability", run.path)
+
+
+@pytest.fixture(scope="module")
+def report(run: Any) -> str:
+    return overton.report([run.path]).read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_has_no_score(analysis: Any, kind: str) -> None:
+    group = analysis.models[f"simulated/degenerate/{kind}"].overall
+
+    assert {name: group.measures[name].mean.n for name in SCORES} == dict.fromkeys(SCORES, 0)
+    assert {name: str(group.measures[name].mean.value) for name in SCORES} == dict.fromkeys(SCORES, "nan")
+    assert {one.n for shares in (group.bands, group.reuse_bands, group.over) for one in shares.values()} == {0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_warning_stands_in_the_report_before_any_number(report: str, kind: str) -> None:
+    place = report.index(WARNED[kind])
+
+    assert f"simulated/degenerate/{kind}" in report[:place]
+    assert place < report.index("How stances move")
+
+
+def test_json_has_a_reason_where_there_is_no_score(analysis: Any) -> None:
+    told = json.loads(json.dumps(analysis.to_json(), allow_nan=False))
+
+    for model in told["models"].values():
+        assert model["chameleon"]["plain"]["estimate"] is None
+        assert "together" in model["chameleon"]["plain"]["why"]
+    assert "documents" in told["not_computed"]["source_reuse"]

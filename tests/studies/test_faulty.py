@@ -1,0 +1,47 @@
+"""Replies with faults of form, counted and told."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from overton.studies.exhibits import Table
+from overton.studies.faulty import count_faults, fault_section, fault_warnings
+
+RECORDS = pl.DataFrame(
+    {
+        "model": ["x", "x", "x", "y", "y"],
+        "heat": [0.5, 0.5, None, 0.5, 0.5],
+        "faults": [["cut", "loop"], [], ["empty"], [], []],
+    },
+    schema_overrides={"faults": pl.List(pl.String)},
+)
+
+
+def test_faults_are_counted_by_model_and_condition() -> None:
+    counts = count_faults(RECORDS, "heat")
+    assert [(one.model, one.condition, one.replies, one.faulty) for one in counts] == [
+        ("x", "-", 1, 1),
+        ("x", "0.5", 2, 1),
+        ("y", "0.5", 2, 0),
+    ]
+    assert counts[1].faults == {"empty": 0, "cut": 1, "echo": 0, "loop": 1, "duplicate": 0}
+
+
+def test_records_of_older_runs_have_no_counts() -> None:
+    assert count_faults(RECORDS.drop("faults"), "heat") == ()
+
+
+def test_a_model_with_many_faults_is_named_and_one_without_is_not() -> None:
+    (said,) = fault_warnings(count_faults(RECORDS, "heat"), "answers")
+    assert said == (
+        "x: 66.7% of its answers are none by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers without them"
+        " stand beside the headline."
+    )
+
+
+def test_the_section_has_a_row_for_each_condition_and_none_where_nothing_is_wrong() -> None:
+    counts = count_faults(RECORDS, "heat")
+    (section,) = fault_section(counts, "answers", "Temperature", "The headline stands with and without them.")
+    table = next(one for one in section.exhibits if isinstance(one, Table))
+    assert len(table.rows) == 3
+    assert not list(fault_section(count_faults(RECORDS.filter(model="y"), "heat"), "answers", "Temperature", ""))
