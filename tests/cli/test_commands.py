@@ -45,12 +45,14 @@ def issues(tmp_path: Path) -> str:
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """A chat endpoint: 401 under the model 'locked'; 'picky' rejects one question of the second issue."""
+    """A chat endpoint: 401 under the model 'locked'; 'picky' rejects one question of the second issue, 'mute' all."""
     refused = read_items(STUDY)[1].paraphrases[0].text
 
     def answer(asked: dict[str, Any]) -> tuple[int, object]:
         if asked["model"] == "locked":
             return 401, {"error": {"message": "no such key"}}
+        if asked["model"] == "mute":
+            return 400, {"error": {"message": "I answer nothing"}}
         if asked["model"] == "picky" and asked["messages"][-1]["content"].startswith(refused):
             return 400, {"error": {"message": "this prompt is not to my taste"}}
         return said("position <<A>>", usage=(100, 5))
@@ -146,6 +148,16 @@ def test_calls_that_fail_for_good_end_with_3_and_stand_in_the_report(
     failed = pl.read_parquet(tmp_path / "run" / "records.parquet").filter(pl.col("failure").is_not_null())
     assert failed["failure"].to_list()[0].endswith("this prompt is not to my taste)")
     assert overton("resume", "run").returncode == 3
+
+
+def test_a_run_whose_calls_all_failed_ends_with_3_as_they_may_be_asked_again(
+    overton: Overton, issues: str, server: str
+) -> None:
+    words = ("--issues", issues, "--trials", "1", "--template", "1", "--condition", "baseline", "--out", "run")
+    done = overton("run", "open-mindedness", "--model", f"{server}#mute", *words)
+    assert done.returncode == 3, done.stderr
+    assert "Nothing can be reported: " in done.stderr
+    assert done.stderr.endswith("Ask them again with: overton resume run --retry-failed\n")
 
 
 def test_a_refused_key_ends_with_1_and_names_the_variable(overton: Overton, issues: str, server: str) -> None:

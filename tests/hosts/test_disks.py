@@ -28,7 +28,7 @@ import json, resource, signal, sys
 import overton, overton.api.sheets
 from overton.api.reports import report
 size, name, positional, named, warm = json.loads(sys.argv[1])
-call = {"report": report, "resume": overton.resume, "run": overton.run}[name]
+call = {"report": report, "resume": overton.resume, "run": overton.run, "index": overton.corpus.index}[name]
 if warm:
     report(*positional, out=warm)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -77,6 +77,15 @@ def test_figures_go_where_a_folder_can_be(run: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot be made: .*/file is not a folder"):
         overton.report([run], out=tmp_path / "page.html", figures=tmp_path / "file" / "figures")
     assert names(tmp_path) == {"file"}
+
+
+def test_an_index_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "one.txt").write_text("Trams are good for towns. " * 5000)
+    told = said(2_000, "index", str(tmp_path / "pages"), str(tmp_path / "index"))
+    assert told.startswith(f"RunError: {tmp_path / '.index.'}")
+    assert "cannot be written: " in told
+    assert names(tmp_path) == {"pages"}
 
 
 def test_a_sheet_goes_where_a_folder_can_be(tmp_path: Path) -> None:

@@ -277,6 +277,32 @@ def test_a_reply_that_is_too_large_is_recognised_where_a_run_runs(head, question
         run_to_end(ask())
 
 
+async def test_connections_that_are_always_gone_when_they_are_used_again_are_not_kept(listen, question):
+    """The server resets each as soon as a second request comes: whether it read it, and bills it, nobody knows."""
+    connections = []
+
+    async def serve(reader, writer):
+        connections.append(writer)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+        await reader.readexactly(int(length.split(b":")[1]))
+        writer.write(http(openai_body()))
+        if await reader.read(1):
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.close()
+
+    model = open_model(f"http://127.0.0.1:{await listen(serve)}/v1#m").answerer
+    lost = 0
+    for _ in range(20):
+        try:
+            await model.answer(question())
+        except UnavailableError:
+            lost += 1
+    await model.close()
+    assert (lost, len(connections)) == (3, 17)
+
+
 def test_nothing_is_the_context_of_what_runs_to_its_end():
     async def fail():
         raise AccessError("kind", "message")

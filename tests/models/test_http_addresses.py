@@ -49,3 +49,23 @@ def test_when_all_rest_the_least_loaded_is_asked():
     second.note(DOWN, now=0.0)
     first.in_flight = 1
     assert least_loaded(addresses, now=1.0) is second
+
+
+def test_an_address_keeps_connections_again_after_a_while():
+    class Kept:
+        usable, closed = True, 0
+
+        def abort(self):
+            self.closed += 1
+
+    address, _ = two()
+    wire = Kept()
+    for _ in range(3):
+        address.note_gone()
+    for _ in range(100):
+        address.keep(wire)
+    assert (wire.closed, address.idle) == (100, [])
+    address.keep(wire)
+    assert address.idle == [wire]
+    address.note_gone()
+    assert address.idle == []

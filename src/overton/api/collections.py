@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overton.errors import InputError, MissingExtra, Problem, reason_of
+from overton.errors import InputError, MissingExtra, Problem
+from overton.hosts.local.making import new_folder
 
 if TYPE_CHECKING:
     from overton.calls import Hit
@@ -38,28 +38,18 @@ def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Coll
 
     Raises:
         InputError: every page that cannot be read, a folder without pages, or a place that is taken.
+        RunError: it cannot be written.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _require()
     from overton.retrieval.collection import build_index
     from overton.retrieval.files import FolderOfPages
 
-    target = Path(out)
-    if target.exists():
-        raise InputError([Problem(str(target), "", "exists already: name another --out")])
     source = FolderOfPages(Path(folder))
-    fresh = target.with_name(f".{target.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    try:
-        fresh.mkdir(parents=True)
+    with new_folder(Path(out)) as fresh:
         made = build_index(source.pages(), fresh)
         _check(source, made.pages, lenient)
-        fresh.rename(target)
-    except OSError as error:
-        raise InputError([Problem(str(target), "", f"cannot be written: {reason_of(error)}")]) from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    return Collection(target, made.digest, made.pages, tuple(source.problems), dict(source.skipped))
+    return Collection(Path(out), made.digest, made.pages, tuple(source.problems), dict(source.skipped))
 
 
 def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, ...]:

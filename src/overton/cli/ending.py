@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.cli.output import results, say
-from overton.errors import command
+from overton.errors import InputError, command
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -32,19 +32,34 @@ class Exit(IntEnum):
 
 
 def conclude(run: Run) -> Exit:
-    """Report on a run that has ended or stopped, say where things are, and give the exit code."""
+    """Report on a run that has ended or stopped, say where things are, and give the exit code.
+
+    Where nothing can be measured (every call failed, say) that is no wrong input: calls were made, and may be paid.
+    """
+    measured = True
     if run.study.kind != "asks" and run.study.measuring is None:
         _tell_made(run)
     elif run.records().height:
-        _summarise(run)
-        from overton.api.reports import report
-
-        results().print(f"Report: {report([run.path])}", soft_wrap=True)
+        measured = _reported(run)
     else:
         say("No item is whole yet, so there is nothing to report.")
     if run.manifest.left_out:
         say(f"Left out: {run.manifest.left_out}")
-    return _state(run)
+    state = _state(run)
+    return state if measured else state or Exit.FAILED
+
+
+def _reported(run: Run) -> bool:
+    """Show what came of it and write the report; False where there is nothing to measure."""
+    from overton.api.reports import report
+
+    try:
+        _summarise(run)
+        results().print(f"Report: {report([run.path])}", soft_wrap=True)
+    except InputError as error:
+        say(f"Nothing can be reported: {error}")
+        return False
+    return True
 
 
 def show_done(done: Done, *, json: bool) -> Exit:

@@ -101,8 +101,7 @@ class Transport:
             wire, reply = await self._sent(address, b"%b%d\r\n\r\n%b" % (address.head, len(body), body))
         except (WireError, ProxyRefusal, UnfitProxy, OSError) as error:  # time-outs are OSErrors
             return _fault(error, address.target, self._timeout)
-        if wire.usable:
-            address.idle.append(wire)
+        address.keep(wire)
         if reply.status == 200:
             return reply.body, address.target
         return error_for(reply.status, reply.headers, reply.body, address.target)
@@ -117,10 +116,14 @@ class Transport:
         wire = _kept(address)
         if wire is not None:
             try:
-                return wire, await wire.exchange(request, self._timeout)
+                reply = await wire.exchange(request, self._timeout)
             except Dropped as dropped:
+                address.note_gone()
                 if not dropped.untaken:
                     raise
+            else:
+                address.gone = 0
+                return wire, reply
         wire = await self._connect(address)
         return wire, await wire.exchange(request, self._timeout)
 
@@ -180,6 +183,8 @@ def _proxy_fault(status: int, target: Target) -> AnswerError:
 
 
 _LONGEST_REST = 60.0
+_GONE = 3
+_UNKEPT = 100
 _IN_PATHS = "/%:@!$&'()*+,;=~"
 
 
@@ -188,7 +193,8 @@ class Address:
     """Where requests are posted: its URL, whom its errors speak of, the proxy on the way, and how it has fared.
 
     `head` is a request's head up to the value of Content-Length, its last header; it holds the key. `idle` are open
-    connections that carry nothing just now.
+    connections that carry nothing just now. `gone` counts those that had been closed when they were used again, since
+    one last was not; `unkept` how many more connections are closed after their reply.
     """
 
     url: SplitResult
@@ -199,6 +205,8 @@ class Address:
     in_flight: int = 0
     faults: int = 0
     rests_until: float = 0.0
+    gone: int = 0
+    unkept: int = 0
 
     def note(self, outcome: object, now: float) -> None:
         """Remember how a request ended. An address that fails rests for 2 seconds, then 4, ... a minute at most."""
@@ -207,6 +215,23 @@ class Address:
             return
         self.faults += 1
         self.rests_until = now + min(2.0 ** min(self.faults, 10), _LONGEST_REST)
+
+    def keep(self, wire: Wire) -> None:
+        """Keep a connection that has brought its reply for the next request, or close it."""
+        if self.unkept:
+            self.unkept -= 1
+            wire.abort()
+        elif wire.usable:
+            self.idle.append(wire)
+
+    def note_gone(self) -> None:
+        """A kept connection had been closed. Some servers do that each time and never say so; since nobody knows
+        whether they have read the next request, which may be billed, each of the next hundred gets its own."""
+        self.gone += 1
+        if self.gone >= _GONE:
+            self.unkept = _UNKEPT
+            while self.idle:
+                self.idle.pop().abort()
 
 
 def addresses_of(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> list[Address]:

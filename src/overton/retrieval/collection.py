@@ -19,7 +19,7 @@ import tantivy
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.retrieval.archive import Archive
-from overton.untrusted import bytes_of, json_of, panics_told
+from overton.untrusted import bytes_of, cannot_be_written, json_of, panics_told, write_whole
 
 __all__ = [
     "CollectionIndex",
@@ -148,10 +148,18 @@ def index_in_memory(pages: Iterable[StoredPage]) -> CollectionIndex:
 
 
 def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
-    """Write an index of the pages into an empty folder."""
-    index = tantivy.Index(_schema(), path=str(folder))
-    about = _fill(index, pages)
-    (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
+    """Write an index of the pages into an empty folder.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    try:
+        with panics_told():
+            index = tantivy.Index(_schema(), path=str(folder))
+            about = _fill(index, pages)
+    except (OSError, ValueError, Unreadable) as error:  # so Tantivy tells what the disk refuses
+        raise cannot_be_written(folder, error) from error
+    write_whole(folder / _ABOUT, [msgspec.json.encode(about)])
     return CollectionIndex(index, about)
 
 
