@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ def correct(
     Raises:
         InputError: the table or a column cannot be used, nothing is labelled, or a label is named that there is not.
     """
-    from overton.judging.correcting import Table
+    from overton.judging.correcting import UNREAD, Table
     from overton.judging.correcting import correct as corrected
 
     if population not in POPULATIONS:
@@ -54,7 +54,7 @@ def correct(
     columns = {"label": label, "judge": judge, "by": by, "cluster": cluster, "chance": chance}
     told = {name: _texts(frame, place, column) for name, column in columns.items() if column is not None}
     made = Table(
-        judged=[one or _UNREAD for one in told["judge"]],
+        judged=[one or UNREAD for one in told["judge"]],
         people=told["label"],
         by=told.get("by"),
         cluster=_clusters(told.get("cluster")),
@@ -68,7 +68,6 @@ def correct(
         raise error.placed(lambda where: option_place(where) if where in _OPTIONS else place) from None
 
 
-_UNREAD = "unread"
 _OPTIONS = ("group", "value")
 
 
@@ -129,13 +128,12 @@ def _number(word: str | None) -> float:
 
 def correction_document(found: Judged, level: float) -> dict[str, Any]:
     """What JSON holds of a corrected table."""
-    from overton.studies.plain import number_of
+    from overton.studies.plain import number_of, plain
 
     def three(one: Any) -> dict[str, Any] | None:
         if one is None:
             return None
-        judged = None if isnan(one.judge) else one.judge
-        return {"judge": judged, "corrected": number_of(one.corrected), "labelled": number_of(one.labelled)}
+        return {"judge": plain(one.judge), "corrected": number_of(one.corrected), "labelled": number_of(one.labelled)}
 
     def group(one: Any) -> dict[str, Any]:
         return {"shares": {name: three(share) for name, share in one.shares.items()}, "mean": three(one.mean)}

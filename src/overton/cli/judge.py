@@ -64,18 +64,8 @@ def agreement(
     key: Annotated[
         Path | None, typer.Option("--key", metavar="FILE", help="The sheet's key, where it is not beside it.")
     ] = None,
-    level: Annotated[
-        float,
-        typer.Option(
-            "--level",
-            min=0.5,
-            max=0.999,
-            metavar="X",
-            help="Coverage of the intervals; 0.95 by default.",
-            show_default=False,
-        ),
-    ] = 0.95,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    level: opt.LevelOption = 0.95,
+    json: opt.JsonOption = False,
 ) -> None:
     """Read a sheet back: how often person and judge agree, and Cohen's kappa, with intervals."""
     from overton.api.sheets import read_agreement
@@ -136,18 +126,8 @@ def correct(
             show_default=False,
         ),
     ] = "like-these",
-    level: Annotated[
-        float,
-        typer.Option(
-            "--level",
-            min=0.5,
-            max=0.999,
-            metavar="X",
-            help="Coverage of the intervals; 0.95 by default.",
-            show_default=False,
-        ),
-    ] = 0.95,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    level: opt.LevelOption = 0.95,
+    json: opt.JsonOption = False,
 ) -> None:
     """Correct what a judge said of every row by what people said of some: shares of labels, means, differences."""
     from overton.api.correcting import correct as corrected

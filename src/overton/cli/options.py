@@ -13,6 +13,7 @@ from overton.pairs import by_key, pair_of
 
 __all__ = [
     "JsonOption",
+    "LevelOption",
     "MaxCallsOption",
     "MaxCostOption",
     "ModelArgOption",
@@ -63,6 +64,17 @@ TrustOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LevelOption = Annotated[
+    float,
+    typer.Option(
+        "--level",
+        min=0.5,
+        max=0.999,
+        metavar="X",
+        help="Coverage of the intervals; 0.95 by default.",
+        show_default=False,
+    ),
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from overton.statistics.correction import Labels, Three
 
-__all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "correct"]
+__all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "Table", "correct"]
 
 UNREAD = "unread"
 """The label of what a judge read and gave no usable label."""

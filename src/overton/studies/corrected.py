@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.studies.exhibits import Cell, Column, Missing, Table
@@ -34,7 +35,7 @@ def _table(title: str, group: Group | Difference, kind: Kind, note: str = "") ->
 
 
 def _row(name: str, one: Corrected) -> list[Cell]:
-    judged: Cell = Missing("the judge gives no such label") if one.judge != one.judge else one.judge
+    judged: Cell = Missing("the judge gives no such label") if isnan(one.judge) else one.judge
     return [name, judged, one.corrected, one.labelled]
 
 

@@ -74,11 +74,12 @@ def plan(
     """
     trials_by_item(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
-    names = {name for _, _, name, _ in _seats(study, models)}
+    seats = _seats(study, models)
+    names = {name for _, _, name, _ in seats}
     courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
     rows = [
         _row(role, model, *(course[name].times(lanes).and_probe(model) for course in (courses[0], courses[-1])))
-        for role, model, name, lanes in _seats(study, models)
+        for role, model, name, lanes in seats
     ]
     return Plan(
         study=study.name,
