@@ -11,6 +11,7 @@ limits hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import hypot, isnan, nan, sqrt
 from typing import NamedTuple
 
@@ -61,11 +62,16 @@ class Draw:
         """The part of the draw that lies in some rows."""
         return replace(self, labelled=self.labelled[rows], chance=self.chance[rows], cluster=self.cluster[rows])
 
-    @property
+    @cached_property
     def whole_clusters(self) -> bool:
         """Whether clusters of several rows were drawn, each labelled whole or not at all."""
         sizes, drawn = np.bincount(self.cluster), np.bincount(self.cluster, self.labelled)
         return bool(((drawn == 0) | (drawn == sizes)).all()) and bool((sizes > 1).any())
+
+    @cached_property
+    def by_row(self) -> bool:
+        """Whether each labelled row is an independent draw, however alike rows of one cluster are."""
+        return self.these and not self.whole_clusters
 
 
 @dataclass(frozen=True)
@@ -252,7 +258,7 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
 
 def _clusters(draw: Draw) -> int:
     """How many independent draws the labels are: clusters where rows of one are alike or were drawn together."""
-    if draw.these and not draw.whole_clusters:
+    if draw.by_row:
         return int(draw.labelled.sum())
     return len(np.unique(draw.cluster[draw.labelled]))
 
@@ -273,7 +279,7 @@ def _spread(draw: Draw, labels: Labels, value: float, power: float, left: _Left)
 
 def _over_clusters(draw: Draw, moved: Array) -> float:
     """The variance of a sum of what each row moves [N], rows of one cluster together."""
-    if draw.these and not draw.whole_clusters:
+    if draw.by_row:
         return 0.0
     within = draw.labelled if draw.these else np.ones(len(moved), bool)
     sums = np.bincount(draw.cluster[within], moved[within])[np.unique(draw.cluster[within])]
