@@ -128,6 +128,15 @@ def test_a_group_that_nobody_labelled_has_no_number() -> None:
     assert isnan(difference(found.corrected, found.corrected).value)
 
 
+def test_rows_that_were_all_certain_to_be_drawn_tell_nothing_of_the_others() -> None:
+    people = np.tile([1.0, 0.0], 30)
+    draw = Draw(np.arange(60) < 30, np.ones(60), np.arange(60), True)
+    found, _ = corrected(draw, share(people, people), [])
+    assert found.corrected.value == 0.5
+    assert isnan(found.corrected.low)
+    assert found.corrected.method.startswith("no interval: ")
+
+
 def simulated(chance: np.random.Generator, errors: float, prevalence: float, clusters: bool) -> tuple[Labels, Array]:
     """Rows drawn from many like them: 60 conversations of ten turns, a judge that errs so often."""
     lean = np.repeat(chance.beta(0.8, 0.8 * (1 - prevalence) / prevalence, 60), 10) if clusters else prevalence

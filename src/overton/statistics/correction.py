@@ -251,6 +251,8 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     if clusters < FEWEST:
         return Estimate(value, nan, nan, n, f"{NO_INTERVAL}too few labels ({clusters}; five are needed)", level)
     error = sqrt(_spread(draw, labels, value, power, left)) / left.below
+    if error**2 < _NOTHING:
+        return Estimate(value, nan, nan, n, f"{NO_INTERVAL}nothing varies among the labelled rows", level)
     free = lent.labels - 1.0 if lent is not None else _freedom(left, clusters, power)
     low, high = _limits(labels, left, value, _Known(error, free, level))
     return Estimate(value, low, high, n, name, level, error)
@@ -302,8 +304,6 @@ def _limits(labels: Labels, left: _Left, value: float, known: _Known) -> tuple[f
         some = _off_the_edge(value, len(left.residues))
         low, high = wilson_limits(value, some * (1 - some) / error**2, level, free)
         return float(low), float(high)
-    if error**2 < _NOTHING:
-        return nan, nan
     below, above = gaps(Spread(np.array(error), np.array(_skewness(left)), np.array(free)), level)
     return max(labels.lowest, value + float(below)), min(labels.highest, value + float(above))
 
