@@ -1,6 +1,6 @@
 """How often corrected numbers hold what people say of all rows, and how wide they are beside labels alone.
 
-    python -m benchmarks.judge_correction TABLE --label COLUMN [--by COLUMN] [--draws 1000] [--labels 100]
+    python -m benchmarks.judge_correction TABLE --label COLUMN --names NAME [NAME ...] [...]
 
 TABLE has people's labels of every row and columns 'judge:NAME'. Of each draw so many labels are shown, the others
 hidden; each judge corrects with the same draws. `--group pro=1,2`, `--value 1=1` as for `overton judge correct`. Beside
@@ -20,9 +20,17 @@ from typing import Any
 import numpy as np
 
 from overton.corpora.tables import read_table
+from overton.errors import InputError
 from overton.judging.correcting import UNREAD, Corrected, Judged, Table, correct
+from overton.pairs import pair_of
+
+try:
+    from ppi_py import ppi_mean_ci
+except ImportError:
+    ppi_mean_ci = None
 
 _JUDGE = "judge:"
+Flags = np.ndarray[Any, Any]
 
 
 @dataclass
@@ -83,11 +91,9 @@ def truths(label: np.ndarray[Any, Any], by: np.ndarray[Any, Any] | None, asked: 
     return found
 
 
-def ppi(people: np.ndarray[Any, Any], judged: np.ndarray[Any, Any], shown: np.ndarray[Any, Any]) -> tuple[float, float]:
+def ppi(people: Flags, judged: Flags, shown: Flags) -> tuple[float, float]:
     """ppi-python's interval of a mean, NaN where it is not installed."""
-    try:
-        from ppi_py import ppi_mean_ci
-    except ImportError:
+    if ppi_mean_ci is None:
         return np.nan, np.nan
     low, high = ppi_mean_ci(people[shown], judged[shown], judged[~shown], alpha=0.05)
     return float(np.squeeze(low)), float(np.squeeze(high))
@@ -98,28 +104,34 @@ def main() -> None:
     table = read_table(asked.table)
     label = table[asked.label].to_numpy().astype(str)
     by = None if asked.by is None else table[asked.by].fill_null("").to_numpy().astype(str)
-    judges = [name for name in table.columns if name.startswith(_JUDGE)]
-    known, groups, rows = truths(label, by, asked), dict(asked.group), len(label)
-    judged = {name: table[name].fill_null(UNREAD).to_numpy().astype(str) for name in judges}
+    groups, values = dict(asked.group), dict(asked.value)
+    judged = {
+        name: table[name].fill_null(UNREAD).to_numpy().astype(str) for name in table.columns if name.startswith(_JUDGE)
+    }
+
+    def given(labels: Any, number: str) -> Flags:
+        return np.isin(labels, groups.get(number, [number])).astype(float)
+
+    told = [given(label, number) for number in asked.names]
+    said = {name: [given(labels, number) for number in asked.names] for name, labels in judged.items()}
+    known, rows = truths(label, by, asked), len(label)
+    of_group = None if by is None else [one or None for one in by.tolist()]
     cells: dict[Key, Cell] = defaultdict(Cell)
     random = np.random.default_rng(asked.seed)
     for _ in range(asked.draws):
         shown = np.zeros(rows, bool)
         shown[random.choice(rows, asked.labels, replace=False)] = True
         people = [one if seen else None for one, seen in zip(label.tolist(), shown.tolist(), strict=True)]
-        for name in judges:
-            groups_of = None if by is None else [one or None for one in by.tolist()]
-            given = Table(judged[name].tolist(), people, groups_of, groups=groups, values=dict(asked.value))
-            found = correct(given, these=asked.population == "these")
+        for name, labels in judged.items():
+            drawn = Table(labels.tolist(), people, of_group, groups=groups, values=values)
+            found = correct(drawn, these=asked.population == "these")
             for number, three in measured(found, asked.names):
                 for way in ("corrected", "labelled"):
                     one = getattr(three, way)
                     cells[name, number, way].add(one.low, one.high, known[number])
-            for number in asked.names:
-                said = groups.get(number, [number])
-                limits = ppi(np.isin(label, said).astype(float), np.isin(judged[name], said).astype(float), shown)
-                cells[name, number, "ppi-python"].add(*limits, known[number])
-    report(cells, judges, list(known))
+            for number, truth, answer in zip(asked.names, told, said[name], strict=True):
+                cells[name, number, "ppi-python"].add(*ppi(truth, answer, shown), known[number])
+    report(cells, list(judged), list(known))
 
 
 def report(cells: dict[Key, Cell], judges: Sequence[str], numbers: Sequence[str]) -> None:
@@ -171,13 +183,20 @@ def arguments() -> argparse.Namespace:
     return reader.parse_args()
 
 
+def _pair(word: str) -> tuple[str, str]:
+    try:
+        return pair_of(word, "option")
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _group(word: str) -> tuple[str, list[str]]:
-    name, _, labels = word.partition("=")
+    name, labels = _pair(word)
     return name, labels.split(",")
 
 
 def _value(word: str) -> tuple[str, float]:
-    label, _, number = word.partition("=")
+    label, number = _pair(word)
     return label, float(number)
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -26,10 +26,10 @@ _ATTEMPTS = 6
 class Ended:
     """What came of it."""
 
-    told: dict[str, Any] = field(default_factory=dict)
-    rows: list[str] = field(default_factory=list)
-    stderr: str = ""
-    hung: bool = False
+    told: dict[str, Any]
+    rows: list[str]
+    stderr: str
+    hung: bool
 
 
 def begun(case: Case, url: str, out: Path) -> Any:
@@ -56,14 +56,20 @@ def _models(case: Case, url: str) -> dict[str, Any]:
     }
 
 
-def _run(case: Case, url: str, out: Path) -> Any:
-    import overton
+def _asked(case: Case) -> tuple[dict[str, Any], list[str]]:
+    """The study's options, and the ids of the items that it is asked about."""
     from overton.api.items import read_items
-    from overton.engine import Patience
 
     how = STUDIES[case.study]
     options = {key: value for key, value in how.items() if key not in ("only", "others", "roles", "agents")}
-    only = [item.id for item in read_items(case.study)[: how["only"]]]
+    return options, [item.id for item in read_items(case.study)[: how["only"]]]
+
+
+def _run(case: Case, url: str, out: Path) -> Any:
+    import overton
+    from overton.engine import Patience
+
+    options, only = _asked(case)
     return overton.run(
         case.study,
         out=out,
@@ -92,7 +98,6 @@ def _inspected(case: Case, url: str, out: Path) -> Any:
     from inspect_ai.model import GenerateConfig, get_model
 
     import overton
-    from overton.api.items import read_items
 
     inspect_retry.wait_exponential_jitter = lambda *_, **__: lambda state: 0.0
     how = STUDIES[case.study]
@@ -103,10 +108,9 @@ def _inspected(case: Case, url: str, out: Path) -> Any:
         role: get_model(f"openai-api/local/{name}", base_url=url, config=config, memoize=False)
         for role, name in how.get("roles", {}).items()
     }
-    options = {key: value for key, value in how.items() if key not in ("only", "others", "roles", "agents")}
+    options, only = _asked(case)
     words = {"temperatures": [0, "own"]} if "temperatures" in options else {}
     others = {role: specs[0] for role, specs in how.get("others", {}).items()}
-    only = [item.id for item in read_items(case.study)[: how["only"]]]
     (log,) = inspect_eval(
         f"overton/{case.study.replace('-', '_')}",
         model="openai-api/local/m1",
@@ -138,7 +142,6 @@ def _told(run: Any, out: Path) -> dict[str, Any]:
         "stopped": manifest.stopped,
         "failed": manifest.spent.failed,
         "requests": manifest.spent.requests,
-        "cost": manifest.spent.cost,
         "journaled": len(failures - replies),
     }
 

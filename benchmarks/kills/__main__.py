@@ -17,7 +17,7 @@ from fuzz.hostile.server import hostile
 
 def _show(rows: dict[str, Row]) -> None:
     print(
-        f"\n{'command':<24}{'runs':>6}{'kills':>7}{'sessions':>10}{'requests':>10}{'repeated':>10}{'limits':>8}{'left':>6}{'wrong':>7}"
+        f"\n{'command':<24}{'runs':>6}{'kills':>7}{'sessions':>10}{'requests':>10}{'repeated':>10}{'limits':>8}{'wrong':>7}"
     )
     for name, row in rows.items():
         numbers = (
@@ -27,12 +27,11 @@ def _show(rows: dict[str, Row]) -> None:
             row.requests,
             row.repeated,
             row.limits,
-            row.left_behind,
             len(row.wrong),
         )
         print(
             f"{name:<24}"
-            + "".join(f"{number:>{width},}" for number, width in zip(numbers, (6, 7, 10, 10, 10, 8, 6, 7), strict=True))
+            + "".join(f"{number:>{width},}" for number, width in zip(numbers, (6, 7, 10, 10, 10, 8, 7), strict=True))
         )
 
 
@@ -73,9 +72,7 @@ def main() -> int:
             print("interrupted; so far:")
     _show(rows)
     wrong = sum(len(row.wrong) for row in rows.values())
-    print(
-        f"\n{sum(row.kills for row in rows.values())} kills, {wrong} things wrong; 'left': folders that were no run yet"
-    )
+    print(f"\n{sum(row.kills for row in rows.values())} kills, {wrong} things wrong")
     return int(wrong > 0)
 
 

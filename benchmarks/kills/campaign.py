@@ -44,7 +44,6 @@ class Row:
     requests: int = 0
     repeated: int = 0
     limits: int = 0
-    left_behind: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -52,7 +51,7 @@ class Row:
 class Course:
     """One run under way: how it goes on, and what it is limited to, until its limits are `lifted`.
 
-    `counted` is what the run had used, as it says, when it was limited, and `seen` what the endpoint had counted then.
+    `counted` is what the run had used, as it says, when it was limited; the endpoint counts from then.
     """
 
     scenario: Scenario
@@ -61,7 +60,6 @@ class Course:
     limits: tuple[str, ...] = ()
     lifted: bool = False
     counted: dict[str, Any] = field(default_factory=dict)
-    seen: dict[str, Any] = field(default_factory=dict)
 
     @property
     def resume(self) -> tuple[str, ...]:
@@ -95,7 +93,7 @@ class Campaign:
         place = self._place(scenario)
         self.server.behave(latency=_LATENCY)
         began = monotonic()
-        process = self._start(scenario, place, scenario.begin)
+        process = self._start(place, scenario.begin)
         _, told = process.communicate(timeout=_LONGEST)
         if process.returncode not in (0, 3):
             sys.exit(f"{scenario.name} does not end, though nobody killed it: {told}")
@@ -113,7 +111,7 @@ class Campaign:
         kills, before = self.chance.randint(1, 4), row.kills
         for _ in range(_SESSIONS):
             row.sessions += 1
-            process = self._start(scenario, place, course.words)
+            process = self._start(place, course.words)
             told = self._until_killed(process, scenario, row) if row.kills - before < kills else _ended(process)
             if process.returncode == -signal.SIGKILL:
                 course.words = self._next(course)
@@ -125,7 +123,7 @@ class Campaign:
             elif process.returncode in (0, 3):
                 self._check_limits(course, row)
                 break
-            elif (other := self._otherwise(course, told, row)) is not None:
+            elif (other := self._otherwise(course, told)) is not None:
                 course.words = other
             else:
                 row.wrong.append(f"{' '.join(course.words[:2])} ended with {process.returncode}: {told.strip()[-300:]}")
@@ -163,7 +161,7 @@ class Campaign:
     def _carried_out(self, place: Path, words: Sequence[str]) -> None:
         subprocess.run([_OVERTON, *words], cwd=place, env=self.environment, capture_output=True, check=True)
 
-    def _start(self, scenario: Scenario, place: Path, words: Sequence[str]) -> subprocess.Popen[str]:
+    def _start(self, place: Path, words: Sequence[str]) -> subprocess.Popen[str]:
         program = _INSPECT if words[0] in ("eval", "eval-retry") else _OVERTON
         return subprocess.Popen(
             [program, *words],
@@ -199,16 +197,12 @@ class Campaign:
             return course.resume
         return (*scenario.begin, *course.limits)  # extended or not: `_otherwise` reads what it says
 
-    def _otherwise(self, course: Course, told: str, row: Row) -> tuple[str, ...] | None:
+    def _otherwise(self, course: Course, told: str) -> tuple[str, ...] | None:
         """What a message asks for; None where nothing helps."""
-        scenario = course.scenario
-        if "is not a run folder" in told or "exists already" in told:
-            if scenario.name == "import":
-                return (*course.resume, "--trust")  # it had ended
-            row.left_behind += 1  # killed before it was a run: finding 12
-            shutil.rmtree(course.place / "out", ignore_errors=True)
-            return scenario.begin
-        if scenario.name.startswith("extend") and any(word in told for word in ("nothing to add", "Resume", "resume")):
+        name = course.scenario.name
+        if name == "import" and "exists already" in told:
+            return (*course.resume, "--trust")  # it had ended
+        if name.startswith("extend") and any(word in told for word in ("nothing to add", "Resume", "resume")):
             return course.resume
         return None
 
@@ -218,11 +212,9 @@ class Campaign:
         """Both limits from now on, neither of which is reached in half of the runs, and one of them in the others."""
         path = course.place / "out" / "manifest.json"
         course.counted = json.loads(path.read_text())["spent"] if path.exists() else {"requests": 0, "cost": 0.0}
-        course.seen = self.server.report()
         calls, cost = "1000000", "1000000"
-        left = max(1, self.calls[course.scenario.name] - course.seen["requests"])
         if self.chance.random() < 0.5:
-            low = max(3, int(left * self.chance.uniform(0.4, 0.9)))
+            low = max(3, int(self.calls[course.scenario.name] * self.chance.uniform(0.4, 0.9)))
             few, cheap = course.counted["requests"] + low, course.counted["cost"] + low * _REPLY + 0.2
             calls, cost = (str(few), cost) if self.chance.random() < 0.5 else (calls, f"{cheap:.4f}")
         course.limits = ("--max-calls", calls, "--max-cost", cost)
@@ -233,10 +225,10 @@ class Campaign:
             return
         report = self.server.report()
         _, calls, _, cost = course.limits
-        sent = course.counted["requests"] + report["requests"] - course.seen["requests"]
+        sent = course.counted["requests"] + report["requests"]
         if sent > int(calls):
             row.wrong.append(f"{sent} requests, though --max-calls {calls}")
-        paid = course.counted["cost"] + (report["answered"] - course.seen["answered"]) * _REPLY
+        paid = course.counted["cost"] + report["answered"] * _REPLY
         if paid > float(cost) + 1e-9:
             row.wrong.append(f"${paid:.4f} spent, though --max-cost {cost}")
 

@@ -41,12 +41,17 @@ def scenarios(url: str) -> list[Scenario]:
     small = (*_MILLSTONE.split(), *m)
     chameleon = (
         ["run", "stance-stability", "--turns", "4", "--search", "starter", "--out", "out"],
-        _only("topics"),
+        _only("stance-stability"),
         m,
         judge,
     )
-    pluralist = (["run", "pluralism", "--responses", "3", "--ranked", "5", "--out", "out"], _only("threads"), m, judge)
-    deliberator = (["run", "deliberation", "--rounds", "3", "--out", "out"], _only("dilemmas"), table)
+    pluralist = (
+        ["run", "pluralism", "--responses", "3", "--ranked", "5", "--out", "out"],
+        _only("pluralism"),
+        m,
+        judge,
+    )
+    deliberator = (["run", "deliberation", "--rounds", "3", "--out", "out"], _only("deliberation"), table)
     return [
         Scenario("open-mindedness", small, ("m",)),
         Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
@@ -80,12 +85,11 @@ _INSPECTED = {
 
 def _inspected() -> dict[str, tuple[str, ...]]:
     """Evaluations by study, each of the first items."""
-    items = {"stance-stability": "topics", "pluralism": "threads", "deliberation": "dilemmas"}
     shared = f"--model openai-api/local/m --max-connections {CONNECTIONS} --seed 5 --display none --log-dir logs"
     return {
         study: (
             *f"eval overton/{study.replace('-', '_')} {shared} {words}".split(),
-            *(("-T", f"only={','.join(_only(items[study])[1::2])}") if study in items else ()),
+            *(() if study == "open-mindedness" else ("-T", f"only={','.join(_first(study))}")),
         )
         for study, words in _INSPECTED.items()
     }
@@ -95,11 +99,15 @@ def _joined(*parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for part in parts for word in part)
 
 
-def _only(what: str) -> tuple[str, ...]:
+def _first(study: str) -> list[str]:
+    """The first two of its items."""
     from overton.api.items import read_items
 
-    study = {"topics": "stance-stability", "threads": "pluralism", "dilemmas": "deliberation"}[what]
-    return tuple(word for item in read_items(study)[:2] for word in ("--only", item.id))
+    return [item.id for item in read_items(study)[:2]]
+
+
+def _only(study: str) -> tuple[str, ...]:
+    return tuple(word for one in _first(study) for word in ("--only", one))
 
 
 def inputs(folder: Path) -> None:

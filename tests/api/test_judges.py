@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_server import chat_server, said
 
 import overton
 from overton.api.analyses import measured
@@ -65,37 +64,18 @@ def test_a_greater_share_asks_only_for_what_is_new(tmp_path: Path) -> None:
     assert first.join(more, on=key, how="anti").is_empty()
 
 
-class Handler(BaseHTTPRequestHandler):
+def labelled(asked: dict[str, Any]) -> tuple[int, object]:
     """A judge that takes no temperature."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if "temperature" in body:
-            complaint = "Unsupported parameter: 'temperature' is not supported with this model."
-            return self._send(400, {"error": {"message": complaint, "param": "temperature"}})
-        choices = [{"finish_reason": "stop", "message": {"role": "assistant", "content": json.dumps(LABELS)}}]
-        return self._send(200, {"model": "o", "choices": choices})
-
-    def _send(self, status: int, value: dict[str, Any]) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *said: object) -> None:
-        pass
+    if "temperature" in asked:
+        complaint = "Unsupported parameter: 'temperature' is not supported with this model."
+        return 400, {"error": {"message": complaint, "param": "temperature"}}
+    return said(json.dumps(LABELS))
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    with chat_server(labelled) as url:
+        yield url
 
 
 def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_itself(

@@ -66,6 +66,7 @@ def row(model: str, repetition: int, turn: int) -> dict[str, Any]:
         "judged_again": turn == 4,
         "stance_again": LABELS[(turn * repetition) % 3] if turn == 4 else None,
         "premise_stance_again": None,
+        "faults": [],
     }
 
 
@@ -82,7 +83,7 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
     RunFolder.create(path, manifest, [TOPIC])
     rows = [row(model, again, turn) for model in ("a/x", "b/y") for again in (1, 2, 3) for turn in (1, 2, 3, 4)]
     table = pl.DataFrame(
-        [one | {"faults": []} for one in rows],
+        rows,
         schema_overrides={"premise_stance": pl.String, "failure": pl.String, "faults": pl.List(pl.String)},
     )
     assert set(Record.__struct_fields__) <= set(table.columns)
@@ -128,6 +129,7 @@ def test_a_run_and_its_records_as_a_file_give_the_same_measures(run: Run) -> Non
     by_run = analysis_of(run, resamples=100)
     by_file = overton.analyze("stance-stability", run.path / "records.parquet", resamples=100)
     assert without_beliefs(by_run.to_json()) == without_beliefs(by_file.to_json())
+    assert (set(by_run.initial_beliefs), set(by_run.debate_strengths)) == ({"critical"}, {"weak"})
     assert set(by_run.models) == {"a/x", "b/y"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -262,9 +261,7 @@ def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> N
     judges.endpoint.before_reply = kill
     out = judges.folder / "run"
     child.append(
-        subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(Path(__file__).parent), judges.endpoint.url, str(out)], env=os.environ
-        )
+        subprocess.Popen([sys.executable, "-c", CHILD, str(Path(__file__).parent), judges.endpoint.url, str(out)])
     )
     assert child[0].wait(30) == -signal.SIGKILL
     judges.endpoint.before_reply = None

@@ -77,8 +77,8 @@ def interrupted_once(child: subprocess.Popen[str], number: signal.Signals = sign
 @pytest.mark.parametrize(
     ("number", "notebook", "word"),
     [
-        (signal.SIGINT, False, "interrupted"),
-        pytest.param(signal.SIGINT, True, "interrupted", marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, False, "interrupted", marks=pytest.mark.long),
+        (signal.SIGINT, True, "interrupted"),
         (signal.SIGTERM, False, "terminated"),
     ],
 )

@@ -28,6 +28,8 @@ def chat_server(answer: Callable[[dict[str, Any]], tuple[int, object]]) -> Itera
 
     class Chat(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet: two would each wait for the other side's word
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             status, body = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -42,7 +44,7 @@ def chat_server(answer: Callable[[dict[str, Any]], tuple[int, object]]) -> Itera
             """Say nothing."""
 
     with _Server(("127.0.0.1", 0), Chat) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/v1"

@@ -183,12 +183,13 @@ def test_scores_without_faults_stand_beside_the_scores() -> None:
         return Reply("position B is", finish="length") if number % 3 == 0 else weighed(prompt)
 
     table = records(sometimes_cut, repetitions=2)
-    model = analyze(table).models["m"]
+    analysis = analyze(table)
+    model = analysis.models["m"]
     kept = analyze(table.filter(pl.col("faults").list.len() == 0)).models["m"]
 
     assert model.without_faults == kept.scores != model.scores
-    assert analyze(table).to_json()["models"]["m"]["open_mindedness"]["without_faults"]["n"] == 5
-    heads = [column.title for one in shown(table, analyze(table)) for column in _headline(one)]
+    assert analysis.to_json()["models"]["m"]["open_mindedness"]["without_faults"]["n"] == 5
+    heads = [column.title for one in shown(table, analysis) for column in _headline(one)]
     assert "Without faults" in heads
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -160,5 +161,4 @@ def test_the_same_opinions_clustered_anew_tell_how_stable_viewpoints_are() -> No
 
 
 def _with(thread: ReferenceThread, opinions: tuple[Placed, ...]) -> ReferenceThread:
-    about = (thread.id, thread.community, thread.title, thread.text, thread.viewpoints, thread.method)
-    return ReferenceThread(*about, opinions, thread.lost)
+    return msgspec.structs.replace(thread, opinions=opinions)

@@ -53,8 +53,13 @@ def shifted(neutral: dict[str, float], toward: dict[str, float], views: int, thr
     return found.group().experiments["sycophancy"]["toward"].shifts["neutral"]
 
 
-@pytest.mark.parametrize(("supporting", "against"), [(0.41, 0.16), (0.16, 0.41), (0.8, 0.3), (0.5, 0.5)])
-def test_a_shift_of_one_logit_on_both_sides_has_no_asymmetry(supporting: float, against: float) -> None:
+@pytest.mark.parametrize(
+    ("supporting", "against", "published"),
+    [(0.41, 0.16, -0.149), (0.16, 0.41, 0.025), (0.8, 0.3, None), (0.5, 0.5, None)],
+)
+def test_a_shift_of_one_logit_on_both_sides_has_no_asymmetry_and_published_differences_call_it_lopsided(
+    supporting: float, against: float, published: float | None
+) -> None:
     found = shifted(
         {"supporting": supporting, "against": against},
         {"supporting": shares(supporting, 1), "against": shares(against, -1)},
@@ -63,19 +68,8 @@ def test_a_shift_of_one_logit_on_both_sides_has_no_asymmetry(supporting: float, 
     assert found.suppression.value == pytest.approx(1, abs=0.02)
     assert found.amplification.value == pytest.approx(1, abs=0.02)
     assert found.asymmetry.value == pytest.approx(0, abs=0.03)
-    assert found.asymmetry.low <= 0 <= found.asymmetry.high or abs(found.asymmetry.value) < 0.03
-
-
-def test_the_published_differences_of_recall_call_such_a_shift_lopsided() -> None:
-    known = {0.41: -0.149, 0.16: 0.025}
-    for supporting, asymmetry in known.items():
-        against = 0.57 - supporting
-        found = shifted(
-            {"supporting": supporting, "against": against},
-            {"supporting": shares(supporting, 1), "against": shares(against, -1)},
-            LARGE,
-        )
-        assert found.asymmetry_as_published.value == pytest.approx(asymmetry, abs=0.003)
+    if published is not None:
+        assert found.asymmetry_as_published.value == pytest.approx(published, abs=0.003)
 
 
 def test_half_a_viewpoint_gives_none_and_all_of_them_odds() -> None:

@@ -170,6 +170,9 @@ def test_variance_across_temperatures_is_that_of_the_means_and_of_one_topics_val
     assert spread.within_topics.value == near(topics.mean())
     assert spread.within_topics.n == topics.count() == 57
     assert spread.by_chance == near(topics.mean() / 60, rel=0.1)  # what differs within topics, over the topics
+    (even,) = [one for one in analysis.spreads if (one.model, one.measure) == ("a", "confidence")]
+    at = rows.pivot("temperature", index="topic", values="confidence")
+    assert even.by_chance == near((at["0.0"] - at["1.0"]).var() / 2 / 60, rel=1e-5)
 
 
 def test_one_temperature_has_no_variance_and_the_reason_is_told(many):
