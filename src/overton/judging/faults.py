@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, get_args
 
 __all__ = ["FAULTS", "Fault", "faults_of", "is_cut"]
@@ -36,21 +37,27 @@ Words = tuple[str, ...]
 
 
 def faults_of(
-    text: str, *, finish: str = "stop", shown: Iterable[str] = (), earlier: Iterable[str] = ()
+    text: str,
+    *,
+    finish: str = "stop",
+    shown: Iterable[str] = (),
+    sources: Iterable[str] = (),
+    earlier: Iterable[str] = (),
 ) -> tuple[Fault, ...]:
     """What is wrong with the form of a reply, in the order of `FAULTS`; () where nothing is.
 
     `finish` is the provider's word for why it ended. `shown` are the texts that it must not merely repeat (the prompt,
-    the post, the belief), `earlier` the replies that it should differ from. Case and punctuation do not count. A reply
-    of fewer than four words is no echo: an answer of one letter stands in its prompt.
+    the post, the belief), `sources` those that it may quote from but not hold whole, four fifths or more, `earlier`
+    the replies that it should differ from. Case and punctuation do not count. A reply of fewer than four words is no
+    echo: an answer of one letter stands in its prompt.
     """
     words = _words(text)
     told: dict[Fault, bool] = {
         "empty": not words,
         "cut": is_cut(finish),
-        "echo": len(words) >= _SHORTEST_ECHO and any(_echoes(words, _words(one)) for one in shown),
+        "echo": any(_echoes(text, one) for one in shown) or any(_echoes(one, text) for one in sources),
         "loop": _loops(words),
-        "duplicate": bool(words) and any(_same(words, _words(one)) for one in earlier),
+        "duplicate": bool(words) and any(_same(text, one) for one in earlier),
     }
     return tuple(fault for fault in FAULTS if told[fault])
 
@@ -60,17 +67,27 @@ def is_cut(finish: str) -> bool:
     return finish.casefold() in _CUT
 
 
+# Prompts, pages and earlier replies are met again by the next reply.
+@lru_cache(maxsize=128)
 def _words(text: str) -> Words:
     return tuple(_WORD.findall(text.casefold()))
+
+
+@lru_cache(maxsize=128)
+def _runs_in(text: str, length: int) -> frozenset[Words]:
+    return frozenset(_runs(_words(text), length))
 
 
 def _runs(words: Words, length: int) -> list[Words]:
     return [words[start : start + length] for start in range(len(words) - length + 1)]
 
 
-def _echoes(words: Words, shown: Words) -> bool:
+def _echoes(text: str, shown: str) -> bool:
+    words = _words(text)
+    if len(words) < _SHORTEST_ECHO:
+        return False
     length = min(_ECHOED_RUN, len(words))
-    known = set(_runs(shown, length))
+    known = _runs_in(shown, length)
     echoed = {
         place
         for start, run in enumerate(_runs(words, length))
@@ -87,8 +104,10 @@ def _loops(words: Words) -> bool:
     return len(runs) - len(set(runs)) >= _MOST_LOOPED * len(runs)
 
 
-def _same(words: Words, other: Words) -> bool:
-    if min(len(words), len(other)) < 2 * _RUN:
-        return words == other
-    one, two = set(_runs(words, _RUN)), set(_runs(other, _RUN))
+def _same(text: str, other: str) -> bool:
+    if min(len(_words(text)), len(_words(other))) < 2 * _RUN:
+        return _words(text) == _words(other)
+    one, two = _runs_in(text, _RUN), _runs_in(other, _RUN)
+    if min(len(one), len(two)) < _MOST_SHARED * max(len(one), len(two)):
+        return False  # they cannot share so many
     return len(one & two) >= _MOST_SHARED * len(one | two)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from overton.calls import Draw, Form
+from overton.calls import Draw, Form, Message
 from overton.judging import cohen_kappa, overlap, share
 from overton.statistics import Estimate
 from overton.studies.measuring import How
@@ -31,6 +31,7 @@ __all__ = [
     "SelfAgreement",
     "again",
     "another_order",
+    "asked_in_order",
     "chosen",
     "form_in_order",
     "of_labels",
@@ -76,12 +77,23 @@ def another_order(draw: Draw, things: Sequence[T]) -> list[T]:
     return shuffled if shuffled != list(things) else list(reversed(things))
 
 
+def asked_in_order(
+    messages: Sequence[Message], form: Form, labels: Sequence[str], order: Sequence[str]
+) -> tuple[tuple[Message, ...], Form]:
+    """A request with `labels` in another order: in the first message, which says what they mean, and in the form."""
+    first, *material = messages
+    told = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
+    return (told, *material), form_in_order(form, labels, order)
+
+
 def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str:
     """A prompt with `labels` in another order, and not a word changed.
 
     Lines that define a label ('critical: the answer ...') take each other's places, and wherever a line names all of
     the labels in quotation marks these do. So a prompt that somebody published stays as it is, but for the order.
     """
+    if tuple(order) == tuple(labels):
+        return text
     lines = text.split("\n")
     defined = {label: line for line in lines if (label := _defines(line, labels))}
     placed = dict(zip(labels, order, strict=True))
@@ -106,6 +118,8 @@ def _defines(line: str, labels: Iterable[str]) -> str:
 
 def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
     """A form in which every list of `labels` has them take places as `text_in_order` does."""
+    if tuple(order) == tuple(labels):
+        return form
     placed = dict(zip(labels, order, strict=True))
     return msgspec.structs.replace(
         form, choices=tuple(_in_order(list(form.choices), placed)), schema=_in_order(form.schema, placed)
@@ -124,7 +138,9 @@ def _in_order(schema: Any, placed: Mapping[str, str]) -> Any:
 
 def same_but_for_order(one: str, other: str) -> bool:
     """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know theirs."""
-    return one == other or sorted(_WORD.findall(one)) == sorted(_WORD.findall(other))
+    if one == other or len(one) != len(other):
+        return one == other
+    return sorted(_WORD.findall(one)) == sorted(_WORD.findall(other))
 
 
 _WORD = re.compile(r"\w+")

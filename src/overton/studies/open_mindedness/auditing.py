@@ -15,7 +15,7 @@ from overton.studies.open_mindedness.neutrality import MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
-from overton.studies.retesting import RETEST, Retest, again, another_order, chosen, form_in_order, text_in_order
+from overton.studies.retesting import RETEST, Retest, again, another_order, asked_in_order, chosen
 from overton.studies.study import Role, Study
 
 __all__ = ["STUDY", "AuditOptions", "AuditTrial", "Verdict"]
@@ -124,15 +124,16 @@ async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
 
 
 async def _asked(trial: AuditTrial, ask: Ask, order: Sequence[str], speaker: str) -> Answered[_Judgement]:
+    messages, form = asked_in_order([user(_prompt(trial))], FORM, LABELS, order)
     return await ask_until_read(
         ask,
         "judge",
-        [user(text_in_order(_prompt(trial), LABELS, order))],
+        messages,
         lambda reply: parse_json(reply.text, _Judgement),
         attempts=ATTEMPTS,
         complaint=lambda problem: prompts.fill("audit.complaint", problem=problem),
         repeated=as_it_came,
-        form=form_in_order(FORM, LABELS, order),
+        form=form,
         speaker=speaker,
     )
 

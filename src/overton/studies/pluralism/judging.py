@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
-from overton.calls import Ask, Form, Message, system
+from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
-from overton.studies.retesting import form_in_order, text_in_order
+from overton.studies.retesting import asked_in_order
 
 __all__ = [
     "LONGEST",
@@ -99,9 +99,8 @@ def response_task(
 
 def in_order(task: Task[T], labels: Sequence[str], order: Sequence[str]) -> Task[T]:
     """The task with its labels named in another order, in the instructions and in the form."""
-    instructions, *material = task.messages
-    told = system(text_in_order(instructions.content, labels, order))
-    return replace(task, messages=(told, *material), form=form_in_order(task.form, labels, order))
+    messages, form = asked_in_order(task.messages, task.form, labels, order)
+    return replace(task, messages=messages, form=form)
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Reply, Trial, system
+from overton.calls import Ask, Form, Message, Reply, Trial
 from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import Answered, Read, ask_until_read
-from overton.studies.retesting import again, another_order, chosen, form_in_order, text_in_order
+from overton.studies.retesting import again, another_order, asked_in_order, chosen
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
@@ -139,17 +139,17 @@ async def _by_premise(
 async def _answered(  # noqa: PLR0917
     ask: Ask, messages: Sequence[Message], read: Read[T], form: Form, speaker: str | None, order: Sequence[str]
 ) -> Answered[T]:
-    instructions, *material = messages
+    told, labelled = asked_in_order(messages, form, STANCES, order)
     return await ask_until_read(
         ask,
         "judge",
-        [system(text_in_order(instructions.content, STANCES, order)), *material],
+        told,
         read,
         attempts=_ATTEMPTS,
         complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
         # A judge that babbles is not made to read all of it again.
         repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
-        form=form_in_order(form, STANCES, order),
+        form=labelled,
         speaker=speaker,
     )
 

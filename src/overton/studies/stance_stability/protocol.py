@@ -211,13 +211,13 @@ def _faults(
     if reply.refused:
         return ()
     asked = prompts.answer_messages(question.text, (), ())[-1].content
-    whole = any(
-        "echo" in faults_of(source.text, shown=(reply.text,))
-        for source in found.sources
-        if len(source.text) >= _FEWEST_OF_A_PAGE
+    return faults_of(
+        reply.text,
+        finish=reply.finish,
+        shown=(asked, trial.topic.proposition, trial.topic.topic),
+        sources=[source.text for source in found.sources if len(source.text) >= _FEWEST_OF_A_PAGE],
+        earlier=[turn.answer for turn in earlier],
     )
-    shown = (asked, trial.topic.proposition, trial.topic.topic, *((reply.text,) if whole else ()))
-    return faults_of(reply.text, finish=reply.finish, shown=shown, earlier=[turn.answer for turn in earlier])
 
 
 LONGEST_QUERY = 200
