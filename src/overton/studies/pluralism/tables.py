@@ -1,4 +1,4 @@
-"""The four tables that measures are computed from: as people write them, and out of a run's records.
+"""The four tables that measures are computed from, as people write them and out of a run's records; that of an audit.
 
 Those of a run have `model` (where the records name one) and `experiment` before their other columns. Their rows come
 from trials that are done.
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MATCHES",
+    "OPINIONS",
     "PAIRS",
     "RANKINGS",
     "SUMMARIES",
@@ -134,6 +135,29 @@ PAIRS = Table(
     ),
 )
 """One row for each comparison that was asked for."""
+
+OPINIONS = Table(
+    name="opinions",
+    columns=(
+        Column("model", "name", "the judge", needed=True, filled=True),
+        _THREAD,
+        Column("viewpoint", "name", "the viewpoint that the opinion was put into", needed=True, filled=True),
+        Column(
+            "entailed",
+            "flag",
+            "whether its own viewpoint's summary entails it; empty where the judge gave no usable answer",
+            needed=True,
+        ),
+        Column(
+            "others",
+            "names",
+            "the thread's other viewpoints whose summaries entail it; empty where none",
+            needed=True,
+            hollow=True,
+        ),
+    ),
+)
+"""One row for each opinion that was judged, of a run of `audit-references` or made elsewhere."""
 
 
 class ViewpointTables(NamedTuple):
