@@ -23,6 +23,7 @@ __all__ = [
     "OPINIONS",
     "PAIRS",
     "RANKINGS",
+    "RESPONSES",
     "SUMMARIES",
     "ViewpointTables",
     "matches",
@@ -226,13 +227,14 @@ def _of_run(raw: RawTable) -> ViewpointTables:
 _NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
 _LISTS = ("viewpoints", "stances", "predicted", "true")
 _RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)"
-_OLD, _NEW = "}))", ", 'faults': List(String)}))"
+RESPONSES = (_RESPONSES + ", 'faults': List(String)}))", _RESPONSES + "}))")
+"""What the column `responses` of a run's records is, and was before faults were looked for."""
 _KINDS: Mapping[str, str | Sequence[str]] = {
     **dict.fromkeys(_NAMES, "String"),
     **dict.fromkeys(_LISTS, "List(String)"),
     **dict.fromkeys(("correct", "first"), "Boolean"),
     "votes": "List(Int64)",
-    "responses": (_RESPONSES + _NEW, _RESPONSES + _OLD),
+    "responses": RESPONSES,
 }
 """What the columns of a run's records are from which its tables are made."""
 _KINDS_IF_THERE: Mapping[str, str] = {"model": "String", "held": "Boolean", "faults": "List(String)"}
