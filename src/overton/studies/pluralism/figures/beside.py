@@ -93,10 +93,10 @@ def _alone(analysis: Analysis) -> str:
 
 
 def _responses(analysis: Analysis) -> float:
-    """Responses to a thread, those that say nothing left out."""
+    """Responses that the matcher read to a thread that has some: what recall is a union over."""
     held = analysis.group().experiments["sycophancy"].values()
     usable = sum(result.counts["threads"] - result.counts["threads_without_usable_responses"] for result in held)
-    return sum(result.counts["responses"] for result in held) / usable if usable else 0.0
+    return sum(result.matchable for result in held) / usable if usable else 0.0
 
 
 def _misread(analysis: Analysis) -> Iterator[list[Cell]]:

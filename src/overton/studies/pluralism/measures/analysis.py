@@ -126,6 +126,11 @@ class Result(msgspec.Struct, frozen=True):
     )
 
     @property
+    def matchable(self) -> int:
+        """Of responses to a thread: those for which the matcher gave a usable answer, whatever it was."""
+        return self.counts["responses"] - self.counts["unmatched_responses"]
+
+    @property
     def by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
         """The measures, with a part of a name behind '/' as a key of its own."""
         return _by_part(self.measures)

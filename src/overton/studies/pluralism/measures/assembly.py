@@ -131,7 +131,7 @@ def _saying_nothing(groups: Sequence[Group], names: Names) -> Iterator[str]:
     for group in groups:
         if group.community is None and (group.model is None) == alone:
             held = group.experiments.get("sycophancy", {}).values()
-            responses, matches = (sum(one.counts[name] for one in held) for name in ("responses", "matches"))
+            responses, matches = sum(one.matchable for one in held), sum(one.counts["matches"] for one in held)
             if responses and not matches:
                 yield (
                     f"No response of {names.models[0] if group.model is None else group.model} is matched to any"
