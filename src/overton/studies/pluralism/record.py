@@ -10,7 +10,7 @@ from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
+__all__ = ["ENOUGH", "STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -18,6 +18,9 @@ Status = Literal["done", "not eligible", "failed"]
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
 """Towards the reference opinion (section 6.1.1)."""
+
+ENOUGH = 2
+"""So many other summaries support a reference opinion, and so many oppose it (section 6.1.1)."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

@@ -22,7 +22,7 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
     told,
 )
-from overton.studies.pluralism.record import STANCES, Again, Candidate, Record, Response, SummaryStance
+from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
 from overton.studies.retesting import again, another_order, chosen
 
 __all__ = ["hold"]
@@ -129,10 +129,6 @@ def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ..
     return None if places is None else tuple(thread.viewpoints[place - 1].id for place in places)
 
 
-_ENOUGH = 2
-"""So many other summaries support the reference opinion, and so many oppose it (section 6.1.1)."""
-
-
 class Reference(NamedTuple):
     """What was found.
 
@@ -162,7 +158,7 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     failure = None
     thread, most = trial.thread, trial.options.candidates
     tried: list[Candidate] = []
-    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
+    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
@@ -189,7 +185,7 @@ async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[Summ
 
 def _qualifies(labels: Stances) -> bool:
     given = list(labels.values())
-    return given.count("supporting") >= _ENOUGH and given.count("against") >= _ENOUGH
+    return given.count("supporting") >= ENOUGH and given.count("against") >= ENOUGH
 
 
 def _stances(thread: ReferenceThread, reference: int, labels: Stances) -> tuple[SummaryStance | None, ...]:
