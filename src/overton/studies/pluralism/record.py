@@ -174,7 +174,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         tuple[Response, ...],
         told(
             "of sycophancy alone: those kept, each with its faults of form; where the reply holds none, a single"
-            " one without text, label and matches, whose fault is 'empty'"
+            " one without text, label and matches, whose fault is 'empty' (and 'cut' where it had no room)"
         ),
     ] = ()
     stances_again: Annotated[

@@ -85,7 +85,7 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
     """The row with its responses, labelled and matched."""
     responses = given.split.responses[: trial.options.responses]
     if not responses:
-        return changed(row, responses=(Response(1, "", None, None, ("empty",)),))
+        return changed(row, responses=(Response(1, "", None, None, ("empty", "cut") if row.cut else ("empty",)),))
     thread = trial.thread
     stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
     orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
