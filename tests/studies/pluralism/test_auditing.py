@@ -141,6 +141,12 @@ def test_answers_are_read_by_number(text: str, read: tuple[int, ...] | None) -> 
     assert read_entailing(text, 3).value == read
 
 
+def test_what_a_judge_is_told_of_an_answer_that_cannot_be_read_is_about_summaries() -> None:
+    assert read_entailing('{"entailed_by": [9]}', 3).problem == "it names no summary by its number, 1 to 3"
+    assert read_entailing('{"entailed": [1]}', 3).problem == 'it has no list of numbers under "entailed_by"'
+    assert (read_entailing("[3]", 3).how, read_entailing('{"entailed_by": [2, 2, 9]}', 3).dropped) == ("repaired", 2)
+
+
 def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> None:
     held = results(audited(kit, [MERGER]), [MERGER])
     measuring = AUDITING.measuring
