@@ -95,11 +95,12 @@ def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
     reading = parse_json(text)
     if reading.how == "invalid":
         return Reading.invalid(reading.problem)
-    alone = not isinstance(reading.value, dict)
-    value = reading.value if alone else reading.value.get(_KEY)
-    return read_numbers(
-        value, "repaired" if alone else reading.how, range(1, count + 1), key=_KEY, named="summary", number=_number
-    )
+    value, how = reading.value, reading.how
+    if isinstance(value, dict):
+        value = value.get(_KEY)
+    else:
+        how = "repaired"
+    return read_numbers(value, how, range(1, count + 1), key=_KEY, named="summary", number=_number)
 
 
 def _number(one: Any) -> int:

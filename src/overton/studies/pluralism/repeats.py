@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overton.studies.measuring import How
 from overton.studies.pluralism.tables import RESPONSES
@@ -40,7 +40,7 @@ def self_agreement(records: pl.DataFrame, how: How) -> dict[str, SelfAgreement]:
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _columns(rows: pl.DataFrame, *names: str) -> list[list[object]]:
+def _columns(rows: pl.DataFrame, *names: str) -> list[list[Any]]:
     return [rows[name].to_list() for name in names]
 
 
