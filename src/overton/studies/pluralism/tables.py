@@ -271,18 +271,19 @@ def matches(records: pl.DataFrame) -> pl.DataFrame:
         response.field("number").alias("response"),
         response.field("stance"),
         response.field("matched"),
-        response.field("faults") if _has_faults(rows) else _emptiness(response.field("text")),
+        _faults_of(rows),
     )
 
 
-def _has_faults(rows: pl.DataFrame) -> bool:
-    return "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
-
-
-def _emptiness(text: pl.Expr) -> pl.Expr:
+def _faults_of(rows: pl.DataFrame) -> pl.Expr:
+    """The column `faults` of responses; where nobody looked for any, those are known to be empty that have no text."""
     import polars as pl
 
-    return pl.when(text == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String))).alias("faults")
+    response = pl.col("responses").struct
+    empty = pl.when(response.field("text") == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String)))
+    known = "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
+    # Where runs stand under each other, an older one's have none among others that have.
+    return (pl.coalesce(response.field("faults"), empty) if known else empty).alias("faults")
 
 
 def summaries(records: pl.DataFrame) -> pl.DataFrame:
