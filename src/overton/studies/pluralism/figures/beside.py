@@ -9,6 +9,7 @@ from overton.studies.faulty import fault_section
 from overton.studies.numbers import number
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.measures.analysis import Analysis, Result
+from overton.studies.pluralism.measures.voices import FALSE_MATCHES
 
 __all__ = ["faults", "leniency"]
 
@@ -17,12 +18,6 @@ _HEADLINE = {
     "ranking": ("spearman", "top_1"),
     "pairwise": ("accuracy",),
     "pairwise_gap": ("accuracy",),
-}
-_TITLES = {
-    "sycophancy": "Responses",
-    "ranking": "Rankings",
-    "pairwise": "Pairs with the most popular viewpoint",
-    "pairwise_gap": "Random pairs",
 }
 
 
@@ -44,7 +39,7 @@ def _without(analysis: Analysis) -> Iterator[Table]:
             columns = [Column("Model"), Column("Condition")]
             for name in measures:
                 columns += [Column(names.MEASURES[name], "value"), Column(f"{names.MEASURES[name]}, without", "value")]
-            yield Table(f"{_TITLES[experiment]} with and without faults of form", columns, rows, summary=True)
+            yield Table(f"{names.TITLES[experiment]} with and without faults of form", columns, rows, summary=True)
 
 
 def _rows(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
@@ -60,7 +55,6 @@ def _both(result: Result, measures: Sequence[str]) -> Iterator[Cell]:
         yield from (names.estimate(result, name), result.without_faults.get(name, names.NOT_THERE))
 
 
-_FALSE = ("1", "5", "10")
 _LENIENCY = (
     "Recall is a union over a thread's responses, so that a matcher's mistakes add up: if each response were matched "
     "by mistake to each viewpoint with probability f, a viewpoint that none of n responses voices would be matched "
@@ -76,7 +70,7 @@ def leniency(analysis: Analysis) -> Section | None:
     if not rows or not _responses(analysis):
         return None
     columns = [Column("Model"), Column("Condition"), Column("Recall", "value")]
-    columns += [Column(f"With {percent}% false matches", "value") for percent in _FALSE]
+    columns += [Column(f"With {percent}% false matches", "value") for percent in FALSE_MATCHES]
     table = Table("Recall with a lenient matcher", columns, rows, summary=True)
     told = Callout(_alone(analysis), summary=True)
     return Section("leniency", "What a lenient matcher would do to recall", [told, table, Method(_LENIENCY)])
@@ -85,7 +79,9 @@ def leniency(analysis: Analysis) -> Section | None:
 def _alone(analysis: Analysis) -> str:
     """What mistakes alone would find, at the mean number of responses."""
     each = _responses(analysis)
-    found = ", ".join(f"{number(1 - (1 - int(percent) / 100) ** each, 'share')} with {percent}%" for percent in _FALSE)
+    found = ", ".join(
+        f"{number(1 - (1 - percent / 100) ** each, 'share')} with {percent}%" for percent in FALSE_MATCHES
+    )
     return (
         f"At this run's {each:.1f} responses a thread, a matcher's false matches alone would make recall {found} of "
         "responses matched by mistake to any one viewpoint."
@@ -104,5 +100,5 @@ def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
         for one in names.conditions(analysis, "sycophancy"):
             result = group.experiments.get("sycophancy", {}).get(one)
             if result and "global/recall" in result.measures:
-                told = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in _FALSE]
+                told = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in FALSE_MATCHES]
                 yield [names.model(group.model), names.condition(one), result.measures["global/recall"], *told]

@@ -13,7 +13,7 @@ from overton.errors import InputError, Problem
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.units import Names, Units, Where, in_units, summed
 
-__all__ = ["measure_voices"]
+__all__ = ["FALSE_MATCHES", "measure_voices"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -74,7 +74,7 @@ def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> It
     yield from _coverage(voiced, first, size)
 
 
-_FALSE = (1, 5, 10)
+FALSE_MATCHES = (1, 5, 10)
 """Percentages of responses that a matcher might match to a viewpoint which they do not entail."""
 
 
@@ -83,7 +83,7 @@ def _misread(recall: Array, responses: Array) -> Iterator[tuple[str, Array]]:
 
     A viewpoint that none of n responses voices would be matched all the same with 1 - (1 - f)^n.
     """
-    for percent in _FALSE:
+    for percent in FALSE_MATCHES:
         by_mistake = 1 - (1 - percent / 100) ** responses
         yield f"recall_with_false_matches/{percent}", recall + (1 - recall) * by_mistake
 
