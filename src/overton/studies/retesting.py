@@ -44,7 +44,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-Measure = Callable[..., Estimate]
+_Measure = Callable[..., Estimate]
 """An agreement of two lists, told which items belong together."""
 
 RETEST = 0.02
@@ -185,7 +185,7 @@ def of_sets(
 
 
 def _agreement(
-    first: Sequence[Any], second: Sequence[Any], items: Sequence[Hashable], level: float, **measure: Measure
+    first: Sequence[Any], second: Sequence[Any], items: Sequence[Hashable], level: float, **measure: _Measure
 ) -> SelfAgreement | None:
     if not first:
         return None

@@ -32,7 +32,7 @@ _MOST_VOTES = 10**12
 
 T = TypeVar("T", Thread, ReferenceThread)
 M = TypeVar("M", Comment, Viewpoint)
-B = TypeVar("B", Comment, Placed)
+B = TypeVar("B")
 
 
 def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
