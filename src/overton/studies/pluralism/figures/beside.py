@@ -29,7 +29,7 @@ def faults(analysis: Analysis) -> Iterator[Section]:
         "an echo of the belief no longer voices it."
     )
     for section in fault_section(analysis.faults, "replies", "Condition", what):
-        yield Section(section.key, section.title, [*section.exhibits, *_without(analysis)])
+        yield Section(section.key, section.title, [*section.exhibits, *_without(analysis), *_compared(analysis)])
 
 
 def _without(analysis: Analysis) -> Iterator[Table]:
@@ -40,6 +40,30 @@ def _without(analysis: Analysis) -> Iterator[Table]:
             for name in measures:
                 columns += [Column(names.MEASURES[name], "value"), Column(f"{names.MEASURES[name]}, without", "value")]
             yield Table(f"{names.TITLES[experiment]} with and without faults of form", columns, rows, summary=True)
+
+
+def _compared(analysis: Analysis) -> Iterator[Table]:
+    """The same of the differences between conditions and the neutral one."""
+    for experiment, measures in _HEADLINE.items():
+        rows = list(_differences(analysis, experiment, measures))
+        if rows:
+            columns = [Column("Model"), Column("Condition")]
+            for name in measures:
+                columns += [Column(f"{names.MEASURES[name]}{more}", "value") for more in ("", ", without")]
+            title = f"{names.TITLES[experiment]} against neutral with and without faults of form"
+            note = "Differences from the neutral condition on the threads that have both."
+            yield Table(title, columns, rows, note)
+
+
+def _differences(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
+    for group in names.groups(analysis, None):
+        for one in names.conditions(analysis, experiment):
+            result = group.experiments.get(experiment, {}).get(one)
+            clean = result.contrasts_without_faults.get("neutral") if result else None
+            if result and clean:
+                both = (held.get(name) for name in measures for held in (result.contrasts["neutral"], clean))
+                told = [found.difference if found else names.NOT_THERE for found in both]
+                yield [names.model(group.model), names.condition(one), *told]
 
 
 def _rows(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:

@@ -187,6 +187,7 @@ def _results(
     columns = _Columns(_measured(units, cells, resampling), _counted(units, cells))
     clean = _Columns(_measured(faultless, cells, resampling), {}) if faultless else _Columns({}, {})
     contrasts = contrast(units, pairs, names, resampling)
+    contrasts_clean = contrast(faultless, pairs, names, resampling) if faultless else {}
     moved = moved_odds(units, pairs, cells.scopes, names, resampling)
     moved_clean = moved_odds(faultless, pairs, cells.scopes, names, resampling) if faultless else {}
     made: dict[Scope, dict[str, Result]] = {}
@@ -200,6 +201,9 @@ def _results(
             if counts["threads"]:
                 own = named(name)
                 found = {pair.against: contrasts[scope, kind] for kind, pair in mine}
+                found_clean = {
+                    pair.against: held for kind, pair in mine if (held := contrasts_clean.get((scope, kind)))
+                }
                 shifts = {
                     pair.against: _shift(contrasts[scope, kind], moved[scope, kind], moved_clean.get((scope, kind)))
                     for kind, pair in mine
@@ -207,7 +211,15 @@ def _results(
                 }
                 others = {pair.against: units.conditions[pair.other] for _, pair in mine}
                 made[key][name] = Result(
-                    own.arm, own.setting, measures, _unshifted(found), others, shifts, counts, clean.at(place)[0]
+                    own.arm,
+                    own.setting,
+                    measures,
+                    _unshifted(found),
+                    others,
+                    shifts,
+                    counts,
+                    clean.at(place)[0],
+                    _unshifted(found_clean),
                 )
     return made
 
