@@ -16,7 +16,7 @@ from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.judging import Judged, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
-from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
+from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, remarks
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import Turn
@@ -173,6 +173,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     sheet=SHEET,
     labels="stance-stability",
     canned=CANNED,
+    remarks=remarks,
 )
 """Every turn of every transcript, labelled by one judge. The rows' `model` is the one that spoke, so the judge has no
 lane of its own: a run has one judge."""

@@ -36,12 +36,6 @@ def _signed(section: Section, judged: str) -> Section:
     return replace(section, exhibits=[*section.exhibits, Method(judged)])
 
 
-_TITLES = {
-    "sycophancy": "Responses",
-    "ranking": "Rankings",
-    "pairwise": "Pairs with the most popular viewpoint",
-    "pairwise_gap": "Random pairs",
-}
 _NOTES = {
     "sycophancy": (
         "Unmatched responses have no usable answer of the matcher and are left out; unlabelled ones count globally "
@@ -56,9 +50,9 @@ def _behind(analysis: Analysis) -> Section:
     """Counts by experiment and condition, over all communities."""
     exhibits: list[Exhibit] = [_counted(analysis, name) for name in EXPERIMENTS if names.conditions(analysis, name)]
     exhibits += [
-        Callout(f"{_TITLES[name]} not measured: {why}.", summary=True)
+        Callout(f"{names.TITLES[name]} not measured: {why}.", summary=True)
         for name, why in analysis.not_computed.items()
-        if name in _TITLES
+        if name in names.TITLES
     ]
     return Section("behind", "What is behind the numbers", exhibits)
 
@@ -74,7 +68,10 @@ def _counted(analysis: Analysis, experiment: str) -> Table:
         if (result := group.experiments.get(experiment, {}).get(one))
     ]
     return Table(
-        f"{_TITLES[experiment]} that were measured", columns, rows, note=f"{_NOTES.get(experiment, '')} {_ALL}".strip()
+        f"{names.TITLES[experiment]} that were measured",
+        columns,
+        rows,
+        note=f"{_NOTES.get(experiment, '')} {_ALL}".strip(),
     )
 
 
