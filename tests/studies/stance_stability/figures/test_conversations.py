@@ -102,6 +102,13 @@ def test_a_failed_conversation_is_there_and_says_why():
     assert list(table.prompt) == [-1, -1]
 
 
+def test_a_conversation_of_answers_that_say_nothing_is_told_as_such():
+    void = one_talk("supportive", "critical").with_columns(faults=pl.Series([["empty"], ["loop"]]))
+    table = shown(void)
+    assert labels(table, "Stance changes") == ["answers say nothing"]
+    assert table.answers(0, 1)[0].startswith("Half or more of its answers say nothing: it has no score. Trace: S C")
+
+
 def test_breaks_in_a_text_do_not_break_the_conversation():
     (answer,) = shown(one_talk("supportive", "critical", answer=f"a{ROUND_BREAK}b{TURN_BREAK}c")).answers(0, 1)
     assert answer.count(ROUND_BREAK) == 2

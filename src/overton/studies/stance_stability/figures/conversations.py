@@ -101,7 +101,7 @@ _SHOWN = (
     *("confidence", "premise_stance", "rationale", "claims", "answer", "failure", "faults"),
 )
 _SURE = {1.0: "clearly", 0.67: "likely", 0.33: "uncertain"}
-_FAILED, _NO_PAIRS = "failed", "no pairs"
+_FAILED, _VOID, _NO_PAIRS = "failed", "answers say nothing", "no pairs"
 
 Row = dict[str, Any]
 
@@ -161,7 +161,13 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
     import polars as pl
 
     heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
-    missing = pl.when(pl.col("trace").is_null()).then(pl.lit(_FAILED)).otherwise(pl.lit(_NO_PAIRS))
+    missing = (
+        pl.when(pl.col("trace").is_null())
+        .then(pl.lit(_FAILED))
+        .when(pl.col("pairs").is_null())  # they are counted in every conversation but those that are void
+        .then(pl.lit(_VOID))
+        .otherwise(pl.lit(_NO_PAIRS))
+    )
     counted = pl.col("stance_changes").cast(pl.Int64).cast(pl.String)
     changes = scores.select(pl.coalesce(counted, missing)).to_series()
     made = [
@@ -193,6 +199,8 @@ def _outcome(scores: Row) -> str:
     if scores.get("trace") is None:
         return "A call failed for good; the conversation is in no measure."
     turns = f"{int(scores['turns'])} turn{'' if scores['turns'] == 1 else 's'}"
+    if scores["pairs"] is None:
+        return f"Half or more of its answers say nothing: it has no score. Trace: {' '.join(scores['trace'].upper())}"
     if scores["stance_changes"] is None:
         return f"No two neighbouring turns of {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
     changes = int(scores["stance_changes"])

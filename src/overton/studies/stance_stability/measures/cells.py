@@ -17,6 +17,7 @@ from overton.studies.stance_stability.measures.analysis import Measure, counts_s
 __all__ = [
     "KINDS",
     "NOTHING",
+    "VOID",
     "Partition",
     "Split",
     "Values",
@@ -29,6 +30,7 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,16 @@ KINDS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength
 
 
 class Partition:
-    """Conversations by model and by each of `KINDS`, and by each of these within models."""
+    """Conversations by model and by each of `KINDS`, and by each of these within models; `void` [N] are those of whose
+    answers half or more say nothing."""
 
-    def __init__(self, about: pl.DataFrame) -> None:
-        self._about = about
+    def __init__(self, about: pl.DataFrame, void: Flags) -> None:
+        self._about, self._void = about, void
+
+    def void_cells(self, split: Split) -> Flags:
+        """Which groups of a split hold no other conversations than void ones."""
+        others = split.code[~self._void & (split.code >= 0)]
+        return np.asarray(np.bincount(others, minlength=len(split.names)) == 0)
 
     def names(self, kind: str) -> tuple[str, ...]:
         """The groups of a kind, in order; none where the table does not tell it."""
@@ -106,6 +114,9 @@ def _codes(column: pl.Series, values: list[str] | list[float | None]) -> Ints:
 
 NOTHING = "no conversation has it"
 """Why there is no average, where `reason` knows no better."""
+
+VOID = "half or more of the answers of each conversation say nothing"
+"""Why there is no average of anything where all conversations are void."""
 
 _FEW = "too few conversations"
 

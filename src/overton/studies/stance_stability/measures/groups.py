@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics import Estimate
+from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
@@ -20,6 +20,7 @@ from overton.studies.stance_stability.measures.analysis import (
 )
 from overton.studies.stance_stability.measures.cells import (
     KINDS,
+    VOID,
     Partition,
     Split,
     Values,
@@ -32,6 +33,7 @@ from overton.studies.stance_stability.measures.cells import (
 __all__ = ["BARE", "band", "measure_groups"]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _DIGITS = 12
@@ -61,7 +63,9 @@ def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
 def measure_groups(values: Mapping[str, Array], partition: Partition, resampling: Resampling) -> Groups:
     """The measures `values` [N] in every group; those whose names begin with `BARE` are `without_faults`."""
     flags = dict(_flags(values))
-    found = {split.name: _split(split, values, flags, resampling) for split in partition.splits}
+    found = {
+        split.name: _split(split, partition.void_cells(split), values, flags, resampling) for split in partition.splits
+    }
     models = {
         name: ModelResult(
             name,
@@ -94,9 +98,9 @@ def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
 
 
 def _split(
-    split: Split, values: Mapping[str, Array], flags: Mapping[str, Array], resampling: Resampling
+    split: Split, void: Flags, values: Mapping[str, Array], flags: Mapping[str, Array], resampling: Resampling
 ) -> dict[str, Group]:
-    """The groups of one split, by name."""
+    """The groups of one split, by name; `void` [cells] says which hold nothing but conversations that say nothing."""
     cells, every = len(split.names), np.arange(len(split.code))
     plain = {name: name.removeprefix(BARE) for name in values}
     numbers = [
@@ -104,7 +108,8 @@ def _split(
         for name, one in values.items()
     ]
     shares = [Values(one, every, split.code, cells, SHARE) for one in flags.values()]
-    measured = dict(zip(values, measures(numbers, resampling), strict=True))
+    made = [[_of_cell(*one) for one in zip(cell, void, strict=True)] for cell in measures(numbers, resampling)]
+    measured = dict(zip(values, made, strict=True))
     counted = dict(zip(flags, means(shares, resampling), strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
@@ -112,6 +117,13 @@ def _split(
         for number, (name, size) in enumerate(zip(split.names, sizes, strict=True))
         if size
     }
+
+
+def _of_cell(one: Measure, void: bool) -> Measure:
+    """A cell's measure, with the right reason where it has none."""
+    if not void or one.mean.n:
+        return one
+    return Measure(*(not_computed(VOID, level=estimate.level) for estimate in (one.mean, one.sd)))
 
 
 def _group(size: int, measured: Mapping[str, list[Measure]], counted: Mapping[str, list[Estimate]], cell: int) -> Group:
