@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK
 from overton.studies.stance_stability.figures import conversation_table
@@ -76,6 +77,24 @@ def test_a_change_is_marked_against_the_last_clear_stance():
     assert "Turn 3: supportive → critical" in answer
     assert "Turn 4: no usable label" in answer
     assert "Turn 5: balanced" in answer  # a turn without a label makes no pairs
+
+
+@pytest.mark.parametrize(
+    ("stances", "how"),
+    [
+        (("supportive", None, "unclear", "critical"), {}),
+        (("supportive", None, "critical", "supportive"), {"unlabelled": "carry"}),
+        (("supportive", None, "critical", "supportive"), {}),
+        (("supportive", "unclear", "critical", None), {"unclear": "stance"}),
+        (("supportive", "unclear", "critical", None), {}),
+        ((None, "unclear", "critical", "balanced"), {"unlabelled": "carry", "unclear": "stance"}),
+    ],
+)
+def test_as_many_changes_are_marked_as_are_counted(stances, how):
+    records = one_talk(*stances)
+    analysis = analyze(records, resamples=10, **how)
+    (answer,) = conversation_table(records, analysis).answers(0, 1)
+    assert answer.count("→") == analysis.conversations["stance_changes"].item()
 
 
 def test_the_published_prompts_label_stands_beside_ours():
