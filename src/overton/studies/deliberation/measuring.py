@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
+from overton.studies.cautions import about_judges, held_to_form, judged_by, names_in, refused
 from overton.studies.deliberation.record import Record
+from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.numbers import sentence
 from overton.studies.options import Option
 from overton.studies.retesting import of_records, told_of_itself
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.table import RawTable
@@ -95,8 +98,17 @@ def _judges(results: Results, analysis: Analysis) -> str:
     """Who named values, and how well they agree with people and with themselves; nothing where nobody did."""
     if not results.answering("values"):
         return ""
-    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), agreed)
+    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), _agreed)
     return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
+
+
+def _agreed(one: SheetAgreement) -> str:
+    """How often a person says the same; and since few values are ever used, how many of the named ones they confirm."""
+    kappa = f"Cohen's kappa {sentence(one.kappa, 'value')}"
+    said = f"Whether a value is used, a person says as the judge does of {sentence(one.same, 'share')}; {kappa}."
+    if USED not in one.by_label:
+        return said
+    return f"{said} Of the values that the judge named, the person confirms {sentence(one.by_label[USED], 'share')}."
 
 
 def _warnings(results: Results) -> Iterator[str]:
