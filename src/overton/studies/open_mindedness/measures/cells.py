@@ -43,6 +43,12 @@ class Design:
     readings: Ints
     rows: pl.DataFrame
 
+    def of(self, model: int) -> Design:
+        """What is counted of one model alone, which is then model 0; the records stay those of all."""
+        own = slice(model, model + 1)
+        alone = (axis[own] for axis in (self.cells, self.letter, self.order, self.readings))
+        return Design(*alone, self.rows)
+
     def by_template(self, model: int) -> Ints:
         """A model's answers [issues, conditions, templates, stance]."""
         return np.asarray(self.cells[model].sum((3, 4)))
