@@ -46,8 +46,8 @@ class Design:
     def of(self, model: int) -> Design:
         """What is counted of one model alone, which is then model 0; the records stay those of all."""
         own = slice(model, model + 1)
-        alone = (axis[own] for axis in (self.cells, self.letter, self.order, self.readings))
-        return Design(*alone, self.rows)
+        arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
+        return replace(self, **arrays)
 
     def by_template(self, model: int) -> Ints:
         """A model's answers [issues, conditions, templates, stance]."""
