@@ -27,6 +27,13 @@ def test_faults_are_counted_by_model_and_condition() -> None:
     assert counts[1].faults == {"empty": 0, "cut": 1, "echo": 0, "loop": 1, "duplicate": 0}
 
 
+def test_what_failed_and_what_nobody_looked_at_is_not_counted() -> None:
+    more = RECORDS.with_columns(
+        failure=pl.Series([None, None, None, "timeout", None]), faults=pl.Series([*RECORDS["faults"][:4], None])
+    )
+    assert count_faults(more, "heat") == count_faults(RECORDS.filter(model="x"), "heat")
+
+
 def test_records_of_older_runs_have_no_counts() -> None:
     assert count_faults(RECORDS.drop("faults"), "heat") == ()
 

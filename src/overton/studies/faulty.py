@@ -37,12 +37,17 @@ class FaultCount(msgspec.Struct, frozen=True):
 def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...]:
     """Counts for every model and value of the column `condition`, sorted.
 
-    `records` hold a row for each reply that came, with `model` and `faults` (a list of `overton.judging.Fault`); of
-    runs made before faults were looked for, which have no such column, there are none.
+    `records` hold a row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). What never came,
+    by its `failure`, is left out, and so is a reply whose faults nobody looked for; of runs made before faults were
+    looked for, which have no such column, there are none.
     """
     import polars as pl
 
-    if "faults" not in records.columns or records.is_empty():
+    if "faults" not in records.columns:
+        return ()
+    came = pl.col("failure").is_null() if "failure" in records.columns else pl.lit(True)
+    records = records.filter(came & pl.col("faults").is_not_null())
+    if records.is_empty():
         return ()
     faults = pl.col("faults")
     each = [faults.list.contains(fault).sum().alias(fault) for fault in FAULTS]

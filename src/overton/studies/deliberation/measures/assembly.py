@@ -41,7 +41,7 @@ from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.results import Choice
 from overton.studies.deliberation.measures.talks import INVALID, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
-from overton.studies.faulty import FaultCount, count_faults
+from overton.studies.faulty import count_faults
 
 __all__ = ["assemble"]
 
@@ -69,7 +69,7 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     resampling = jackknife.over(len(parts.talks.dilemmas))
     made = _measured(parts, resampling)
     choice, others = fit_choices(parts, how, jackknife.level)
-    faults = _faults(decisions)
+    faults = count_faults(decisions, "format")
     if faults:
         rest = Parts(parts.talks.without_faults()) if any(one.faulty for one in faults) else None
         made, choice = _beside(made, choice, rest, resampling, how)
@@ -89,14 +89,6 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
         not_computed={name: reason for name, reason in _REASONS.items() if not getattr(made, name)},
         notes=_notes_on(found),
     )
-
-
-def _faults(decisions: pl.DataFrame) -> tuple[FaultCount, ...]:
-    """Messages with faults by format; none of a table that does not say."""
-    if "faults" not in decisions.columns:
-        return ()
-    came = pl.col("failure").is_null() if "failure" in decisions.columns else pl.lit(True)
-    return count_faults(decisions.filter(came & pl.col("faults").is_not_null()), "format")
 
 
 def _beside(

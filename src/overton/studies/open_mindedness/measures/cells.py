@@ -133,11 +133,11 @@ def _by_design(answered: pl.DataFrame, axes: _Axes) -> Ints:
 
 def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
     """The cells with what answers lack by their form, and with those of all other answers beside."""
-    looked = answered.filter(pl.col("faults").is_not_null())
-    if looked.is_empty() or made.design is None:
+    faults = count_faults(answered, "condition")
+    if not faults or made.design is None:
         return made
     kept = answered.filter(pl.col("faults").list.len().fill_null(0) == 0)
-    counted = replace(made, faults=count_faults(looked, "condition"))
+    counted = replace(made, faults=faults)
     if kept.height == answered.height:
         return counted
     cells = _by_design(kept, axes)

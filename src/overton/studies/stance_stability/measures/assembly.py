@@ -119,10 +119,9 @@ _PARTS = ("confidence", "source_reuse")
 
 
 def _named(turns: pl.DataFrame) -> pl.DataFrame:
-    """The answers that came, with what `count_faults` needs."""
-    kept = turns.filter(pl.col("failure").is_null()) if "failure" in turns.columns else turns
+    """The answers with what `count_faults` needs."""
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
-    return kept.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
+    return turns.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
 
 
 def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
