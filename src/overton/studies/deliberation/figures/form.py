@@ -10,20 +10,11 @@ from overton.statistics import Estimate
 from overton.studies.deliberation.figures.influences import parameters
 from overton.studies.deliberation.measures.analysis import Analysis, Consensus
 from overton.studies.deliberation.measures.results import Choice, Parameter
-from overton.studies.exhibits import Callout, Cell, Column, Section, Table
-from overton.studies.faulty import fault_section, fault_warnings
+from overton.studies.exhibits import Cell, Column, Section, Table
+from overton.studies.faulty import fault_section
 from overton.studies.numbers import Kind
 
-__all__ = ["faults", "first"]
-
-
-def first(analysis: Analysis) -> Iterator[Section]:
-    """What has to be read before any number; then the faults, where there are so many that they have to be, too."""
-    if analysis.warnings:
-        said = [Callout(text, "warning", summary=True) for text in analysis.warnings]
-        yield Section("warnings", "Before any number", said)
-    if any(fault_warnings(analysis.faults, _MESSAGES)):
-        yield from faults(analysis)
+__all__ = ["faults"]
 
 
 def faults(analysis: Analysis) -> Iterator[Section]:
