@@ -25,7 +25,7 @@ from overton.studies.stance_stability.measures.analysis import (
     Tally,
 )
 from overton.studies.stance_stability.measures.cells import VOID, Partition, reason
-from overton.studies.stance_stability.measures.groups import BARE, measure_groups
+from overton.studies.stance_stability.measures.groups import measure_groups
 from overton.studies.stance_stability.measures.judge_alone import ERROR, changes_by_errors, score_by_errors
 from overton.studies.stance_stability.measures.notes import notes
 from overton.studies.stance_stability.measures.reuse import measure_bins, measure_correlations, measure_turns
@@ -48,7 +48,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
     jackknife = replace(asked, unit=_unit(traces, over))
     units = _units(traces, jackknife.unit)
     partition, resampling = Partition(traces.about, traces.void), jackknife.over(units)
-    groups = measure_groups({**scores.values, **_bare(traces, reading)}, partition, resampling)
+    groups = measure_groups(scores.values, _bare(traces, reading), partition, resampling)
     models, whole = partition.of("model"), _tallied(traces, scores, np.ones(len(traces), bool))
     tallies = {name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)}
     return Analysis(
@@ -94,7 +94,7 @@ def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
     if traces.faulty is None or not traces.faulty.any():
         return {}
     values = score(traces.without(traces.faulty), reading).values
-    return {f"{BARE}{name}": values[name] for name in _WITHOUT_FAULTS if name in values}
+    return {name: values[name] for name in _WITHOUT_FAULTS if name in values}
 
 
 def _judge_alone(lengths: Ints, group: Group) -> JudgeAlone:
