@@ -22,6 +22,7 @@ __all__ = [
     "Split",
     "Values",
     "averaged",
+    "how_many_different",
     "means",
     "measures",
     "range_of",
@@ -194,14 +195,14 @@ def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
     flat = resampling.group[conversation] * of.cells + cell
     sums = (np.bincount(flat, part, shape[0] * shape[1]).reshape(shape) for part in (None, kept, kept**2))
     count, total, square = (np.asarray(part, float) for part in sums)
-    behind = count.sum(0) if resampling.apart else _clusters(resampling.cluster[conversation], cell, of.cells)
-    numbers = Numbers(np.round(mean, _DIGITS), count.sum(0), behind)
+    behind = count.sum(0) if resampling.apart else how_many_different(resampling.cluster[conversation], cell, of.cells)
+    numbers = Numbers(np.round(mean, _DIGITS), count.sum(0), np.asarray(behind, float))
     return Sums(total, count, np.arange(of.cells), numbers), square
 
 
-def _clusters(cluster: NDArray[np.integer], cell: Ints, cells: int) -> Array:
-    """How many different clusters each cell has."""
-    widest = int(cluster.max(initial=0)) + 1
-    pairs = np.sort(cell * widest + cluster)  # np.unique hashes, which is many times slower here
+def how_many_different(numbers: NDArray[np.integer], cell: Ints, cells: int) -> Ints:
+    """How many different numbers, from 0 on, each cell has."""
+    widest = int(numbers.max(initial=0)) + 1
+    pairs = np.sort(cell * widest + numbers)  # np.unique hashes, which is many times slower here
     first = np.r_[True, np.diff(pairs) > 0][: len(pairs)]
-    return np.bincount(pairs[first] // widest, minlength=cells).astype(float)
+    return np.bincount(pairs[first] // widest, minlength=cells)

@@ -131,15 +131,17 @@ def _reuse(traces: Traces, term: Array) -> Array:
 def _by_chance(traces: Traces, reading: Reading) -> dict[str, Array]:
     """What re-use would be if documents were drawn at random: from all pages that conversations on the topic were
     shown, and, of documents that are cited, from the turn's own pages."""
-    if traces.retrieved is None:
+    if traces.retrieved is None or traces.retrieved.pages is None:
         return {}
-    shown, drawn = traces.retrieved.by_address, (traces.cited or traces.retrieved).by_address.count
+    shown, drawn = traces.retrieved.pages, (traces.cited or traces.retrieved).by_address.count
     made: dict[str, Array] = {}
     if traces.topic is not None:
         pool = pool_sizes(shown, traces.conversation, traces.topic)[traces.conversation]
         made["source_reuse_by_chance"] = expected_from_pool(drawn, pool, traces.place)
     if traces.cited:
-        made["source_reuse_given_pages"] = expected_from_pages(shown, drawn, traces.conversation)
+        made["source_reuse_given_pages"] = expected_from_pages(
+            shown, traces.retrieved.by_address.count, drawn, traces.conversation
+        )
     empty = 0.0 if reading.no_documents == "zero" else np.nan
     return {name: _reuse(traces, np.where(np.isnan(term), empty, term)) for name, term in made.items()}
 

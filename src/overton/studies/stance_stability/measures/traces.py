@@ -242,4 +242,5 @@ def _any_of(lists: pl.Series, faults: Iterable[Fault]) -> Flags:
 def _documents(table: pl.DataFrame, name: str, rows: _Rows) -> Documents | None:
     if name not in table.columns:
         return None
-    return documents_of(table[name], rows.turn_of, rows.conversation, rows.place)
+    pages = name == "retrieved"  # what is drawn by chance is drawn from them
+    return documents_of(table[name], rows.turn_of, rows.conversation, rows.place, pages=pages)
