@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from overton.studies.stance_stability.measures.chance import expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.stance_stability.measures.documents import Sharing
-from overton.studies.stance_stability.measures.held import Held, drift, flips_of, held_stances, moves
+from overton.studies.stance_stability.measures.held import (
+    Held,
+    Target,
+    Unclear,
+    Unlabelled,
+    drift,
+    flips_of,
+    held_stances,
+    moves,
+)
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 
 __all__ = ["Reading", "Scores", "score"]
@@ -23,9 +32,6 @@ Values = Mapping[str, Array]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
-Unclear = Literal["carry", "stance"]
-Unlabelled = Literal["none", "carry"]
-Target = Literal["supportive", "critical", "balanced", "first"]
 
 
 @dataclass(frozen=True)
