@@ -1,0 +1,31 @@
+"""Tasks and people's labels as values."""
+
+from __future__ import annotations
+
+import msgspec
+
+from overton.judging.labelling import CANNOT_TELL, Asked, Labels, Said, Settled, Task, changed, task_of
+
+ROWS = tuple(Asked(f"u{place}", "pro", "g", 0.5) for place in range(4))
+TASK = task_of(
+    Task("", "s", "stance", "j", "Which?", {"pro": "for", "con": ""}, 0, "plain", {"pro": 8}, 2, ROWS, ((0, 1), (1, 2)))
+)
+
+
+def test_a_task_is_named_by_all_that_it_holds() -> None:
+    assert TASK.name.startswith("t")
+    assert not changed(TASK)
+    assert changed(msgspec.structs.replace(TASK, seed=1))
+
+
+def test_a_task_comes_back_from_json_as_it_was() -> None:
+    assert msgspec.json.decode(msgspec.json.encode(TASK), type=Task) == TASK
+
+
+def test_until_people_settle_a_unit_each_counts_in_equal_parts_and_then_what_they_settled() -> None:
+    said = (
+        Said(TASK.name, 1, "ada", {0: "pro", 1: "pro"}),
+        Said(TASK.name, 2, "bo", {1: "con", 2: CANNOT_TELL}),
+    )
+    assert Labels(TASK, said).shares() == {0: {"pro": 1}, 1: {"pro": 0.5, "con": 0.5}, 2: {CANNOT_TELL: 1}}
+    assert Labels(TASK, said, (Settled(1, "con", "ada"),)).shares()[1] == {"con": 1}
