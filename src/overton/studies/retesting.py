@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
@@ -25,8 +26,11 @@ from overton.studies.options import Option
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.table import RawTable
+
 __all__ = [
     "RETEST",
+    "Repeated",
     "Retest",
     "SelfAgreement",
     "again",
@@ -228,6 +232,31 @@ def of_records(
         if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
     }
     return {name: one for name, one in found.items() if one is not None}
+
+
+Analysis = TypeVar("Analysis", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Which columns of a study's records hold what its judge said when it was asked again; see `of_records`."""
+
+    asked: str
+    items: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    def beside(self, analysis: Analysis, records: pl.DataFrame, how: How) -> Analysis:
+        """The analysis of these records with the judge's agreement with itself, its `self_agreement`."""
+        found = of_records(records, self.asked, self.items, how, labels=self.labels, sets=self.sets)
+        return msgspec.structs.replace(analysis, self_agreement=found)
+
+    def of_table(self, table: RawTable, how: How, measured: Callable[[RawTable], Analysis]) -> Analysis:
+        """What is `measured` of a table, and this where it may be a run's records; no file is read twice."""
+        if self.asked not in table.columns:
+            return measured(table)
+        frame = table.frame()
+        return self.beside(measured(replace(table, frame=lambda: frame)), frame, how)
 
 
 def told_of_itself(found: Mapping[str, SelfAgreement]) -> Iterator[str]:

@@ -99,18 +99,7 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     rows: list[JudgedTurn] = []
     for recorded in one.turns:
         turn = Turn(recorded.question, recorded.answer)
-        judged = await judge_turn_of(
-            trial,
-            recorded.turn,
-            trial.options.retest,
-            ask,
-            towards,
-            turn,
-            earlier,
-            judge_prompts=trial.options.judge_prompts,
-            characters=trial.options.judged_characters,
-            speaker="judge/1",
-        )
+        judged = await judge_turn_of(trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1")
         rows.append(_row(one, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
     return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Section, Table
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Section, Table
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.beside import faults, leniency
 from overton.studies.pluralism.figures.popularity import pairs, ranking
@@ -25,15 +25,9 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     """
     told = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
     parts = (*faults(analysis), *told, _behind(analysis))
-    first, *others = [_signed(section, judged) for section in parts if section]
+    first, *others = [one if one.key in _UNJUDGED else one.signed(judged) for one in parts if one]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
-
-
-def _signed(section: Section, judged: str) -> Section:
-    if not judged or section.key in _UNJUDGED:
-        return section
-    return replace(section, exhibits=[*section.exhibits, Method(judged)])
 
 
 _NOTES = {
