@@ -42,8 +42,8 @@ function timeLeft() {
 
 // ------------------------------------------------------------------------------------------------------------ showing
 
-function tell(text) {
-  at("told").textContent = text;
+function tell(text, heard = "") {
+  at("told").replaceChildren(text, element("span", { className: "heard", textContent: heard }));
 }
 
 function show(id) {
@@ -144,7 +144,7 @@ function say(label) {
   if (next < 0) finish();
   else go(next);
   const left = timeLeft();
-  tell(`${visible(label)}. ${count(answers.labels.size)} of ${count(task.units.length)} labelled${left ? `, ${left}` : ""}.`);
+  tell(`Last label: ${visible(label)}`, `. ${count(answers.labels.size)} of ${count(task.units.length)} labelled. ${left}`);
 }
 
 function undo() {
@@ -205,7 +205,8 @@ function begin() {
   at("go").textContent = answers.labels.size ? "Go on" : "Begin";
   at("afresh").hidden = answers.labels.size === 0;
   show("start");
-  (answers.person ? at("go") : at("person")).focus();
+  if (answers.person) at("go").focus();
+  else if (matchMedia("(pointer: fine)").matches) at("person").focus({ preventScroll: true }); // no keyboard over the text
 }
 
 function work() {
