@@ -2,7 +2,7 @@
 // The page: one unit at a time, labels by key or button. Texts of others become text nodes only.
 
 const at = (id) => document.getElementById(id);
-const LONG = 1200; // characters from which a text is folded, all but the last of a unit
+const LONG = 500; // characters from which a text is folded, all but the last of a unit
 const folded = new Map(); // by heading, whether a person opened or closed it
 const buttons = new Map();
 
