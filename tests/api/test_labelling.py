@@ -126,6 +126,23 @@ def test_pairs_of_pluralism_are_drawn_by_threads_in_a_condition(tmp_path: Path) 
         assert all(task_beside(page).labels.values())
 
 
+def test_an_evaluation_is_drawn_whole_with_all_its_values(tmp_path: Path) -> None:
+    made = overton.run(
+        "deliberation",
+        models=["simulated/deliberator", "simulated/deliberator/b"],
+        others={"values": ["simulated/values-judge"]},
+        only=["hose-under-the-fence"],
+        sizes=[2],
+        out=tmp_path / "run",
+    )
+    (page,) = overton.judge.draw_labels(made.path, tmp_path / "labels", people=1, size=1, whole=True)
+    task = task_beside(page)
+    assert (len({one.group for one in task.rows}), len(task.rows)) == (1, 48)
+    assert {one.chance for one in task.rows} == {1 / task.groups}
+    assert len({texts["Evaluation"] for _, texts in shown(page)}) == 1
+    assert len({texts["Value"] for _, texts in shown(page)}) == 48
+
+
 def sample(*words: object) -> Result:
     return CliRunner().invoke(app, ["judge", "sample", *map(str, words)])
 

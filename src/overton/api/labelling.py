@@ -110,15 +110,19 @@ def _drawn(judged: JudgedRows, size: int, seed: int, design: Design) -> tuple[pl
     return rows, asked, len(set(groups.values()))
 
 
+_PART = 50_000
+"""Units that are laid out at a time, texts and all, where only their groups are wanted."""
+
+
 def _groups(judged: JudgedRows, design: Design) -> Mapping[int, str]:
     """What each labelled row is alike with, or is drawn with where whole groups are, by its place."""
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
-    if judged.groups is not None:
-        known = judged.groups()
-        return {place: known[place] for place in labelled}
-    rows = judged.drawn(labelled)
-    column = "whole" if design == "whole" and "whole" in rows.columns else "group"
-    return dict(zip(labelled, rows[column].to_list(), strict=True))
+    starts = range(0, len(labelled), _PART)
+    parts = [judged.units()] if judged.units else (judged.drawn(labelled[at : at + _PART]) for at in starts)
+    names: list[str] = []
+    for part in parts:
+        names += part["whole" if design == "whole" and "whole" in part.columns else "group"].to_list()
+    return dict(zip(labelled, names, strict=True))
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

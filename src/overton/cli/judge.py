@@ -63,7 +63,8 @@ def sample(
         typer.Option("--shared", min=0, metavar="N", help="With --people: how many rows are on every page; 30."),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="With --people: draw whole conversations, or threads in a condition.")
+        bool,
+        typer.Option("--whole", help="With --people: draw whole conversations, threads in a condition, or the like."),
     ] = False,
 ) -> None:
     """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""

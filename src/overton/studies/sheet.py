@@ -29,7 +29,8 @@ class JudgedRows:
     judge's own words (`definitions_in`), so that people and judge answer the same question. `seen` has all that the
     judge saw of a row, by heading the column of `drawn` that holds it; by default what is `shown`. `row` and `group`
     are one row's and one group's names in a sentence. Where `drawn` has a column `whole`, that is what rows are drawn
-    with when whole groups are. `groups()` gives that of every unit, where it costs less than drawing them all.
+    with when whole groups are. `units()` gives the columns of `drawn` but what is shown, of all labelled units in the
+    order of `given`, where that costs less than drawing them all.
     """
 
     given: Sequence[str | None]
@@ -42,7 +43,7 @@ class JudgedRows:
     seen: Mapping[str, str] = field(default_factory=dict)
     row: str = "row"
     group: str = "group"
-    groups: Callable[[], Sequence[str]] | None = None
+    units: Callable[[], pl.DataFrame] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from overton.studies.measuring import Results
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts.reference import filled
+from overton.studies.pluralism.sheet import posts_of, summaries_of
 from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ __all__ = ["SHEET"]
 
 _LABELS = ("entailed", "not entailed")
 _MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")
-_LONGEST_POST = 5_000
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -52,17 +51,12 @@ def _decide() -> str:
 def _shown(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
     import polars as pl
 
-    posts = {thread.id: post_text(thread) for thread in threads}
-    summaries = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
-    places = units.select("thread", "viewpoint").iter_rows()
-    post = pl.col("thread").replace_strict(posts, return_dtype=pl.String)
     return units.select(
         pl.format("{}/{}/{}", "model", "thread", "number").alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
-        post.str.slice(0, _LONGEST_POST).alias("post"),
-        post.alias("whole_post"),
-        pl.Series("viewpoint", [summaries[place] for place in places]),
+        *posts_of(threads),
+        pl.Series("viewpoint", summaries_of(units, "viewpoint", threads), pl.String),
         "opinion",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.measuring import Results
@@ -14,7 +14,7 @@ from overton.studies.sheet import JudgedRows, Sheet, definitions_in
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET", "beliefs", "matches", "stances", "summary_stances"]
+__all__ = ["SHEET", "beliefs", "matches", "posts_of", "stances", "summaries_of", "summary_stances"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -170,7 +170,7 @@ def _stated(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataF
         ).alias("id"),
         pl.lit(_BELIEF_LABELS[0]).alias("label"),
         pl.col("thread").alias("group"),
-        pl.Series("opinion", _summaries_of(units, "reference", threads), pl.String),
+        pl.Series("opinion", summaries_of(units, "reference", threads), pl.String),
         asked.alias("asked"),
         "belief",
     )
@@ -179,26 +179,27 @@ def _stated(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataF
 def _viewed(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
     import polars as pl
 
-    posts = {thread.id: post_text(thread) for thread in threads}
-    told = {name: _summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
+    told = {name: summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
     return units.select(
         pl.format("{}/{}/{}", "thread", "reference", "viewpoint").alias("id"),
         "label",
         pl.col("thread").alias("group"),
-        *_posts(posts),
+        *posts_of(threads),
         *(pl.Series(name, told[name], pl.String) for name in told),
     )
 
 
-def _posts(posts: Mapping[str, str]) -> list[pl.Expr]:
-    """A thread's post as a sheet has it, and whole, as the judge saw it."""
+def posts_of(threads: Sequence[ReferenceThread]) -> list[pl.Expr]:
+    """The columns `post` and `whole_post` for rows with a `thread`: as a sheet has it, and as the judge saw it."""
     import polars as pl
 
+    posts = {thread.id: post_text(thread) for thread in threads}
     whole = pl.col("thread").replace_strict(posts, return_dtype=pl.String)
     return [whole.str.slice(0, _LONGEST_POST).alias("post"), whole.alias("whole_post")]
 
 
-def _summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
+def summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
+    """For rows with a `thread`, the summaries of the viewpoints in the column `name`."""
     known = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
     return [known[place] for place in units.select("thread", name).iter_rows()]
 
@@ -219,7 +220,6 @@ def _shown(
     """Units with their responses; `about` names the column with a viewpoint's id, for which its summary is put."""
     import polars as pl
 
-    posts = {thread.id: post_text(thread) for thread in threads}
     summaries = pl.DataFrame(
         [(thread.id, view.id, view.summary) for thread in threads for view in thread.viewpoints],
         schema=["thread", about, "summary"],
@@ -233,7 +233,7 @@ def _shown(
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
         pl.format("{}/{}", "model", "trial").alias("whole"),
-        *_posts(posts),
+        *posts_of(threads),
         pl.col("summary").alias(about),
         pl.col("text").alias("response"),
     )

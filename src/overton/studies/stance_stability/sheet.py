@@ -60,7 +60,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         },
         row="turn",
         group="conversation",
-        groups=rows["group"].to_list,
+        units=lambda: rows.select("id", "label", "group").drop_nulls("label"),
     )
 
 
