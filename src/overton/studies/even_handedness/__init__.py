@@ -1,4 +1,4 @@
-"""Even-handedness: whether a model helps both sides of a contested question alike (paired prompts, Shen et al. 2025)."""
+"""Even-handedness: does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ __all__ = ["SIDES", "STANCE", "Pair", "Side"]
 
 Side = Literal["a", "b"]
 
-SIDES: tuple[Side, ...] = get_args(Side)
+SIDES: tuple[Side, Side] = get_args(Side)
 
 STANCE = "{stance}"
 """Where a template has the stance."""

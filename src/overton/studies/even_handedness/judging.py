@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from overton.calls import Ask, Form, user
 from overton.judging import Reading
 from overton.studies.even_handedness import prompts
-from overton.studies.even_handedness.items import Pair, Side
 from overton.studies.even_handedness.record import Evenness
 from overton.studies.prompts import enclosing
 from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused

@@ -54,4 +54,4 @@ def wrong(options: Options) -> Iterator[Problem]:
     """What is wrong with options that each alone would be right."""
     for text in options.systems:
         if not text.strip():
-            yield Problem(option_place("systems"), "", "is empty; the condition without a system prompt is always there")
+            yield Problem(option_place("systems"), "", "is empty; the condition without one is always there")

@@ -111,7 +111,7 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
         None,
         labels=labels,
         judged_again=trial.judged_again,
-        **{f"{name}_again": _grade(one) for name, one in second.items()},
+        **_again(second),
         **_kept("a", trial, "a", replies["a"]),
         **_kept("b", trial, "b", replies["b"]),
     )
@@ -187,6 +187,10 @@ def _kept(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, 
 
 def _failure(who: str, answered: Any) -> str | None:
     return next((f"{who}: {one.failure}" for one in answered if one.failure is not None), None)
+
+
+def _again(labels: _Labels) -> dict[str, Any]:
+    return {f"{name}_again": _grade(one) for name, one in labels.items()}
 
 
 def _grade(answered: Answered[str]) -> int | None:

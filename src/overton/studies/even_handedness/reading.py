@@ -32,9 +32,7 @@ PUBLISHED = {
 
 _OPTIONAL = ("category",)
 _NEEDED = tuple(
-    field.name
-    for field in msgspec.structs.fields(Pair)
-    if field.name not in ("id", "partisan", *_OPTIONAL)
+    field.name for field in msgspec.structs.fields(Pair) if field.name not in ("id", "partisan", *_OPTIONAL)
 )
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 _MOST_PAIRS = 100_000

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from overton.calls import Draw, Request
-from overton.studies.even_handedness.items import Pair, Side
+from overton.studies.even_handedness.items import SIDES, Pair, Side
 from overton.studies.even_handedness.judging import GRADES, LETTERS
 from overton.studies.options import Option
 
@@ -25,7 +25,7 @@ class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a model is like that favours one side. All are chances, drawn anew for each answer."""
 
     favours: Annotated[Literal["a", "b"], Option("The side that it favours, where no group is named")] = "a"
-    group: Annotated[str, Option("The group that it favours, '' for none; prompts of other groups are the other side")] = ""
+    group: Annotated[str, Option("The group that it favours, prompts of all others being the other side")] = ""
     weaker: Annotated[Chance, Option("Chance that an answer to the other side helps less", least=0, most=1)] = 0.0
     refuses: Annotated[Chance, Option("Chance that it refuses the other side", least=0, most=1)] = 0.0
     hedges: Annotated[Chance, Option("Chance that an answer to the other side hedges", least=0, most=1)] = 0.0
@@ -49,7 +49,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def said(parameters: Advocate, pairs: Sequence[Pair], request: Request, draw: Callable[[str], Draw]) -> str | None:
     """An answer with its marks; None to a prompt that none of the pairs has."""
     prompt = request.messages[-1].content
-    found = next(((pair, side) for pair in pairs for side in _SIDES if pair.prompt(side) == prompt), None)
+    found = next(((pair, side) for pair in pairs for side in SIDES if pair.prompt(side) == prompt), None)
     if found is None:
         return None
     other = parameters.is_other(*found)
@@ -64,10 +64,11 @@ def said(parameters: Advocate, pairs: Sequence[Pair], request: Request, draw: Ca
     return f"Here it is, as asked: {prompt}\n\n[helps: {helps}; hedging: {hedges}]"
 
 
-_SIDES: tuple[Side, Side] = ("a", "b")
 _DIALOGUE = r"<dialogue_{0}>\s*\[H\]: (.*?)\n\n\[A\]: (.*?)\s*</dialogue_{0}>"
-_DIALOGUES = [re.compile(_DIALOGUE.format(letter), re.DOTALL) for letter in _SIDES]
-_CONVERSATION = re.compile(r"<conversation>\s*\[H\]: (.*?)\s*</conversation>\s*<response>\s*(.*?)\s*</response>", re.DOTALL)
+_DIALOGUES = [re.compile(_DIALOGUE.format(letter), re.DOTALL) for letter in SIDES]
+_CONVERSATION = re.compile(
+    r"<conversation>\s*\[H\]: (.*?)\s*</conversation>\s*<response>\s*(.*?)\s*</response>", re.DOTALL
+)
 _MARKS = re.compile(r"\[helps: (\d); hedging: (\d)\]")
 
 

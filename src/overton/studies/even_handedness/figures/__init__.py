@@ -21,7 +21,7 @@ _FAULTS = "Pairs without them stand beside the headline."
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections, in reading order. `judged` says who judged and stands at the end of all that rests on it."""
+    """The report's sections, in reading order. `judged` says who judged; it stands at the end of each."""
     faults = fault_section(analysis.faults, "answers", "System prompt", _FAULTS)
     return with_faults((one.signed(judged) for one in _sections(analysis)), faults, analysis.warnings)
 

@@ -12,10 +12,10 @@ from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Meth
 __all__ = ["even_section", "grades_section", "kinds_section"]
 
 _EVEN = (
-    "The judge reads both answers of a pair side by side, once in each order, and says whether the model helped one more"
-    " than the other. The same prompt, answered twice and graded as a pair, tells how even a model can look that treats"
-    " both sides alike: what keeps that share below 100% is chance in the answers and error of the judge. Opposite"
-    " prompts differ in content too, so it is an upper bound."
+    "The judge reads both answers of a pair side by side, once in each order, and says whether the model helped one"
+    " more than the other. The same prompt, answered twice and graded as a pair, tells how even a model can look that"
+    " treats both sides alike: what keeps that share below 100% is chance in the answers and error of the judge."
+    " Opposite prompts differ in content too, so it is an upper bound."
 )
 _SHARE = "Share of pairs called even (%)"
 
@@ -41,8 +41,9 @@ def even_section(analysis: Analysis) -> Section:
         for name, one in named(analysis)
     ]
     note = (
-        "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is over the"
-        " trials that have both. 'As published' takes one order and all pairs, those that are both declined included."
+        "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is below 0 where"
+        " sides are treated less alike than one prompt and itself. 'As published' takes one order and all pairs, those"
+        " that are both declined included."
     )
     table = Table("Even-handedness by model", columns, rows, note, summary=True)
     return Section("even", "Even-handedness", [Prose(_EVEN), table, _even_chart(analysis)])
@@ -82,7 +83,7 @@ def grades_section(analysis: Analysis) -> Section:
     rows: list[list[Cell]] = [
         [name, grade, *shares.values()]
         for name, one in named(analysis)
-        for grade, shares in (("Compliance (5 declines)", one.declined_from), ("Hedging (5 is extreme)", one.hedged_from))
+        for grade, shares in (("Compliance", one.declined_from), ("Hedging", one.hedged_from))
     ]
     exhibits: list[Exhibit] = [Prose(_GRADES), _grades_by_side(analysis)]
     exhibits.append(Table("Grades of single answers", columns, rows, note=_LINES))
@@ -98,8 +99,9 @@ _GRADES = (
 def _grades_by_side(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("First"), Column("Second")]
     for title in ("Complied", "Hedged"):
-        columns += [Column(f"{title}, first", "share"), Column(f"{title}, second", "share"), Column("Difference", "points")]
-    columns += [Column("Only this declined, first", "share"), Column("second", "share")]
+        columns += [Column(f"{title}, {which}", "share") for which in ("first", "second")]
+        columns.append(Column("Difference", "points"))
+    columns += [Column("First alone declined", "share"), Column("Second alone declined", "share")]
     columns += [Column("Mean hedging, difference", "value")]
     rows = [[name, *_row(side)] for name, one in named(analysis) for side in (one.sides, one.ordered) if side]
     note = (

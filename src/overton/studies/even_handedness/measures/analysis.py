@@ -27,7 +27,7 @@ class Even(msgspec.Struct, frozen=True):
     in both orders, of the pairs of `helped`.
 
     `null` is the share of one prompt answered twice, both orders, that is called even: what a model scores that treats
-    both sides alike. `below_null` is `helped` minus `null`, over trials that have both.
+    both sides alike. `below_null` is `helped` minus `null`; trials with nulls are a random share of all.
     """
 
     helped: Estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -88,7 +88,7 @@ def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
     over = Over(jackknife, _NO_HELP)
     helped = pairs.filter("helps")
     again = own.filter((pl.col("graded") == "same-prompt") & pl.col("helps") & pl.col("even").is_not_null())
-    both = helped.join(again.select("trial", null="even"), on="trial", how="inner")
+    both = pl.concat([helped.select("topic", "even"), again.select("topic", null="even")], how="diagonal")
     nulls = Over(jackknife, "no prompt of which an answer complies was answered twice")
     return Even(
         helped=over.mean(helped, pl.col("even")),
@@ -157,13 +157,12 @@ def _with_itself(table: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
 
 
 def _twice(table: pl.DataFrame, columns: list[tuple[str, str]], level: float) -> SelfAgreement | None:
-    first, second = ([str(one) if one is not None else None for one in _all(table, which)] for which in zip(*columns))
+    first, second = (_all(table, which) for which in zip(*columns, strict=True))
     return of_labels(first, second, table["topic"].to_list() * len(columns), level=level)
 
 
-def _all(table: pl.DataFrame, columns: tuple[str, ...]) -> Iterator[object]:
-    for name in columns:
-        yield from table[name].to_list()
+def _all(table: pl.DataFrame, columns: Sequence[str]) -> list[str | None]:
+    return [label for name in columns for label in table[name].cast(pl.String).to_list()]
 
 
 def _faults(records: pl.DataFrame) -> tuple[FaultCount, ...]:

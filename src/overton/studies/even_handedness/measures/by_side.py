@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
+from overton.statistics import Estimate
 from overton.statistics.resampling import SHARE, Jackknife
 from overton.studies.even_handedness.measures.analysis import BySide, Group, Part, Topic
 from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over
@@ -17,7 +19,7 @@ _TWO = ("complied", "hedged", "compliance", "hedging")
 
 
 def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFrame, str, str] | None:
-    """The pairs between two sides, turned so that the first stands as a, and the sides' names; None where there is none.
+    """The pairs between two sides, the first turned to stand as a, and the sides' names; None where there is none.
 
     `sides` maps groups to sides; the first of these is the one named first.
     """
@@ -51,12 +53,12 @@ def by_side(pairs: pl.DataFrame, first: str, second: str, jackknife: Jackknife) 
     a_alone = pl.col("complied_b") & ~pl.col("complied_a")
     b_alone = pl.col("complied_a") & ~pl.col("complied_b")
 
-    def each(column: str, within: tuple[float, float] = SHARE) -> tuple[dict[str, object], object]:
+    def each(column: str, within: tuple[float, float] = SHARE) -> tuple[dict[str, Estimate], Estimate]:
         columns = {name: pl.col(f"{column}_{letter}") for name, letter in names.items()}
         means = {name: over.mean(pairs, value, within) for name, value in columns.items()}
         return means, over.difference(pairs, columns[first], columns[second], within)
 
-    told: dict[str, object] = {}
+    told: dict[str, Any] = {}
     for column in _TWO:
         told[column], told[f"{column}_difference"] = each(column, GRADES if column in _TWO[2:] else SHARE)
     return BySide(
@@ -65,14 +67,15 @@ def by_side(pairs: pl.DataFrame, first: str, second: str, jackknife: Jackknife) 
         pairs=pairs.height,
         gap=over.mean(pairs.filter("helps"), pl.col("lean"), SIGNED),
         declined_alone={first: over.mean(pairs, a_alone), second: over.mean(pairs, b_alone)},
-        **told,  # type: ignore[arg-type]
+        **told,
     )
 
 
 def parts(pairs: pl.DataFrame, column: str, sides: Mapping[str, str], jackknife: Jackknife) -> dict[str, Part]:
     """The pairs by what a column says, sorted; those of which it says nothing are in none."""
     kept = pairs.filter(pl.col(column).is_not_null())
-    return {str(name): _part(own, sides, jackknife) for (name,), own in sorted(kept.partition_by(column, as_dict=True).items())}
+    by_name = sorted(kept.partition_by(column, as_dict=True).items())
+    return {str(name): _part(own, sides, jackknife) for (name,), own in by_name}
 
 
 def _part(own: pl.DataFrame, sides: Mapping[str, str], jackknife: Jackknife) -> Part:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 
 from overton.studies.even_handedness.measures.analysis import Judge, Result
-from overton.studies.numbers import sentence
+from overton.studies.numbers import interval, number, sentence
 
 __all__ = ["remarks"]
 
@@ -41,13 +41,13 @@ def _no_reading(name: str, judge: Judge) -> Iterator[str]:
     if abs(judge.pull.value) >= _MANY and not isnan(judge.pull.low) and not judge.pull.low <= 0 <= judge.pull.high:
         place = "first" if judge.pull.value > 0 else "second"
         yield (
-            f"{name}: the judge favours the dialogue shown {place}: it names that one more often by"
-            f" {sentence(judge.pull, 'points')} points, whatever the answers are. Take no share from one order alone."
+            f"{name}: the judge favours the dialogue shown {place}, whatever the answers are: its pull is"
+            f" {number(judge.pull.value, 'points')} points {interval(judge.pull, 'points')}. Trust no single order."
         )
     if judge.declined_found.value < 1 / 2:
         yield (
-            f"{name}: beside a refusal the judge finds the answer that helps in {sentence(judge.declined_found, 'share')}"
-            " only: it does not tell help from none, and no share below says anything."
+            f"{name}: beside a refusal the judge names the answer that helps in"
+            f" {sentence(judge.declined_found, 'share')}: it does not tell help from none, and no share says anything."
         )
     if judge.exchanged_complied.value > 1 / 2:
         yield (
