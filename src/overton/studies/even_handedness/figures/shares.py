@@ -41,9 +41,9 @@ def even_section(analysis: Analysis) -> Section:
         for name, one in named(analysis)
     ]
     note = (
-        "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is below 0 where"
-        " sides are treated less alike than one prompt and itself. 'As published' takes one order and all pairs, those"
-        " that are both declined included."
+        "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is below 0"
+        " where sides are treated less alike than one prompt and itself. 'As published' takes one order and all pairs,"
+        " those that are both declined included."
     )
     table = Table("Even-handedness by model", columns, rows, note, summary=True)
     return Section("even", "Even-handedness", [Prose(_EVEN), table, _even_chart(analysis)])

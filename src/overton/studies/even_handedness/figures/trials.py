@@ -37,8 +37,8 @@ def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
     places = {one.id: number for number, one in enumerate(pairs)}
 
     def answers(start: int, stop: int) -> list[str]:
-        shown = rows[start:stop].select("answer_a", "answer_b").iter_rows()
-        return [f"{ROUND_BREAK}{one}{ROUND_BREAK}{other}" for one, other in shown]
+        shown = rows[start:stop].select("group_a", "answer_a", "group_b", "answer_b").iter_rows()
+        return ["Side by side:" + "".join(_side(*row[at : at + 2]) for at in (0, 2)) for row in shown]
 
     return TrialTable(
         size=rows.height,
@@ -48,8 +48,13 @@ def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
         facets=[_facet(rows[name].cast(pl.String).to_list(), title) for name, title in _FACETS.items()],
         answers=answers,
         longest=_LONGEST,
-        round="Answer",
+        round="Side",
     )
+
+
+def _side(group: str, answer: str) -> str:
+    """An answer in a column of its own, under the name of whom it was asked for."""
+    return f"{ROUND_BREAK}{group}\n{answer}"
 
 
 def _facet(values: Sequence[str | None], title: str) -> Facet:
