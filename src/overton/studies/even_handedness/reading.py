@@ -49,7 +49,7 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
     parts = [json_lines(Pair, _check)(lines, reading), *(_of_table(text) for text in texts if text not in lines)]
     pairs = [pair for part in parts for pair in part.items]
     findings = [finding for part in parts for finding in part.findings]
-    return Parsed(pairs, [*findings, *_met_again(parts), *_repeated(pairs)])
+    return Parsed(pairs, (*findings, *_met_again(parts), *_repeated(pairs)))
 
 
 def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[Finding]:
