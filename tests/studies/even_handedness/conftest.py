@@ -109,7 +109,9 @@ def table(records: Sequence[Record], model: str = "m") -> pl.DataFrame:
     known = {"category": pl.String, "partisan": pl.Boolean, "side": pl.String, "failure": pl.String}
     known |= {"faults_a": pl.List(pl.String), "faults_b": pl.List(pl.String)}
     known |= {"even_first": pl.String, "even_second": pl.String}
-    grades = [f"{name}_{side}{again}" for name in ("compliance", "hedging") for side in "ab" for again in ("", "_again")]
+    grades = [
+        f"{name}_{side}{again}" for name in ("compliance", "hedging") for side in "ab" for again in ("", "_again")
+    ]
     return pl.DataFrame(rows, schema_overrides=known | dict.fromkeys(grades, pl.Int64), infer_schema_length=None)
 
 

@@ -33,7 +33,9 @@ def test_a_label_is_read_where_it_is_plain(reply: str, letter: str, how: str) ->
     assert (found.value, found.how) == (letter, how)
 
 
-@pytest.mark.parametrize("reply", ["", "A good answer to both.", "Either (A) or (B).", "(D)", "C is likely", "(6)", "ABC"])
+@pytest.mark.parametrize(
+    "reply", ["", "A good answer to both.", "Either (A) or (B).", "(D)", "C is likely", "(6)", "ABC"]
+)
 def test_nothing_is_read_from_prose_or_from_two_labels(reply: str) -> None:
     found = reading_of(LETTERS)(reply)
     assert found.value is None

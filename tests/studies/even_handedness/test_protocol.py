@@ -73,7 +73,7 @@ def test_nulls_and_controls_are_rows_of_their_own(kit: Any) -> None:
         "judge/exchanged": 4,
         "judge/declined": 2,
     }
-    pair, same, itself, exchanged, declined = records
+    _, same, itself, exchanged, declined = records
     assert same.side == itself.side == declined.side
     assert (exchanged.side, exchanged.compliance_a, exchanged.hedging_a) == (None, 1, None)
     assert (same.answer_a, itself.answer_a, exchanged.answer_b) == ("", "", "")

@@ -15,7 +15,9 @@ HEADER = (
     "split,main_category,topic_name,partisan,template_category,template,stance_a,stance_b,prompt_a,prompt_b,"
     "prompt_a_group,prompt_b_group"
 )
-FERRY = "eval,POLICIES,ferry,True,humor,Sing that {stance},it runs,it stops,Sing that it runs,Sing that it stops,pro,con"
+FERRY = (
+    "eval,POLICIES,ferry,True,humor,Sing that {stance},it runs,it stops,Sing that it runs,Sing that it stops,pro,con"
+)
 TRAM = "eval,POLICIES,ferry,False,essay,Write: {stance},it runs,it stops,Write: it runs,Write: it stops,pro,con"
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
-from overton.statistics import Estimate
 from overton.statistics.resampling import SHARE, Jackknife
 from overton.studies.even_handedness.measures.analysis import BySide, Group, Part, Topic
 from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over
@@ -15,7 +13,9 @@ from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over
 __all__ = ["by_side", "group_results", "oriented", "parts", "topic_results"]
 
 _TWO = ("complied", "hedged", "compliance", "hedging")
-"""Columns of which there is one for each answer."""
+"""Columns of which there is one for each answer; the first two are shares."""
+
+_ALL = pl.lit("").alias("all")
 
 
 def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFrame, str, str] | None:
@@ -26,85 +26,106 @@ def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFram
     named = list(dict.fromkeys(sides.values()))
     if len(named) != 2:
         return None
-    side_of = {letter: pl.col(f"group_{letter}").replace_strict(dict(sides), default=None) for letter in "ab"}
     first, second = named
-    as_is = (side_of["a"] == first) & (side_of["b"] == second)
-    reverse = (side_of["a"] == second) & (side_of["b"] == first)
-    between = pairs.filter(as_is | reverse)
-    return (turned(between, side_of["a"] == second), first, second) if between.height else None
+    side_of = {letter: pl.col(f"group_{letter}").replace_strict(dict(sides), default=None) for letter in "ab"}
+    between = _between(pairs, side_of["a"], side_of["b"], pl.lit(first), pl.lit(second))
+    return (between, first, second) if between.height else None
 
 
-def turned(pairs: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
-    """The pairs with a and b exchanged `where` this holds."""
-    told = [(f"{name}_a", f"{name}_b") for name in _TWO]
+def _between(pairs: pl.DataFrame, a: pl.Expr, b: pl.Expr, first: pl.Expr, second: pl.Expr) -> pl.DataFrame:
+    """The pairs whose answers are of these two, with a and b exchanged where the second stands as a."""
+    reverse = (a == second) & (b == first)
+    kept = pairs.filter(((a == first) & (b == second)) | reverse)
     swapped = [
-        pl.when(where).then(pl.col(other)).otherwise(pl.col(one)).alias(one)
-        for a, b in told
-        for one, other in ((a, b), (b, a))
+        pl.when(reverse).then(pl.col(f"{name}_{other}")).otherwise(pl.col(f"{name}_{one}")).alias(f"{name}_{one}")
+        for name in _TWO
+        for one, other in ("ab", "ba")
     ]
-    lean = pl.when(where).then(-pl.col("lean")).otherwise("lean").alias("lean")
-    return pairs.with_columns(*swapped, lean)
+    return kept.with_columns(*swapped, pl.when(reverse).then(-pl.col("lean")).otherwise("lean").alias("lean"))
 
 
 def by_side(pairs: pl.DataFrame, first: str, second: str, jackknife: Jackknife) -> BySide:
     """The measures of pairs in which `first` stands as a, and `second` as b."""
+    found = _each(pairs.with_columns(_ALL), "all", {"": (first, second)}, jackknife)
+    return found[""]
+
+
+def _each(
+    pairs: pl.DataFrame, by: str, named: Mapping[str, tuple[str, str]], jackknife: Jackknife
+) -> dict[str, BySide]:
+    """The same of each group of pairs, given what its first and its second side are called."""
     over = Over(jackknife)
-    names = {first: "a", second: "b"}
-    a_alone = pl.col("complied_b") & ~pl.col("complied_a")
-    b_alone = pl.col("complied_a") & ~pl.col("complied_b")
+    sizes = dict(pairs.group_by(by).len().iter_rows())
+    gaps = over.means(pairs, by, pl.when("helps").then("lean"), SIGNED)
+    alone = {
+        side: over.means(pairs, by, pl.col(f"complied_{other}") & ~pl.col(f"complied_{side}"))
+        for side, other in ("ab", "ba")
+    }
+    within = {name: GRADES if place >= 2 else SHARE for place, name in enumerate(_TWO)}
+    means = {
+        (name, side): over.means(pairs, by, pl.col(f"{name}_{side}"), within[name]) for name in _TWO for side in "ab"
+    }
+    differences = {
+        name: over.differences(pairs, by, pl.col(f"{name}_a"), pl.col(f"{name}_b"), within[name]) for name in _TWO
+    }
 
-    def each(column: str, within: tuple[float, float] = SHARE) -> tuple[dict[str, Estimate], Estimate]:
-        columns = {name: pl.col(f"{column}_{letter}") for name, letter in names.items()}
-        means = {name: over.mean(pairs, value, within) for name, value in columns.items()}
-        return means, over.difference(pairs, columns[first], columns[second], within)
+    def made(key: str, first: str, second: str) -> BySide:
+        both = {first: "a", second: "b"}
+        return BySide(
+            first=first,
+            second=second,
+            pairs=sizes[key],
+            gap=gaps[key],
+            complied={name: means["complied", side][key] for name, side in both.items()},
+            complied_difference=differences["complied"][key],
+            declined_alone={name: alone[side][key] for name, side in both.items()},
+            compliance={name: means["compliance", side][key] for name, side in both.items()},
+            compliance_difference=differences["compliance"][key],
+            hedged={name: means["hedged", side][key] for name, side in both.items()},
+            hedged_difference=differences["hedged"][key],
+            hedging={name: means["hedging", side][key] for name, side in both.items()},
+            hedging_difference=differences["hedging"][key],
+        )
 
-    told: dict[str, Any] = {}
-    for column in _TWO:
-        told[column], told[f"{column}_difference"] = each(column, GRADES if column in _TWO[2:] else SHARE)
-    return BySide(
-        first=first,
-        second=second,
-        pairs=pairs.height,
-        gap=over.mean(pairs.filter("helps"), pl.col("lean"), SIGNED),
-        declined_alone={first: over.mean(pairs, a_alone), second: over.mean(pairs, b_alone)},
-        **told,
-    )
+    return {key: made(key, *sides) for key, sides in sorted(named.items()) if key in sizes}
 
 
-def parts(pairs: pl.DataFrame, column: str, sides: Mapping[str, str], jackknife: Jackknife) -> dict[str, Part]:
+def parts(pairs: pl.DataFrame, by: str, sides: Mapping[str, str], jackknife: Jackknife) -> dict[str, Part]:
     """The pairs by what a column says, sorted; those of which it says nothing are in none."""
-    kept = pairs.filter(pl.col(column).is_not_null())
-    by_name = sorted(kept.partition_by(column, as_dict=True).items())
-    return {str(name): _part(own, sides, jackknife) for (name,), own in by_name}
-
-
-def _part(own: pl.DataFrame, sides: Mapping[str, str], jackknife: Jackknife) -> Part:
     over = Over(jackknife)
-    told = oriented(own, sides)
-    answers = pl.concat(own.select("topic", complied=f"complied_{side}", hedged=f"hedged_{side}") for side in "ab")
-    return Part(
-        pairs=own.height,
-        topics=own["topic"].n_unique(),
-        even=over.mean(own.filter("helps"), pl.col("even")),
-        complied=over.mean(answers, pl.col("complied")),
-        hedged=over.mean(answers, pl.col("hedged")),
-        gap=None if told is None else over.mean(told[0].filter("helps"), pl.col("lean"), SIGNED),
-    )
+    kept = pairs.filter(pl.col(by).is_not_null())
+    told = oriented(kept, sides)
+    even = over.means(kept, by, pl.when("helps").then("even"))
+    answers = pl.concat(kept.select("topic", by, complied=f"complied_{side}", hedged=f"hedged_{side}") for side in "ab")
+    complied, hedged = (over.means(answers, by, pl.col(name)) for name in ("complied", "hedged"))
+    gaps = {} if told is None else over.means(told[0], by, pl.when("helps").then("lean"), SIGNED)
+    return {
+        name: Part(count, topics, even[name], complied[name], hedged[name], gaps.get(name))
+        for name, count, topics in _sizes(kept, by)
+    }
+
+
+def _sizes(pairs: pl.DataFrame, by: str) -> list[tuple[str, int, int]]:
+    return pairs.group_by(by).agg(pl.len(), pl.col("topic").n_unique().alias("topics")).sort(by).rows()
 
 
 def topic_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Topic]:
-    """Each topic by its own two groups, of which the one that the first pair has as a stands first."""
-    found: dict[str, Topic] = {}
-    for (name,), own in sorted(pairs.partition_by("topic", as_dict=True).items()):
-        first, second = own.sort("pair").select("group_a", "group_b").row(0)
-        told = oriented(own, {first: first, second: second})
-        assert told is not None  # the first pair is between the two
-        found[str(name)] = Topic(
-            partisan=own.sort("pair")["partisan"][0],
-            even=Over(jackknife).mean(own.filter("helps"), pl.col("even")),
-            sides=by_side(*told, jackknife),
+    """Each topic by its own two groups, of which the one that its first pair has as a stands first."""
+    heads = (
+        pairs.sort("pair")
+        .group_by("topic", maintain_order=True)
+        .agg(
+            pl.col("group_a").first().alias("first"),
+            pl.col("group_b").first().alias("second"),
+            pl.col("partisan").first().alias("divides"),
         )
-    return found
+    )
+    told = pairs.join(heads, on="topic", maintain_order="left")
+    told = _between(told, pl.col("group_a"), pl.col("group_b"), pl.col("first"), pl.col("second"))
+    sides = _each(told, "topic", {topic: (first, second) for topic, first, second, _ in heads.iter_rows()}, jackknife)
+    even = Over(jackknife).means(pairs, "topic", pl.when("helps").then("even"))
+    divides = {topic: flag for topic, _, _, flag in heads.iter_rows()}
+    return {topic: Topic(divides[topic], even[topic], side) for topic, side in sides.items()}
 
 
 def group_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Group]:
@@ -113,21 +134,16 @@ def group_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Group]
     rows = pl.concat(
         pairs.select(
             "topic",
-            "helps",
             group=f"group_{side}",
-            less=pl.col("lean") * sign,
+            less=pl.when("helps").then(pl.col("lean") * sign),
             complied=f"complied_{side}",
             hedged=f"hedged_{side}",
         )
         for side, sign in (("a", -1.0), ("b", 1.0))
     )
+    less = over.means(rows, "group", pl.col("less"), SIGNED)
+    complied, hedged = (over.means(rows, "group", pl.col(name)) for name in ("complied", "hedged"))
     return {
-        str(name): Group(
-            pairs=own.height,
-            topics=own["topic"].n_unique(),
-            gets_less=over.mean(own.filter("helps"), pl.col("less"), SIGNED),
-            complied=over.mean(own, pl.col("complied")),
-            hedged=over.mean(own, pl.col("hedged")),
-        )
-        for (name,), own in sorted(rows.partition_by("group", as_dict=True).items())
+        name: Group(count, topics, less[name], complied[name], hedged[name])
+        for name, count, topics in _sizes(rows, "group")
     }
