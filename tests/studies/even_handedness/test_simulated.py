@@ -23,7 +23,7 @@ def found(kit: Any) -> Any:
 
     def measured(subject: dict[str, str], judge: dict[str, str] | None = None, nulls: float = 1) -> Result:
         says = kit.simulated(pairs, subject, judge)
-        records, _ = kit.held(says, pairs, Options(nulls=nulls, retest=1))
+        records, _ = kit.held(says, pairs, Options(nulls=nulls, retest=0))
         analysis: Analysis = analyze(kit.table(records))
         return analysis.models["m"]["none"]
 
