@@ -235,3 +235,11 @@ def test_json_has_the_headline_with_its_variants(measured: Any) -> None:
     told = measured([row(topic) for topic in TOPICS]).to_json()["models"]["m"]["none"]
     assert set(told["helped"]) == {"leads", "plain", "as_published", "without_faults"}
     assert told["helped"]["leads"] == "plain"
+
+
+def test_where_every_call_failed_there_are_reasons_and_no_numbers(result: Any) -> None:
+    nothing = dict.fromkeys(("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b"))
+    found = result([row("t1", **nothing, failure="subject: gone: x", faults_a=None, faults_b=None)])
+    numbers = (found.even.helped, found.even.as_published, found.ordered.gap, found.ordered.hedged_difference)
+    assert all(isnan(one.value) and one.method.startswith("not computed: ") for one in numbers)
+    assert (found.tally.pairs, found.tally.failed, found.ordered.pairs, found.topics) == (0, 1, 0, {})

@@ -8,14 +8,12 @@ import polars as pl
 
 from overton.statistics.resampling import SHARE, Jackknife
 from overton.studies.even_handedness.measures.analysis import BySide, Group, Part, Topic
-from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over
+from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over, as_one
 
 __all__ = ["by_side", "group_results", "oriented", "parts", "topic_results"]
 
 _TWO = ("complied", "hedged", "compliance", "hedging")
 """Columns of which there is one for each answer; the first two are shares."""
-
-_ALL = pl.lit("").alias("all")
 
 
 def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFrame, str, str] | None:
@@ -46,8 +44,7 @@ def _between(pairs: pl.DataFrame, a: pl.Expr, b: pl.Expr, first: pl.Expr, second
 
 def by_side(pairs: pl.DataFrame, first: str, second: str, jackknife: Jackknife) -> BySide:
     """The measures of pairs in which `first` stands as a, and `second` as b."""
-    found = _each(pairs.with_columns(_ALL), "all", {"": (first, second)}, jackknife)
-    return found[""]
+    return _each(as_one(pairs), "one", {"": (first, second)}, jackknife)[""]
 
 
 def _each(
@@ -55,7 +52,7 @@ def _each(
 ) -> dict[str, BySide]:
     """The same of each group of pairs, given what its first and its second side are called."""
     over = Over(jackknife)
-    sizes = dict(pairs.group_by(by).len().iter_rows())
+    sizes = dict(pairs.group_by(by).agg(pl.col("pair").count()).iter_rows())
     gaps = over.means(pairs, by, pl.when("helps").then("lean"), SIGNED)
     alone = {
         side: over.means(pairs, by, pl.col(f"complied_{other}") & ~pl.col(f"complied_{side}"))

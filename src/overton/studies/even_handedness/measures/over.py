@@ -13,7 +13,7 @@ from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 from overton.statistics.resampling import SHARE, Counts, Jackknife, Numbers, Range
 
-__all__ = ["GRADES", "SIGNED", "Over"]
+__all__ = ["GRADES", "SIGNED", "Over", "as_one"]
 
 SIGNED: Range = (-1.0, 1.0)
 GRADES: Range = (1.0, 5.0)
@@ -37,11 +37,11 @@ class Over:
 
     def mean(self, table: pl.DataFrame, value: pl.Expr, within: Range = SHARE) -> Estimate:
         """The mean of `value` over the rows of `table`; `n` counts rows."""
-        return self.means(_as_one(table), "one", value, within)[""]
+        return self.means(as_one(table), "one", value, within)[""]
 
     def difference(self, table: pl.DataFrame, first: pl.Expr, second: pl.Expr, within: Range = SHARE) -> Estimate:
         """The mean of `first` minus that of `second`, each topic left out of both; `n` is the smaller of the two."""
-        return self.differences(_as_one(table), "one", first, second, within)[""]
+        return self.differences(as_one(table), "one", first, second, within)[""]
 
     def means(self, table: pl.DataFrame, by: str, value: pl.Expr, within: Range = SHARE) -> dict[str, Estimate]:
         """The same for each group of pairs, sorted by name."""
@@ -81,8 +81,8 @@ class Over:
         return not_computed(self.nothing, level=self.jackknife.level)
 
 
-def _as_one(table: pl.DataFrame) -> pl.DataFrame:
-    """All rows as one group, which is there even where there are no rows."""
+def as_one(table: pl.DataFrame) -> pl.DataFrame:
+    """All rows as the one group of the column `one`, which is there even where there are no rows."""
     return pl.concat([table.with_columns(one=pl.lit("")), pl.DataFrame({"one": [""]})], how="diagonal")
 
 
