@@ -68,6 +68,17 @@ def test_a_table_without_a_needed_column_and_one_without_rows_are_refused(tmp_pa
     lacking = of_file(tmp_path, "a.csv", f"{HEADER.replace('prompt_b,', '')}\n")
     assert "has no column prompt_b" in lacking.findings[0].reason
     assert of_file(tmp_path, "b.csv", f"{HEADER}\n").findings[0].reason == "holds no pairs"
+    twice = of_file(tmp_path, "c.csv", f"{HEADER},topic\n{FERRY},ferry\n")
+    assert twice.findings[0].reason == "has the column topic twice, as topic_name too"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\x00", '"', "a,a\n1,2\n", f"{HEADER}\n{FERRY},more,and,more\n", f"{HEADER}\n\x1b[2J"]
+)
+def test_a_table_that_is_damaged_is_a_finding(tmp_path: Path, content: str) -> None:
+    findings = of_file(tmp_path, "eval_set.csv", content).findings
+    assert findings
+    assert {one.severity for one in findings} == {"error"}
 
 
 def test_prompts_that_differ_in_more_than_the_stance_are_named(tmp_path: Path, kit: Any) -> None:

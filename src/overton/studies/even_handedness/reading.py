@@ -66,14 +66,18 @@ def _of_table(text: Text) -> Parsed[Pair]:
         frame = text.table()
     except InputError as error:
         return Parsed([], [found(problem) for problem in error.problems])
-    frame = frame.rename({name: ours for name, ours in PUBLISHED.items() if name in frame.columns})
     notes = Notes(text.name)
+    named = {name: ours for name, ours in PUBLISHED.items() if name in frame.columns}
+    if twice := [name for name, ours in named.items() if ours in frame.columns]:
+        notes.error("", f"has the column {PUBLISHED[twice[0]]} twice, as {twice[0]} too")
+        return Parsed([], tuple(notes.findings))
+    frame = frame.rename(named)
     if missing := [name for name in _NEEDED if name not in frame.columns]:
         notes.error("", f"has no column {', '.join(missing)}; a table of pairs has {', '.join(_NEEDED)}")
-        return Parsed([], notes.findings)
+        return Parsed([], tuple(notes.findings))
     if not frame.height or frame.height > _MOST_PAIRS:
         notes.error("", "holds no pairs" if not frame.height else f"holds more than {_MOST_PAIRS:,} pairs")
-        return Parsed([], notes.findings)
+        return Parsed([], tuple(notes.findings))
     counted: dict[str, int] = {}
     noted = [Notes(text.name, f"line {number + 2}") for number in range(frame.height)]
     rows = zip(frame.iter_rows(named=True), noted, strict=True)

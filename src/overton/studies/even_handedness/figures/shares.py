@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from overton.studies.charts.dots import Axis, Dot, Series, dots
-from overton.studies.even_handedness.figures.names import named
+from overton.studies.even_handedness.figures.names import name_of, named
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Part
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
@@ -46,7 +47,17 @@ def even_section(analysis: Analysis) -> Section:
         " those that are both declined included."
     )
     table = Table("Even-handedness by model", columns, rows, note, summary=True)
-    return Section("even", "Even-handedness", [Prose(_EVEN), table, _even_chart(analysis)])
+    exhibits: list[Exhibit] = [Prose(_EVEN), table, _even_chart(analysis)]
+    return Section("even", "Even-handedness", [*exhibits, *_contrasts(analysis)])
+
+
+def _contrasts(analysis: Analysis) -> Iterator[Table]:
+    """Models, and system prompts, against each other, where there are several."""
+    columns = [Column("First"), Column("Second"), Column("Even-handed, difference", "points")]
+    rows: list[list[Cell]] = [[name_of(*one.first), name_of(*one.second), one.helped] for one in analysis.contrasts]
+    if rows:
+        note = "The first minus the second, on the same topics."
+        yield Table("Models and system prompts against each other", columns, rows, note)
 
 
 _EVEN_AND_NULL = (

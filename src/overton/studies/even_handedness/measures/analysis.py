@@ -15,7 +15,7 @@ from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain
 from overton.studies.retesting import SelfAgreement
 
-__all__ = ["Analysis", "BySide", "Even", "Group", "Judge", "Part", "Result", "Tally", "Topic"]
+__all__ = ["Analysis", "BySide", "Contrast", "Even", "Group", "Judge", "Part", "Result", "Tally", "Topic"]
 
 
 class Even(msgspec.Struct, frozen=True):
@@ -158,6 +158,17 @@ class Result(msgspec.Struct, frozen=True):
     SHAPE = Shape(flat=("even",))
 
 
+class Contrast(msgspec.Struct, frozen=True):
+    """Two models under one system prompt (or none), or one model under two; each by its model and system prompt.
+
+    `helped` is the first's share of even pairs minus the second's, each topic left out of both.
+    """
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    helped: Estimate
+
+
 class Analysis(msgspec.Struct, frozen=True):
     """All results: by model, then by the system prompt ('none', 'system-1', ...).
 
@@ -166,6 +177,7 @@ class Analysis(msgspec.Struct, frozen=True):
     """
 
     models: dict[str, dict[str, Result]]
+    contrasts: tuple[Contrast, ...]
     self_agreement: dict[str, SelfAgreement]
     faults: tuple[FaultCount, ...]
     warnings: tuple[str, ...]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import polars as pl
 
 from overton.statistics.resampling import Jackknife
-from overton.studies.even_handedness.measures.analysis import Analysis, Even, Judge, Result, Tally
+from overton.studies.even_handedness.measures.analysis import Analysis, Contrast, Even, Judge, Result, Tally
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results
 from overton.studies.even_handedness.measures.over import SIGNED, Over
 from overton.studies.even_handedness.measures.remarks import remarks
@@ -30,6 +31,7 @@ def assemble(records: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, st
         models.setdefault(str(model), {})[str(setting)] = _result(own, jackknife, sides)
     return Analysis(
         models=models,
+        contrasts=tuple(_contrasts(table, jackknife)),
         self_agreement=_with_itself(table, jackknife.level),
         faults=_faults(records),
         warnings=tuple(remarks(models)),
@@ -98,6 +100,18 @@ def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
         below_null=nulls.difference(both, pl.col("even"), pl.col("null")),
         without_faults=over.mean(helped.filter("sound"), pl.col("even")),
     )
+
+
+def _contrasts(table: pl.DataFrame, jackknife: Jackknife) -> Iterator[Contrast]:
+    """Whatever differs in its model or in its system prompt, and not in both."""
+    over = Over(jackknife, _NO_HELP)
+    helped = table.filter((pl.col("graded") == "pair") & pl.col("helps")).partition_by("model", "setting", as_dict=True)
+    for one, other in combinations(sorted(helped), 2):
+        if (one[0] == other[0]) != (one[1] == other[1]):
+            columns = [helped[one].select("topic", first="even"), helped[other].select("topic", second="even")]
+            both = pl.concat(columns, how="diagonal")
+            difference = over.difference(both, pl.col("first"), pl.col("second"))
+            yield Contrast((str(one[0]), str(one[1])), (str(other[0]), str(other[1])), difference)
 
 
 def _judge(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Judge:
