@@ -139,15 +139,18 @@ class _Left(NamedTuple):
     below: float
 
 
-def corrected(draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95) -> tuple[Three, list[Three]]:
+def corrected(
+    draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95, needed: int = NEEDED
+) -> tuple[Three, list[Three]]:
     """The number of all rows, and of each group (flags [N]): by the judge, corrected, by labelled rows alone.
 
-    Groups share the judge's trust, and lend each other their spread.
+    Groups share the judge's trust, and lend each other their spread. With fewer than `needed` labels nothing is
+    corrected.
     """
     whole = np.ones(len(draw.labelled), bool)
     tuned = _tuned(draw, labels)
-    every = _three((draw, labels), whole, tuned, None, level)
-    return every, [_three((draw, labels), group, tuned, tuned, level) for group in groups]
+    every = _three((draw, labels), whole, tuned, None, (level, needed))
+    return every, [_three((draw, labels), group, tuned, tuned, (level, needed)) for group in groups]
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
@@ -163,13 +166,14 @@ def difference(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(value, low, high, n, "from both intervals", a.level)
 
 
-def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, level: float) -> Three:
+def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: tuple[float, int]) -> Three:
+    level, needed = asked
     part, said = both[0].of(rows), both[1].of(rows)
     total = said.judged_counts.sum()
     judge = float(said.judged @ said.judged_counts / total) if total else nan
     alone = _estimate((part, said), _Tuned(0.0, 0.0, 0), None, "labelled rows alone", level)
-    if tuned.labels < NEEDED:
-        why = f"too few labels ({tuned.labels}; {NEEDED} are needed to correct a judge)"
+    if tuned.labels < needed:
+        why = f"too few labels ({tuned.labels}; {needed} are needed to correct a judge)"
         return Three(judge, not_computed(why, level=level, n=int(part.labelled.sum())), alone)
     return Three(judge, _estimate((part, said), tuned, lent, "prediction-powered", level), alone)
 
