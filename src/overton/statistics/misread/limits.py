@@ -14,7 +14,7 @@ from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.resampling import FEWEST, Counts, Range, Resampling
 from overton.statistics.resampling.limits import gaps, spread_of
 
-__all__ = ["MOST_OF_RANGE", "Gaps", "Undone", "corrected_ratio", "corrected_ratios", "gaps_of"]
+__all__ = ["MOST_OF_RANGE", "Gaps", "Undone", "corrected_ratio", "gaps_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,12 +37,6 @@ class Undone:
         """The same of some units; the others say nothing."""
         return Undone(self.above * units, self.below * units)
 
-    def __sub__(self, other: Undone) -> Undone:
-        """The difference of means of two measures that the same units have, weighted alike."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = self.below.sum(1, keepdims=True) / other.below.sum(1, keepdims=True)
-        return Undone(self.above - other.above * share, self.below)
-
 
 @dataclass(frozen=True)
 class Gaps:
@@ -53,13 +47,6 @@ class Gaps:
     clusters: tuple[float, float]
     errors: tuple[float, float]
     spread: tuple[float, float]
-
-
-def corrected_ratios(
-    measures: dict[str, tuple[Undone, Range]], resampling: Resampling, labels: int
-) -> dict[str, Estimate]:
-    """Each measure with its interval, or why there is none; `labels` says how many rows people labelled."""
-    return {name: corrected_ratio(one, within, resampling, labels) for name, (one, within) in measures.items()}
 
 
 def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labels: int) -> Estimate:

@@ -23,13 +23,14 @@ from overton.statistics.misread import (
     Plan,
     Readings,
     Undone,
+    corrected_ratio,
+    gaps_of,
     rows_for_width,
     together,
     undoing,
     units_for_width,
     whole_units,
 )
-from overton.statistics.misread.limits import corrected_ratio, gaps_of
 from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
 from overton.studies.people import CorrectedMeasures, People, Variants, read_people
 from overton.studies.stance_stability.measures.cells import Values, means, reason

@@ -50,11 +50,6 @@ class Weights:
         first = np.ones((*self.passing.shape[:2], 1))
         return np.concatenate([first, np.cumprod(self.passing, axis=2)], axis=2)
 
-    def against(self, stance: int) -> Weights:
-        """The same of two stances: `stance`, and all others together."""
-        own = self.taken[..., stance]
-        return Weights(np.stack([own, self.taken.sum(3) - own], axis=3), self.passing, self.length)
-
 
 def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
     """For each turn, last to first: by the stance first taken there, the weight of each number of changes to come
@@ -66,9 +61,10 @@ def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
     for turn in range(turns - 1, -1, -1):
         own = weights.taken[:, :, turn, :, None] * ahead
         yield turn, own * before[:, :, turn, None, None]
-        moved = np.roll(own.sum(2, keepdims=True) - own, 1, axis=3)
-        moved[..., 0] = 0.0
-        ahead = own + weights.passing[:, :, turn, None, None] * ahead + moved
+        stayed = weights.passing[:, :, turn, None, None] * ahead
+        stayed += own
+        stayed[..., 1:] += (own.sum(2, keepdims=True) - own)[..., :-1]
+        ahead = stayed
 
 
 def counted_changes(weights: Weights, measures: dict[str, OfChanges]) -> tuple[dict[str, Array], Array]:
@@ -89,12 +85,19 @@ def counted_changes(weights: Weights, measures: dict[str, OfChanges]) -> tuple[d
 def counted_flips(weights: Weights, target: int | None) -> tuple[Array, Array]:
     """Number of Flips: how often neighbouring turns differ in holding the `target` (None: the first stance taken),
     and the weight of sequences that take any stance [some, N]."""
-    made = np.zeros(weights.taken.shape[:2])
-    number = np.arange(weights.taken.shape[2], dtype=float)
+    made, before = np.zeros(weights.taken.shape[:2]), weights.before
     for stance in _targets(weights, target):
-        for _, starts in _starts(weights.against(stance)):
-            made += (starts[:, :, :1] if target is None else starts).sum(2) @ number
-    return made, 1 - weights.before[..., -1]
+        own = weights.taken[..., stance]
+        sides = np.stack([own, weights.taken.sum(3) - own], axis=3)
+        mass, count = np.ones((*made.shape, 2)), np.zeros((*made.shape, 2))  # of what comes after, by the side held
+        for turn in range(weights.taken.shape[2] - 1, -1, -1):
+            here, passing = sides[:, :, turn], weights.passing[:, :, turn, None]
+            first = here * count * before[:, :, turn, None]
+            made += first[..., 0] if target is None else first.sum(2)
+            some, flips = here * mass, here * count
+            count = flips + passing * count + (flips + some)[..., ::-1]
+            mass = some + passing * mass + some[..., ::-1]
+    return made, 1 - before[..., -1]
 
 
 def turn_of_flip(weights: Weights, target: int | None) -> tuple[Array, Array]:
