@@ -32,7 +32,7 @@ _TRACE = 1e-3
 _TELLS_APART = 0.1
 """A judge whose confusion has a smaller singular value does not tell labels apart."""
 
-_DRAWS = 200
+_DRAWS = 100
 
 
 @dataclass(frozen=True)

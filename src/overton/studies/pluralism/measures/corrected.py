@@ -40,7 +40,7 @@ from overton.studies.pluralism.measures.contrasts import SHIFTS, comparisons, na
 from overton.studies.pluralism.measures.faultless import Tables, with_marks
 from overton.studies.pluralism.measures.units import NOTHING
 
-__all__ = ["MATCHES", "corrected_voices", "labels_for_width"]
+__all__ = ["MATCHES", "Case", "Pairs", "corrected_voices", "labels_for_width"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -61,7 +61,7 @@ def corrected_voices(
     *,
     denominator: Denominator = "non-neutral",
     level: float = 0.95,
-    draws: int = 200,
+    draws: int = 100,
     seed: int = 0,
 ) -> CorrectedMeasures:
     """Precision, recall and F1, globally and of both sides, by condition ('toward') and within each model
@@ -74,7 +74,7 @@ def corrected_voices(
     Raises:
         InputError: people labelled pairs that the tables do not have, or with labels that are none of `MATCHES`.
     """
-    case = _Case.of(matches, summaries, people, denominator, (level, draws, seed))
+    case = Case.of(matches, summaries, people, denominator, (level, draws, seed))
     return CorrectedMeasures(
         {name: case.variants(units) for name, units in case.groups.items()},
         "whole units" if case.by_units else "errors undone",
@@ -97,7 +97,7 @@ def labels_for_width(
 ) -> tuple[Plan, ...]:
     """How many labels bring the interval of a measure to a width: `measure` is a group and a name, ('toward',
     'suppression'). Of single pairs, and of whole threads in a condition."""
-    case = _Case.of(matches, summaries, people, "non-neutral", (level, 200, seed))
+    case = Case.of(matches, summaries, people, "non-neutral", (level, 100, seed))
     group, name = measure
     if group not in case.groups or name not in case.undone:
         known = f"a group ({', '.join(case.groups)}) and a measure ({', '.join(case.undone)})"
@@ -115,7 +115,7 @@ def labels_for_width(
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """P pairs of a response and a viewpoint of its thread, by unit (model, thread, condition) and response.
 
     Of pairs [P]: `judged` (0 a match, 1 none), `unit`, `response` and `view`, which number the responses and the
@@ -134,7 +134,8 @@ class _Pairs:
     units: pl.DataFrame
 
     @classmethod
-    def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, denominator: Denominator) -> _Pairs:
+    def of(cls, matches: pl.DataFrame, summaries: pl.DataFrame, denominator: Denominator) -> Pairs:
+        """All pairs of the responses that the matcher read."""
         rows = matches.filter(pl.col("matched").is_not_null())
         if "none" in rows.columns:
             rows = rows.filter(~pl.col("none"))
@@ -192,10 +193,10 @@ def _products(values: Array, code: Ints) -> Array:
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """Pairs, what people labelled of them (at `place`), and what follows from both."""
 
-    pairs: _Pairs
+    pairs: Pairs
     people: People
     place: Ints
     resampling: Resampling
@@ -210,10 +211,11 @@ class _Case:
         people: pl.DataFrame,
         denominator: Denominator,
         asked: tuple[float, int, int],
-    ) -> _Case:
+    ) -> Case:
+        """From the tables; `asked` are level, draws and seed."""
         marked = with_marks(Tables(matches, summaries, None, None)).matches
         assert marked is not None
-        pairs = _Pairs.of(marked, summaries, denominator)
+        pairs = Pairs.of(marked, summaries, denominator)
         told = read_people(people, MATCHES)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})
         found = pl.DataFrame({"id": told.id}, schema={"id": pl.String}).join(
@@ -302,6 +304,7 @@ class _Case:
 
     @cached_property
     def readings(self) -> Readings:
+        """The pairs that both labelled."""
         _, group = np.unique(self.pairs.unit[self.place], return_inverse=True)
         return Readings(self.people.value, self.pairs.judged[self.place], 1 / self.people.chance, group, 2)
 
@@ -320,9 +323,10 @@ class _Case:
 
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure that some units [U] have."""
-        return {name: self._variants(name, units) for name, one in self.plain.items() if np.isfinite(one[units]).any()}
+        return {name: self.variant(name, units) for name, one in self.plain.items() if np.isfinite(one[units]).any()}
 
-    def _variants(self, name: str, units: Flags) -> Variants:
+    def variant(self, name: str, units: Flags) -> Variants:
+        """One of them."""
         within, level = _range(name), self.resampling.level
         known = units & np.isfinite(self.plain[name])
         many = int(self.resampling.cluster.max()) + 1

@@ -46,7 +46,7 @@ from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces,
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
 
-__all__ = ["MEASURES", "corrected_changes", "labels_for_width"]
+__all__ = ["MEASURES", "Case", "corrected_changes", "labels_for_width"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,7 +66,7 @@ def corrected_changes(
     reading: Reading | None = None,
     over: str | None = None,
     level: float = 0.95,
-    draws: int = 200,
+    draws: int = 100,
     seed: int = 0,
 ) -> CorrectedMeasures:
     """Every one of `MEASURES` that the turns allow, of all conversations ('') and of each model.
@@ -78,7 +78,7 @@ def corrected_changes(
     Raises:
         InputError: people labelled turns that the table does not have, or with labels that are no stance.
     """
-    case = _Case.of(turns, people, reading or Reading(), over, (level, draws, seed))
+    case = Case.of(turns, people, reading or Reading(), over, (level, draws, seed))
     groups = {"": np.ones(len(case.traces), bool)}
     models = case.traces.about["model"]
     groups |= {name: (models == name).to_numpy() for name in models.unique().sort().to_list()}
@@ -107,7 +107,7 @@ def labels_for_width(
     It takes the labels so far (a pilot of 30 turns). Before any conversation is labelled whole the judge is taken to
     tell nothing of a conversation's value, so that there may be need of fewer.
     """
-    case = _Case.of(turns, people, reading or Reading(), None, (level, 200, seed))
+    case = Case.of(turns, people, reading or Reading(), None, (level, 100, seed))
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     of_judge = case.plain[measure][~np.isnan(case.plain[measure])]
@@ -124,7 +124,7 @@ def labels_for_width(
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """Conversations, what people labelled of them, and what follows from both.
 
     `place` numbers, in the turns of `traces`, the n turns that people labelled.
@@ -146,7 +146,8 @@ class _Case:
         reading: Reading,
         over: str | None,
         asked: tuple[float, int, int],
-    ) -> _Case:
+    ) -> Case:
+        """From the tables; `asked` are level, draws and seed."""
         traces, told = traces_from(turns), read_people(people, STANCES)
         if reading.labels == "premise" and traces.premise is not None:
             traces = replace(traces, stance=traces.premise)
@@ -195,10 +196,12 @@ class _Case:
 
     @property
     def outcomes(self) -> int:
+        """How many things the judge may say."""
         return len(STANCES) + bool((self.traces.stance == UNLABELLED).any())
 
     @cached_property
     def readings(self) -> Readings:
+        """The turns that both labelled."""
         _, group = np.unique(self.traces.conversation[self.place], return_inverse=True)
         return Readings(self.people.value, self.judged[self.place], 1 / self.people.chance, group, self.outcomes)
 
@@ -230,8 +233,8 @@ class _Case:
 
     def _measured(self, weights: Weights) -> Iterator[tuple[str, tuple[Array, Array]]]:
         measures: dict[str, OfChanges] = {
-            "stance_changes": lambda changes, pairs: np.broadcast_to(changes, (len(pairs), len(changes))),
-            "change_rate": lambda changes, pairs: changes / pairs[:, None],
+            "stance_changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
+            "change_rate": lambda changes, pairs: changes[:, None] / pairs,
             "chameleon": self._chameleon,
         }
         made, some = counted_changes(weights, {name: of for name, of in measures.items() if name in self.plain})
@@ -244,11 +247,11 @@ class _Case:
         yield "turn_of_flip", turn_of_flip(weights, target)
 
     def _chameleon(self, changes: Ints, pairs: Array) -> Array:
-        """Equation 2 for each number of changes [N, K]; the confidence at changes is the conversation's own at those
+        """Equation 2 for each number of changes [K, N]; the confidence at changes is the conversation's own at those
         that the judge saw, or over all its turns where it saw none. NaN where a part is not known."""
         usual, at_changes, reuse = self._parts
-        sure = np.where(changes > 0, at_changes[:, None], usual[:, None])
-        return np.asarray(np.sqrt(((changes / pairs[:, None]) ** 2 + sure**2 + reuse[:, None] ** 2) / 3))
+        sure = np.where(changes[:, None] > 0, at_changes, usual)
+        return np.asarray(np.sqrt(((changes[:, None] / pairs) ** 2 + sure**2 + reuse**2) / 3))
 
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array]:
@@ -258,9 +261,10 @@ class _Case:
 
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure of some conversations [N]."""
-        return {name: self._variants(name, units) for name in self.plain}
+        return {name: self.variant(name, units) for name in self.plain}
 
-    def _variants(self, name: str, units: Flags) -> Variants:
+    def variant(self, name: str, units: Flags) -> Variants:
+        """One of them."""
         within, values = self._range(name), self.plain[name]
         cell = np.where(units, 0, -1)
         one = Values(values, np.arange(len(units)), cell, 1, within, reason(name))
