@@ -79,8 +79,13 @@ def people_table(labels: Labels) -> pl.DataFrame:
         for asked in (labels.task.rows[place],)
         for label, share in shares.items()
     ]
-    kinds = {"id": pl.String, "label": pl.String, "share": pl.Float64, "chance": pl.Float64, "group": pl.String}
-    return pl.DataFrame(rows, schema=kinds, orient="row")
+    return pl.DataFrame(rows, schema=_kinds(), orient="row")
+
+
+def _kinds() -> dict[str, type[pl.DataType]]:
+    import polars as pl
+
+    return {"id": pl.String, "label": pl.String, "share": pl.Float64, "chance": pl.Float64, "group": pl.String}
 
 
 def read_people(people: pl.DataFrame, labels: Sequence[str]) -> People:
@@ -91,6 +96,7 @@ def read_people(people: pl.DataFrame, labels: Sequence[str]) -> People:
     """
     import polars as pl
 
+    people = people.select(pl.col(name).cast(kind) for name, kind in _kinds().items())
     told = people.filter(pl.col("label") != CANNOT_TELL)
     if unknown := sorted(set(told["label"].to_list()) - set(labels))[:_SHOWN]:
         reason = f"is none of {', '.join(labels)}"

@@ -25,8 +25,9 @@ Ints = NDArray[np.int64]
 _UNSEEN = 0.5
 """So many errors are added to those seen wherever confusions are drawn, as in Jeffreys' prior of a rate."""
 
-_BORROWED = 1.0
-"""So many rows of all labels' errors stand for a label that people never gave."""
+_BORROWED = 10.0
+"""A label that people gave less often has as many rows with all labels' errors added: of one that they never gave it is
+not known how the judge would read it, and what is inverted must not be so badly known."""
 
 _TRACE = 1e-3
 _TELLS_APART = 0.1
@@ -81,7 +82,7 @@ class Readings:
         same, other = np.eye(*counts.shape), 1 - np.eye(*counts.shape)
         right = (np.trace(counts) + _UNSEEN) / (many + 2 * _UNSEEN)
         usual = right * same + (1 - right) / other.sum(1, keepdims=True) * other
-        behind = np.where(counts.sum(1) > 0, _TRACE, _BORROWED)[:, None]
+        behind = np.maximum(_BORROWED - counts.sum(1), _TRACE)[:, None]
         share = (counts.sum(1) + _TRACE) / (many + _TRACE * len(counts))
         unseen = other * (_UNSEEN * share / other.sum(1))[:, None]
         drawn = np.tensordot(random.exponential(size=(draws, len(groups))), groups, 1)

@@ -4,10 +4,11 @@ of the judge's errors."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot, isnan, nan, sqrt
+from math import hypot, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from overton.statistics.correction import NEEDED
 from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
@@ -91,6 +92,6 @@ def gaps_of(measure: Undone, resampling: Resampling) -> Gaps:
     between = tuple(float(one[0]) for one in gaps(spread, resampling.level))
     tail = (1 - resampling.level) / 2
     ends = np.nanquantile(drawn[1:], [tail, 1 - tail]) - value
-    off = float(np.nanmean((drawn[1:] - value) ** 2))
+    off = float(ends[1] - ends[0]) / (2 * float(ndtri(1 - tail)))  # far draws are no measure of spread
     errors = (min(float(ends[0]), 0.0), max(float(ends[1]), 0.0))
-    return Gaps(value, (between[0], between[1]), errors, (float(spread.error[0]), sqrt(off)))
+    return Gaps(value, (between[0], between[1]), errors, (float(spread.error[0]), off))
