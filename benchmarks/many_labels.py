@@ -1,7 +1,7 @@
 """Do corrected measures of many labels hold? Simulated conversations and threads with known truth, and judges that err.
 
-    python benchmarks/many_labels.py [--simulations 300] [--only stances|matches] [--budgets 100 300]
-                                     [--errors 2 5 10 20] [--moves never ...]
+    python benchmarks/many_labels.py [--simulations 300] [--only stances|matches|plans]
+                                     [--budgets 100 300] [--errors 2 5 10 20] [--moves never ...]
 
 Conversations: 20 topics with three each, ten turns, whose stances never move, move at a tenth of the turns (more on
 some topics than on others), at a third, or leave for one turn and come back. Threads: 40, neutral and with a belief
@@ -154,7 +154,7 @@ def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, C
                 for budget in asked.budgets:
                     for unit in ("turns", "whole"):
                         shown = drawn(random, true.shape, budget, unit)
-                        found = of_stances(judged, true.ravel()[shown], shown, number)
+                        found = of_stances(judged, true.ravel(), shown, number)
                         for name in STANCE_MEASURES:
                             key = f"{name} | {moves} | {error}% {'together' if together else 'apart'} | {budget} {unit}"
                             cells[key].add(found[name], truth[name])
@@ -169,13 +169,49 @@ def drawn(random: Random, shape: tuple[int, int], budget: int, unit: str) -> Arr
     return (talks[:, None] * shape[1] + np.arange(shape[1])).ravel()
 
 
-def of_stances(judged: Traces, said: Array, shown: Array, seed: int) -> dict[str, Variants]:
+def of_stances(judged: Traces, true: Array, shown: Array, seed: int) -> dict[str, Variants]:
     """Every measure, three times."""
-    people = People([""] * len(shown), np.eye(len(STANCES))[said], np.ones(len(shown)), 0)
+    return of_turns(judged, true, shown, seed).variants(np.ones(len(judged), bool))
+
+
+def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Case:
+    """The conversations with what people say of the turns that are shown."""
+    people = People([""] * len(shown), np.eye(len(STANCES))[true[shown]], np.ones(len(shown)), 0)
     assert judged.topic is not None
     resampling = Jackknife(unit="topics").over(judged.topic)
-    case = stances.Case(judged, people, shown, Reading(), resampling, DRAWS, seed)
-    return case.variants(np.ones(len(judged), bool))
+    return stances.Case(judged, people, shown, Reading(), resampling, DRAWS, seed)
+
+
+def planned(asked: argparse.Namespace) -> Iterator[tuple[str, float, float, float]]:
+    """From pilots of 30 turns, by width wanted of the change rate: in how many of a hundred there was a plan of turns
+    for it, how many turns were planned, and the width that they gave."""
+    traces = conversations(TOPICS)
+    for error in asked.errors:
+        for wanted in (0.12, 0.16, 0.2):
+            numbers, widths = [], []
+            for number in range(asked.simulations):
+                random = np.random.default_rng([number, error])
+                true = moving(random, "sometimes", TOPICS)
+                off = wrong(random, true.shape, error / 100, together=False)
+                judged = replace(
+                    traces, stance=np.where(off, (true + random.integers(1, 4, true.shape)) % 4, true).ravel()
+                )
+                order = random.permutation(true.size)
+                case = of_turns(judged, true.ravel(), np.sort(order[:30]), number)
+                plan, _ = case.plans("change_rate", wanted) if case.undone else (None, None)
+                if plan is None or not plan.labels:
+                    continue
+                case = of_turns(judged, true.ravel(), np.sort(order[: plan.labels]), number)
+                found = case.variant("change_rate", np.ones(len(judged), bool)).corrected
+                numbers.append(plan.labels)
+                widths.append(found.high - found.low)
+            made = 100 * len(numbers) / asked.simulations
+            yield (
+                f"{error}% | {wanted}",
+                made,
+                float(np.median(numbers or [np.nan])),
+                float(np.nanmean(widths or [np.nan])),
+            )
 
 
 def voicing(random: Random, threads: int) -> Array:
@@ -262,13 +298,19 @@ def chosen(random: Random, said: Array, budget: int, design: str) -> tuple[Array
 
 def main() -> None:
     asked = arguments()
+    if asked.only == "plans":
+        print("| errors | width wanted | pilots with a plan | turns planned (median) | width they gave (mean) |")
+        print("|---|---|--:|--:|--:|")
+        for key, made, number, width in planned(asked):
+            print(f"| {key} | {made:.0f} | {number:.0f} | {width:.2f} |", flush=True)
+        return
     print("| measure | moves | errors | labels | bias, plain | it holds | bias, corrected | it holds | width |")
     print("|---|---|---|---|--:|--:|--:|--:|--:|")
-    if asked.only != "matches":
+    if asked.only in {None, "stances"}:
         for moves in asked.moves:
             for key, cell in sorted(stance_cells(asked, moves)):
                 print(f"| {key} | {cell} |", flush=True)
-    if asked.only != "stances":
+    if asked.only in {None, "matches"}:
         for key, cell in sorted(match_cells(asked)):
             print(f"| {key} | {cell} |", flush=True)
 
@@ -277,7 +319,7 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     reader.add_argument("--simulations", type=int, default=300)
-    reader.add_argument("--only", choices=("stances", "matches"))
+    reader.add_argument("--only", choices=("stances", "matches", "plans"))
     reader.add_argument("--budgets", type=int, nargs="+", default=[100, 300])
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
     reader.add_argument("--moves", nargs="+", choices=MOVES, default=list(MOVES))

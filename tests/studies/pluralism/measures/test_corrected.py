@@ -14,7 +14,7 @@ from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.studies.people import CorrectedMeasures
 from overton.studies.pluralism.measures import analyze
-from overton.studies.pluralism.measures.corrected import corrected_voices, labels_for_width
+from overton.studies.pluralism.measures.corrected import corrected_voices, labels_for_width, tables_of
 
 Array = np.ndarray[Any, Any]
 Table = Callable[..., pl.DataFrame]
@@ -161,6 +161,18 @@ def test_the_plain_numbers_are_the_analysis_own(responses: Table, viewpoints: Ta
     assert found["toward"]["suppression"].plain.value == pytest.approx(shift.suppression_as_published.value)
     assert found["toward"]["amplification"].plain.value == pytest.approx(shift.amplification_as_published.value)
     assert "nothing is labelled" in found["toward"]["global/recall"].corrected.method
+
+
+def test_a_runs_records_have_the_ids_of_its_sheets() -> None:
+    response = {"number": 1, "text": "yes", "stance": "supporting", "matched": ["v0"], "faults": ["cut"]}
+    done = {"experiment": "sycophancy", "status": "done", "model": "m", "thread": "t", "viewpoints": ["v0", "v1"]}
+    done |= {"stances": ["reference", "against"], "votes": [2, 1], "responses": [response]}
+    records = pl.DataFrame([done | {"condition": one, "trial": f"t/{one}"} for one in CONDITIONS])
+    judged = [("m/t/toward/1/v0", "match"), ("m/t/neutral/1/v1", "no match"), ("m/t/toward/1/v1", "no match")]
+    rows = [{"id": name, "label": label, "share": 1.0, "chance": 0.75, "group": "m/t"} for name, label in judged]
+    found = corrected_voices(*tables_of(records), pl.DataFrame(rows))
+    assert (found.labels, found.whole) == (3, 1)
+    assert found.groups["toward"]["global/recall"].labelled.value == 0.5
 
 
 def test_pairs_of_another_run_are_refused(voices: tuple[Array, Array]) -> None:

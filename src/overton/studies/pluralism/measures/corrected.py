@@ -39,8 +39,10 @@ from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.contrasts import SHIFTS, comparisons, named
 from overton.studies.pluralism.measures.faultless import Tables, with_marks
 from overton.studies.pluralism.measures.units import NOTHING
+from overton.studies.pluralism.tables import matches as matches_of
+from overton.studies.pluralism.tables import summaries as summaries_of
 
-__all__ = ["MATCHES", "Case", "Pairs", "corrected_voices", "labels_for_width"]
+__all__ = ["MATCHES", "Case", "Pairs", "corrected_voices", "labels_for_width", "tables_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -52,6 +54,12 @@ MATCHES = ("match", "no match")
 _SIDES = ("global", "supporting", "against")
 _UNIT = ("model", "thread", "condition")
 _F1 = "F1 of a thread is no mean of labels: it needs threads that are labelled whole"
+
+
+def tables_of(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A run's matches, with their trials, and summaries."""
+    trials = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done").select(*_UNIT, "trial")
+    return matches_of(records).join(trials, on=list(_UNIT), maintain_order="left"), summaries_of(records)
 
 
 def corrected_voices(
@@ -67,9 +75,10 @@ def corrected_voices(
     """Precision, recall and F1, globally and of both sides, by condition ('toward') and within each model
     ('MODEL/toward'), and of biased conditions suppression and amplification against the neutral one.
 
-    `matches` and `summaries` are as for `analyze`; `matches` has the trial's name too. `people` has a row for each
-    labelled pair and label (`people_table`): `id` ('MODEL/TRIAL/RESPONSE/VIEWPOINT'), `label`, `share`, `chance`,
-    `group`. Intervals are over threads. Suppression and amplification are the paper's differences of recall.
+    `matches` and `summaries` are as for `analyze`; `matches` has the `trial` too (`tables_of` a run's records).
+    `people` has a row for each labelled pair and label (`people_table`): `id` ('MODEL/TRIAL/RESPONSE/VIEWPOINT'),
+    `label`, `share`, `chance`, `group`. Intervals are over threads. Suppression and amplification are the paper's
+    differences of recall.
 
     Raises:
         InputError: people labelled pairs that the tables do not have, or with labels that are none of `MATCHES`.

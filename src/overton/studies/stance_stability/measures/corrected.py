@@ -110,17 +110,7 @@ def labels_for_width(
     case = Case.of(turns, people, reading or Reading(), None, (level, 100, seed))
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
-    of_judge = case.plain[measure][~np.isnan(case.plain[measure])]
-    rows = rows_for_width(
-        gaps_of(case.undone[measure], case.resampling), len(case.people.id), len(case.traces.conversation), width
-    )
-    told = case.whole & ~np.isnan(case.of_people[measure]) & ~np.isnan(case.plain[measure])
-    if told.sum() > 2:
-        pilot = (case.of_people[measure][told], case.plain[measure][told])
-    else:
-        pilot = (of_judge, np.zeros(len(of_judge)))
-    size = float(case.traces.length.mean())
-    return rows, units_for_width(*pilot, of_judge, width, size=size, level=level)
+    return case.plans(measure, width)
 
 
 @dataclass(frozen=True)
@@ -277,6 +267,18 @@ class Case:
         if self.by_units:
             return Variants(plain, both[0] if both else none, alone)
         return Variants(plain, self._from_errors(name, units), alone)
+
+    def plans(self, name: str, width: float) -> tuple[Plan, ...]:
+        """How many labels bring a measure of all conversations to a width."""
+        gaps, plain = gaps_of(self.undone[name], self.resampling), self.plain[name]
+        rows = rows_for_width(gaps, len(self.people.id), len(self.traces.conversation), width)
+        of_judge = plain[~np.isnan(plain)]
+        told = self.whole & ~np.isnan(self.of_people[name]) & ~np.isnan(plain)
+        pilot = (of_judge, np.zeros(len(of_judge)))
+        if told.sum() > 2:
+            pilot = (self.of_people[name][told], plain[told])
+        size, level = float(self.traces.length.mean()), self.resampling.level
+        return rows, units_for_width(*pilot, of_judge, width, size=size, level=level)
 
     def _from_units(self, name: str, units: Flags) -> tuple[Estimate, Estimate]:
         """Corrected by whole conversations, and of these alone."""
