@@ -50,7 +50,7 @@ def test_a_number_below_what_it_can_be_is_the_least_with_room_above() -> None:
     ],
 )
 def test_what_cannot_be_given_has_a_reason(labels: int, clusters: int, moved: float, why: str) -> None:
-    some = undone(moved, moved).of(np.arange(8) < clusters)
+    some = undone(*[-moved] * 9, *[moved] * 9).of(np.arange(8) < clusters)
     found = corrected_ratio(some, (0, 1), OVER, labels)
     assert isnan(found.low)
     assert why in found.method
