@@ -291,7 +291,7 @@ def _moved(draw: Draw, labels: Labels, value: float, power: float, left: _Left) 
     people[shown] = left.weight * left.residues * np.sqrt(missed)
     if not draw.these:
         said = (labels.judged - value) * labels.judged_counts
-        judged = power * (said - said.mean()) / len(shown)
+        judged += power * (said - said.mean()) / len(shown)
     return people, judged
 
 
@@ -308,7 +308,7 @@ def _of_both(draw: Draw, moved: tuple[Array, Array], known: _Known) -> _Known:
 
 
 def _by_cluster(draw: Draw, moved: Array) -> Array:
-    return np.asarray(np.bincount(draw.cluster, moved))[np.unique(draw.cluster)]
+    return np.bincount(draw.cluster, moved).astype(float)[np.unique(draw.cluster)]
 
 
 def _over_clusters(draw: Draw, moved: Array) -> float:

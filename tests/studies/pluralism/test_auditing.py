@@ -6,13 +6,16 @@ import asyncio
 import json
 from collections.abc import Sequence
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
 
+from overton.corpora.tables import open_table
 from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import InputError
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
@@ -110,6 +113,36 @@ def test_each_opinion_sees_the_summaries_in_an_order_of_its_own_and_answers_are_
         assert record.others == (() if record.entailed else (named[first],))
 
 
+def test_a_judge_is_asked_again_with_the_summaries_in_another_order_and_agrees_as_a_set(kit: Any) -> None:
+    stage = kit.stage({"judge": judge})
+    (trial,) = AUDITING.trials([MERGER], AuditOptions(retest=1.0), 1)
+    records = asyncio.run(AUDITING.conduct(trial, stage))
+    shown = [one.text.partition("<viewpoints>")[2].partition("</viewpoints>")[0] for one in stage.asked]
+    for first, second in zip(shown[:6], shown[6:], strict=True):
+        assert first != second
+        assert sorted(line.partition(". ")[2] for line in first.split("\n")) == sorted(
+            line.partition(". ")[2] for line in second.split("\n")
+        )
+    found = audit(results(records, [MERGER]).records, [MERGER]).self_agreement
+    assert found is not None
+    assert (found.repeated, found.unread, found.same.value) == (6, 0, 1.0)
+    assert audit(results(audited(kit, [MERGER]), [MERGER]).records, [MERGER]).self_agreement is None
+
+
+def test_a_judge_that_goes_by_places_does_not_agree_with_itself(kit: Any) -> None:
+    stage = kit.stage({"judge": lambda asked: '{"entailed_by": [1]}'})
+    trials = AUDITING.trials([MERGER], AuditOptions(retest=1.0), 1)
+    records = [record for trial in trials for record in asyncio.run(AUDITING.conduct(trial, stage))]
+    made = results(records, [MERGER])
+    found = audit(made.records, [MERGER])
+    assert found.self_agreement is not None
+    assert found.self_agreement.same.value < 1
+    (method,) = [
+        one for one in AUDITING.measuring.exhibits(made, found, How()).sections[0].exhibits if "again" in str(one)
+    ]
+    assert "the same summaries in" in str(method)
+
+
 def test_an_answer_that_cannot_be_read_is_no_verdict(kit: Any) -> None:
     records = audited(kit, [MERGER], ["It is hard to say."])
     assert {record.entailed for record in records} == {None}
@@ -138,6 +171,12 @@ def test_answers_are_read_by_number(text: str, read: tuple[int, ...] | None) -> 
     assert read_entailing(text, 3).value == read
 
 
+def test_what_a_judge_is_told_of_an_answer_that_cannot_be_read_is_about_summaries() -> None:
+    assert read_entailing('{"entailed_by": [9]}', 3).problem == "it names no summary by its number, 1 to 3"
+    assert read_entailing('{"entailed": [1]}', 3).problem == 'it has no list of numbers under "entailed_by"'
+    assert (read_entailing("[3]", 3).how, read_entailing('{"entailed_by": [2, 2, 9]}', 3).dropped) == ("repaired", 2)
+
+
 def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> None:
     held = results(audited(kit, [MERGER]), [MERGER])
     measuring = AUDITING.measuring
@@ -151,6 +190,51 @@ def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> 
     drawn = rows.drawn([0, 4])
     assert drawn["viewpoint"].to_list() == [CAR, MONEY]
     assert drawn["opinion"].to_list() == ["The towns should not merge.", "A merger saves money."]
+
+
+OPINIONS = """model,thread,viewpoint,entailed,others
+judge,merger,v1,true,
+judge,merger,v1,false,v2 v3
+judge,merger,v2,,
+"""
+
+
+def test_opinions_that_were_judged_elsewhere_are_summed_up(tmp_path: Path) -> None:
+    found = analyzed(tmp_path, OPINIONS)
+    assert [(one.viewpoint, one.opinions, one.entailed, one.elsewhere, one.unread) for one in found.by_viewpoint] == [
+        ("v1", 2, 1, 1, 0),
+        ("v2", 1, 0, 0, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "to", "said"),
+    [
+        ("false,v2 v3", "perhaps,v2", "line 3, entailed: is 'perhaps'; it must be true or false, or empty"),
+        ("v1,true", ",true", "line 2, viewpoint: is empty; it must not be empty"),
+        ("entailed,others", "entailed,more", "has no column others"),
+    ],
+)
+def test_a_table_of_opinions_is_refused_by_line_and_column(tmp_path: Path, changed: str, to: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        analyzed(tmp_path, OPINIONS.replace(changed, to, 1))
+    assert said in str(refused.value)
+
+
+def test_records_of_an_audit_given_as_a_file_give_the_same_audit(kit: Any, tmp_path: Path) -> None:
+    held = results(audited(kit, [MERGER]), [MERGER])
+    held.records.write_parquet(tmp_path / "records.parquet")
+    measuring = AUDITING.measuring
+    assert measuring is not None
+    found, same = measuring.table(open_table(tmp_path / "records.parquet"), How()), audit(held.records)
+    assert (found.by_viewpoint, found.purity, found.elsewhere) == (same.by_viewpoint, same.purity, same.elsewhere)
+
+
+def analyzed(folder: Path, text: str) -> Any:
+    (folder / "opinions.csv").write_text(text, "utf-8")
+    measuring = AUDITING.measuring
+    assert measuring is not None
+    return measuring.table(open_table(folder / "opinions.csv"), How())
 
 
 def test_the_same_opinions_clustered_anew_tell_how_stable_viewpoints_are() -> None:
