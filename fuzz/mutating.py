@@ -191,9 +191,8 @@ def inside(*inner: Mutation) -> Mutation:
 
     def change(chance: Random, data: bytes) -> bytes:
         if data.startswith(b"\x1f\x8b"):
-            with suppress(OSError, EOFError, zlib.error):
-                unpacked = gzip.open(BytesIO(data)).read(LARGEST)
-                return gzip.compress(_again(chance, unpacked, inner), 1)
+            with suppress(OSError, EOFError, zlib.error), gzip.open(BytesIO(data)) as packed:
+                return gzip.compress(_again(chance, packed.read(LARGEST), inner), 1)
         if data.startswith(b"\x28\xb5\x2f\xfd"):
             with suppress(zstandard.ZstdError):
                 unpacked = zstandard.ZstdDecompressor().stream_reader(data).read(LARGEST)
