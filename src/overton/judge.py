@@ -11,8 +11,8 @@ from typing import Any
 
 from overton.api.calling import call_of
 from overton.api.correcting import correct
+from overton.api.labels import agreement
 from overton.api.sheets import draw_sheet as sample
-from overton.api.sheets import read_agreement as agreement
 from overton.studies.registry import listed
 
 __all__ = ["agreement", "correct", "sample"]

@@ -22,7 +22,8 @@ class JudgedRows:
     """What a judge labelled.
 
     `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
-    are alike) and the columns `shown` to a person. `labels` are those that it can be, `judge` gave them.
+    are alike), `model` where each unit is one model's, and the columns `shown` to a person. `labels` are those that it
+    can be, `judge` gave them.
     """
 
     given: Sequence[str | None]

@@ -171,6 +171,7 @@ def _shown(
         pl.format("{}/{}/{}/{}", "model", "trial", "number", about).alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
+        "model",
         pl.col("thread").replace_strict(posts).alias("post"),
         pl.col("summary").alias(about),
         pl.col("text").alias("response"),

@@ -28,7 +28,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         pl.format("{}/{}", group, "turn").alias("id"),
         pl.col(what).alias("label"),
         group.alias("group"),
-        *("proposition", "question", "answer"),
+        *("model", "proposition", "question", "answer"),
     )
     # The premise is in the question: to show a proposition would lead the person away from it.
     shown = ("proposition", "question", "answer") if what == "stance" else ("question", "answer")
