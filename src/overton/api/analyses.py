@@ -90,7 +90,8 @@ def schema(study: str) -> dict[str, Any]:
 
     named = study_named(study)
     measuring = measuring_of(named)
-    return with_labels(schema_of(measuring.analysis(), named.name, measuring.schema))
+    made = schema_of(measuring.analysis(), named.name, measuring.schema)
+    return made if named.sheet is None else with_labels(made)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

@@ -29,8 +29,8 @@ _Value = TypeVar("_Value")
 class _Head(msgspec.Struct):
     """By what a task and a person's labels are told apart."""
 
-    rows: msgspec.Raw | None = None
-    person: msgspec.Raw | None = None
+    rows: msgspec.Raw = msgspec.Raw()
+    person: msgspec.Raw = msgspec.Raw()
 
 
 def read_file(file: Path) -> Task | Said:
@@ -44,11 +44,11 @@ def read_file(file: Path) -> Task | Said:
 
     content = _bytes(file)
     head = _decoded(file, content, msgspec.json.Decoder(_Head).decode)
-    if head.rows is not None:
+    if bytes(head.rows):
         task = _decoded(file, content, msgspec.json.Decoder(Task).decode)
         check_task(task, str(file))
         return task
-    if head.person is None:
+    if not bytes(head.person):
         reason = "holds neither a task nor a person's labels: name the files that the pages saved"
         raise InputError([Problem(str(file), "", reason)])
     return _decoded(file, content, msgspec.json.Decoder(Said).decode)
@@ -89,7 +89,7 @@ def keep(run: Path, labels: Labels) -> None:
         RunError: it cannot be written.
     """
     make_folder(run / FOLDER)
-    content = msgspec.json.format(msgspec.json.encode(labels, order="deterministic"), indent=1)
+    content = msgspec.json.format(msgspec.json.encode(labels), indent=1)
     write_whole(kept_file(run, labels.task.name), [content])
 
 

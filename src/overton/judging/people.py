@@ -171,25 +171,25 @@ def _numbered(groups: Sequence[str]) -> NDArray[np.int64]:
 def _same(said: _Said, level: float) -> Estimate:
     """How much of people's label is the judge's."""
     people, judged, weight, groups = said
-    return _ratio((people * judged).sum(1) * weight, weight, groups, level)
+    return _share((people * judged).sum(1), weight, groups, level)
 
 
 def _confirmed(column: int, said: _Said, level: float) -> Estimate:
     """Of the rows that the judge gives one label, how much people confirm."""
     people, judged, weight, groups = said
     rows = judged[:, column] > 0
-    return _ratio((people[:, column] * weight)[rows], weight[rows], groups[rows], level)
+    return _share(people[rows, column], weight[rows], groups[rows], level)
 
 
-def _ratio(above: Array, below: Array, groups: NDArray[np.int64], level: float) -> Estimate:
-    """A weighted share over groups by the one rule for intervals over items; `n` counts rows."""
+def _share(values: Array, weight: Array, groups: NDArray[np.int64], level: float) -> Estimate:
+    """A weighted mean of values from 0 to 1, by the rule for labelled rows alone (`statistics.correction`)."""
     import numpy as np
 
-    from overton.statistics.resampling import SHARE, Jackknife
+    from overton.statistics.correction import Draw, Labels, corrected
 
-    over, under = (np.bincount(groups, part).astype(float) for part in (above, below))
-    found = Jackknife(level, unit="groups").ratio(over, under, SHARE)
-    return msgspec.structs.replace(found, n=len(above))
+    every = np.ones(len(values))
+    draw = Draw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1])
+    return corrected(draw, Labels(values, 0 * every, every, every), [], level)[0].labelled
 
 
 def _kappa(said: _Said, level: float) -> Estimate:

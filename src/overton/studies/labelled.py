@@ -9,7 +9,7 @@ truth is bounded both ways.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -26,11 +26,12 @@ from overton.studies.plain import Shape, with_key
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
 
     from overton.statistics.correction import Draw, Three
     from overton.studies.measuring import Results
-    from overton.studies.sheet import Sheet
+    from overton.studies.sheet import JudgedRows, Sheet
 
     Array = NDArray[np.float64]
 
@@ -72,21 +73,26 @@ class Units:
 _AT_ONCE = 50_000
 
 
-def units_of(sheet: Sheet, results: Results, what: str) -> Units:
-    """Everything of one kind that a run's judge labelled; texts are laid out a part at a time, and left."""
+def units_of(sheet: Sheet, results: Results, task: Task) -> Units:
+    """Everything of the task's kind that a run's judge labelled."""
     import polars as pl
 
-    judged = sheet.rows(results, what)
+    judged = sheet.rows(results, task.what)
     given = [place for place, label in enumerate(judged.given) if label is not None]
-    parts = [judged.drawn(given[start : start + _AT_ONCE]) for start in range(0, len(given), _AT_ONCE)]
     missing = len(judged.given) - len(given)
-    if not parts:
+    if not given:
         return Units((), (), (), unlabelled=missing)
-    named = "model" in parts[0].columns
-    names = ["id", "label", "group", *(["model"] if named else [])]
-    table = pl.concat([part.select(pl.col(names).cast(pl.String)) for part in parts])
-    ids, labels, groups = (table[name].to_list() for name in names[:3])
-    return Units(ids, labels, groups, table["model"].to_list() if named else None, missing)
+    table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
+    group = "whole" if task.design == "whole" and "whole" in table.columns else "group"
+    ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
+    return Units(ids, labels, groups, table["model"].to_list() if "model" in table.columns else None, missing)
+
+
+def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """What names the units at some places; the texts are laid out a part at a time, and left."""
+    for start in range(0, len(places), _AT_ONCE):
+        part = judged.drawn(places[start : start + _AT_ONCE])
+        yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
 
 
 class LabelledShare(msgspec.Struct, frozen=True):
@@ -118,10 +124,10 @@ class LabelledBetween(msgspec.Struct, frozen=True):
 class LabelledShares(msgspec.Struct, frozen=True):
     """One task's labels and what follows from them for a run.
 
-    Of `units` of `run` that the judge gave a label (`without_label` it gave none) people labelled `labelled`;
-    `cannot_tell` of these, in equal parts, they could not tell, and on `open` ones they differ and have settled
-    nothing. With `enough` labelled ones the corrected number leads. `why` says why nothing is corrected, and is empty
-    where it is.
+    Of `units` of `run` that the judge gave a label (`without_label` it gave none) people labelled `labelled`, and
+    `set_aside` more in groups that were drawn whole and are not labelled to their end. `cannot_tell` of these, in equal
+    parts, they could not tell, and on `open` ones they differ and have settled nothing. With `enough` labelled ones the
+    corrected number leads. `why` says why nothing is corrected, and is empty where it is.
     """
 
     run: str
@@ -132,6 +138,7 @@ class LabelledShares(msgspec.Struct, frozen=True):
     units: int
     without_label: int
     labelled: int
+    set_aside: int
     cannot_tell: float
     open: int
     enough: int
@@ -152,9 +159,9 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
     from overton.judging.gathering import open_places
 
     _check(labels.task, units, place)
-    said = labels.shares()
+    said = _usable(labels)
     why = _why(labels.task, units, len(said))
-    made = None if why else _Made(labels, units, level)
+    made = None if why else _Made(labels.task, said, units, level)
     return LabelledShares(
         run,
         labels.task.name,
@@ -163,15 +170,26 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
         tuple(dict.fromkeys(one.person for one in labels.said)),
         len(units.id),
         units.unlabelled,
-        len(said),
-        sum(one.get(CANNOT_TELL, 0.0) for one in said.values()),
-        len(open_places(labels)),
-        ENOUGH,
-        why,
-        made.shares() if made else {},
-        made.models() if made else {},
-        tuple(made.differences()) if made else (),
+        labelled=len(said),
+        set_aside=len(labels.shares()) - len(said),
+        cannot_tell=sum(one.get(CANNOT_TELL, 0.0) for one in said.values()),
+        open=len(open_places(labels)),
+        enough=ENOUGH,
+        why=why,
+        shares=made.shares() if made else {},
+        models=made.models() if made else {},
+        differences=tuple(made.differences()) if made else (),
     )
+
+
+def _usable(labels: Labels) -> dict[int, Mapping[str, float]]:
+    """People's shares of each row; of a draw of whole groups those of groups that are labelled to their end, since a
+    person who stops has labelled the beginning of one, which is like no other part of it."""
+    said = labels.shares()
+    if labels.task.design != "whole":
+        return said
+    begun = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
+    return {place: one for place, one in said.items() if labels.task.rows[place].group not in begun}
 
 
 def _check(task: Task, units: Units, place: str) -> None:
@@ -191,7 +209,7 @@ def _check(task: Task, units: Units, place: str) -> None:
 def _why(task: Task, units: Units, labelled: int) -> str:
     """Why these labels correct nothing, or ''."""
     if not labelled:
-        return "nobody has labelled anything yet"
+        return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"
     drawn_from = {label: count for label, count in task.population.items() if count}
     if drawn_from != Counter(units.label):
         before, now = sum(drawn_from.values()), len(units.id)
@@ -210,22 +228,22 @@ class _Both(NamedTuple):
 class _Made:
     """Everything that is corrected with one draw."""
 
-    def __init__(self, labels: Labels, units: Units, level: float) -> None:
+    def __init__(self, task: Task, said: Mapping[int, Mapping[str, float]], units: Units, level: float) -> None:
         import numpy as np
 
         from overton.statistics.correction import Draw
 
         self.level = level
-        self.said = labels.shares()
-        self.at = np.array([units.places[labels.task.rows[place].id] for place in self.said])
+        self.said = said
+        self.at = np.array([units.places[task.rows[place].id] for place in self.said])
         self.judged = np.array(units.label)
         chance, labelled = np.ones(len(units.id)), np.zeros(len(units.id), bool)
-        chance[self.at] = [labels.task.rows[place].chance for place in self.said]
+        chance[self.at] = [task.rows[place].chance for place in said]
         labelled[self.at] = True
         self.draw: Draw = Draw(labelled, chance, np.unique(np.array(units.group), return_inverse=True)[1])
         self.names = sorted({one for one in units.model or () if one is not None})
         self.inside = [np.array([one == name for one in units.model or ()]) for name in self.names]
-        known = [*labels.task.labels, *([CANNOT_TELL] if self._unsure else [])]
+        known = [*task.labels, *([CANNOT_TELL] if self._unsure else [])]
         self.found = {label: self._both(label) for label in known}
 
     @property

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
-from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Section, Table
-from overton.studies.numbers import Kind
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Missing, Section, Table
+from overton.studies.numbers import Kind, reason
 
 if TYPE_CHECKING:
     from overton.judging.people import People
+    from overton.statistics import Estimate
     from overton.studies.labelled import LabelledShare, LabelledShares
 
 __all__ = ["ALONE", "labelled_section", "people_tables", "shares_exhibits"]
@@ -87,6 +89,8 @@ def _said(found: LabelledShares) -> str:
     told += f" {found.judge} judged."
     if found.without_label:
         told += f" {found.without_label:,} units have no label of the judge's, and are left out."
+    if found.set_aside:
+        told += f" {found.set_aside:,} more are in groups that were drawn whole and are not labelled to their end."
     if found.cannot_tell:
         told += f" Of {found.cannot_tell:g} they could not tell: 'at most' is the share if all these had this label."
     if found.open:
@@ -105,5 +109,13 @@ def _table(
     order = ["corrected", "plain", "labelled"] if leads else ["plain", "corrected", "labelled"]
     names = [*order, *(["corrected_at_least"] if least else []), *(["corrected_at_most"] if bounded else [])]
     heads |= {"corrected_at_least": "Corrected, at least", "corrected_at_most": "Corrected, at most"}
-    rows: list[list[Cell]] = [[label, *(getattr(one, name) for name in names)] for label, one in shares.items()]
+    rows: list[list[Cell]] = [
+        [label, *(_bare(one.plain) if name == "plain" else getattr(one, name) for name in names)]
+        for label, one in shares.items()
+    ]
     return Table(title, [Column("Label"), *(Column(heads[name], kind) for name in names)], rows, note, summary=summary)
+
+
+def _bare(one: Estimate) -> Cell:
+    """The judge's number alone; an interval would not hold what the judge gets wrong."""
+    return Missing(reason(one)) if isnan(one.value) else one.value

@@ -23,7 +23,8 @@ class JudgedRows:
 
     `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
     are alike), `model` where each unit is one model's, and the columns `shown` to a person. `labels` are those that it
-    can be, `judge` gave them.
+    can be, `judge` gave them. `units()` gives the columns of `drawn` but what is shown, of all labelled units in the
+    order of `given`, where that costs less than drawing them all.
     """
 
     given: Sequence[str | None]
@@ -31,6 +32,7 @@ class JudgedRows:
     shown: Sequence[str]
     labels: Sequence[str]
     judge: str
+    units: Callable[[], pl.DataFrame] | None = None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,14 @@ def _rows(results: Results, what: str) -> JudgedRows:
     # The premise is in the question: to show a proposition would lead the person away from it.
     shown = ("proposition", "question", "answer") if what == "stance" else ("question", "answer")
     judge = ", ".join(one.name for one in results.answering("judge"))
-    return JudgedRows(rows["label"].to_list(), lambda places: rows[list(places)], shown, STANCES, judge)
+    return JudgedRows(
+        rows["label"].to_list(),
+        lambda places: rows[list(places)],
+        shown,
+        STANCES,
+        judge,
+        units=lambda: rows.select("id", "label", "group", "model").drop_nulls("label"),
+    )
 
 
 SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual)
