@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem
 from overton.judging.people import People
 from overton.studies.exhibits import Section
 from overton.studies.labelled import LabelledShares
-from overton.studies.labelled_tables import ALONE, labelled_section
+from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section
 from overton.studies.plain import plain
 
 if TYPE_CHECKING:
@@ -104,10 +104,11 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> 
 
 @dataclass(frozen=True)
 class Labelled:
-    """What people's labels make of the numbers of some runs; `judged` says that these rest on a judge."""
+    """What people's labels make of the numbers of some runs; `alone` says that these rest on a judge alone, and is empty
+    where they rest on none, or people labelled."""
 
     found: Sequence[LabelledShares]
-    judged: bool
+    alone: str
 
     def document(self) -> dict[str, Any]:
         """Under `labels`, by what was labelled; nothing where nobody did.
@@ -121,11 +122,11 @@ class Labelled:
 
     def sections(self) -> list[Section]:
         """What is shown of it, that there is nothing included."""
-        return [labelled_section(self.found)] if self.found or self.judged else []
+        return [labelled_section(self.found, self.alone)] if self.found or self.alone else []
 
     def warnings(self) -> list[str]:
         """What has to be read before any number: that no person has checked the judge."""
-        return [ALONE] if self.judged and not self.found else []
+        return [self.alone] if self.alone else []
 
 
 def labelled(runs: Sequence[Run], results: Results, level: float) -> Labelled:
@@ -143,7 +144,8 @@ def labelled(runs: Sequence[Run], results: Results, level: float) -> Labelled:
         _shares(run, alone[run.path], labels, str(kept_file(run.path, labels.task.name)), level)
         for run, labels in found
     ]
-    return Labelled(shares, any(map(_is_judged, runs)))
+    checked = any(facts.agreements for facts in results.runs)
+    return Labelled(shares, "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE)
 
 
 def _is_judged(run: Run) -> bool:

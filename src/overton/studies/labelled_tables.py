@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.labelled import LabelledShare, LabelledShares
 
-__all__ = ["ALONE", "labelled_section", "people_tables", "shares_exhibits"]
+__all__ = ["ALONE", "CHECKED", "labelled_section", "people_tables", "shares_exhibits"]
 
 ALONE = "No labels by people: whatever rests on the judge here rests on the judge alone."
 """What stands at the head where a judge labelled and no person did."""
+
+CHECKED = (
+    "People checked the judge on a sheet, which corrects nothing: whatever rests on the judge here rests on it alone."
+)
+"""The same where people filled in a sheet."""
 
 _METHOD = (
     "Corrected: the judge's share moved by what it gets wrong on the units that people labelled (prediction-powered,"
@@ -58,10 +63,10 @@ def _judge_tables(found: People) -> Iterator[Table]:
         yield Table("What people say of each label", heads, rows, note)
 
 
-def labelled_section(found: Sequence[LabelledShares]) -> Section:
-    """What people's labels make of a run's numbers; where there are none, that there are none."""
+def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> Section:
+    """What people's labels make of a run's numbers; where there are none, what is said instead."""
     if not found:
-        return Section("labels", "Labels by people", [Callout(ALONE, "warning", summary=True)])
+        return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
     exhibits = [exhibit for one in found for exhibit in shares_exhibits(one)]
     return Section("labels", "Labels by people", [*exhibits, Method(_METHOD)])
 
