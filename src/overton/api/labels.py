@@ -104,8 +104,10 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> 
 
 @dataclass(frozen=True)
 class Labelled:
-    """What people's labels make of the numbers of some runs; `alone` says that these rest on a judge alone, and is empty
-    where they rest on none, or people labelled."""
+    """What people's labels make of the numbers of some runs.
+
+    `alone` says that these rest on a judge alone; it is empty where they rest on none, or people labelled.
+    """
 
     found: Sequence[LabelledShares]
     alone: str

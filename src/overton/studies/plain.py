@@ -68,11 +68,13 @@ class Shape:
     leads: bool = False
 
 
-def shaped(*, flat: tuple[str, ...]) -> Callable[[type[Tuple]], type[Tuple]]:
+def shaped(
+    *, flat: tuple[str, ...], variants: Mapping[str, Mapping[str, str]] | None = None
+) -> Callable[[type[Tuple]], type[Tuple]]:
     """Declares the shape of a named tuple, whose body takes none."""
 
     def declared(kind: type[Tuple]) -> type[Tuple]:
-        setattr(kind, "SHAPE", Shape(flat=flat))  # noqa: B010
+        setattr(kind, "SHAPE", Shape(flat=flat, variants=variants or {}))  # noqa: B010
         return kind
 
     return declared
