@@ -132,13 +132,32 @@ def test_several_runs_in_one_report_have_their_own_labels(folder: Path, tmp_path
     assert "ada, bo labelled 120 of" in page
 
 
+def test_an_export_of_label_studio_is_read_as_what_each_person_said(folder: Path) -> None:
+    task = task_in(folder)
+    rows = [
+        {
+            "data": {"overton_task": task.name, "overton_row": place},
+            "annotations": [
+                {"result": [{"from_name": "label", "value": {"choices": [row.judged]}}], "completed_by": person}
+                for person in (1, 2)
+            ],
+        }
+        for place, row in enumerate(task.rows)
+    ]
+    (folder / "export.json").write_text(json.dumps(rows))
+    found = overton.judge.agreement(folder / "export.json")
+    assert isinstance(found, Agreed)
+    assert (found.people.labelled, found.people.shared, found.people.judge.same.value) == (120, 120, 1.0)
+    assert [(one.a, one.b, one.n) for one in found.people.pairs] == [("user 1", "user 2", 120)]
+
+
 def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
     ada = say(folder, "ada", 1)
     (folder / TASK).rename(folder.parent / "kept-apart.json")
     with pytest.raises(InputError, match=f"there is no {TASK} beside it"):
         overton.judge.agreement(ada)
     assert isinstance(overton.judge.agreement(ada, key=folder.parent / "kept-apart.json"), Agreed)
-    with pytest.raises(InputError, match="is no task, but a person's labels"):
+    with pytest.raises(InputError, match="is no task, but people's labels"):
         overton.judge.agreement(ada, key=ada)
 
 
@@ -146,8 +165,11 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
     ("content", "told"),
     [
         (b'{"person": "\xff"}', "cannot be read: is not UTF-8"),
-        (b"[" * 200_000, "cannot be read: "),
-        (b"[]", "cannot be read: Expected `object`"),
+        (b"[" * 200_000, "[0]: cannot be read: "),
+        (b'{"person": ' + b"[" * 200_000, "cannot be read: "),
+        (b"[]", "holds no labels: name the files"),
+        (b"[1]", "[0]: cannot be read: Expected `object`"),
+        (b'[{"data": {}}]', "[0].data: cannot be read: Object missing required field `overton_task`"),
         (b"{}", "holds neither a task nor a person's labels"),
         (b'{"person": "a", "task": 1}', "task: cannot be read: Expected `str`, got `int`"),
         (b'{"person": "a", "rows": 1}', "rows: cannot be read: "),

@@ -77,11 +77,13 @@ def test_with_one_label_a_row_the_judges_kappa_is_cohens() -> None:
     assert found.pairs == ()
 
 
-def test_a_person_who_labelled_two_pages_is_told_by_page() -> None:
+def test_a_persons_pages_stand_together_unless_they_say_two_things() -> None:
     of = task(["pro"] * 4)
-    said = (Said(of.name, 1, "ada", {0: "pro"}), Said(of.name, 2, "ada", {0: "con"}))
-    (pair,) = agreed_by_people(Labels(of, said)).pairs
+    first = Said(of.name, 1, "ada", {0: "pro"})
+    (pair,) = agreed_by_people(Labels(of, (first, Said(of.name, 2, "ada", {0: "con"})))).pairs
     assert (pair.a, pair.b) == ("ada (page 1)", "ada (page 2)")
+    alike = agreed_by_people(Labels(of, (first, Said(of.name, 2, "ada", {0: "pro", 1: "con"}))))
+    assert (alike.pairs, alike.shared, alike.labelled) == ((), 0, 2)
 
 
 def test_people_who_share_nothing_have_a_reason_for_no_kappa() -> None:

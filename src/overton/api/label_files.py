@@ -12,6 +12,7 @@ from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.untrusted import bytes_of, json_of, make_folder, write_whole
 
 if TYPE_CHECKING:
+    from overton.judging.label_studio import Exported
     from overton.judging.labelling import Labels, Said, Task
 
 __all__ = ["FOLDER", "TASK", "keep", "kept_file", "kept_in", "read_file", "task_for"]
@@ -33,16 +34,19 @@ class _Head(msgspec.Struct):
     person: msgspec.Raw = msgspec.Raw()
 
 
-def read_file(file: Path) -> Task | Said:
-    """What a file holds: a task, or what a person saved.
+def read_file(file: Path) -> Task | Said | list[Exported]:
+    """What a file holds: a task, what a person saved, or what Label Studio exported.
 
     Raises:
-        InputError: it cannot be read, or holds neither.
+        InputError: it cannot be read, or holds none of these.
     """
     from overton.judging.gathering import check_task
+    from overton.judging.label_studio import Exported
     from overton.judging.labelling import Said, Task
 
     content = _bytes(file)
+    if content.lstrip()[:1] == b"[":
+        return _decoded(file, content, msgspec.json.Decoder(list[Exported]).decode)
     head = _decoded(file, content, msgspec.json.Decoder(_Head).decode)
     if bytes(head.rows):
         task = _decoded(file, content, msgspec.json.Decoder(Task).decode)
@@ -73,7 +77,7 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
         raise InputError([Problem(str(files[0]), "", reason)])
     found = read_file(beside)
     if not isinstance(found, Task):
-        raise InputError([Problem(str(beside), "", "is no task, but a person's labels: name the task (--key)")])
+        raise InputError([Problem(str(beside), "", "is no task, but people's labels: name the task (--key)")])
     return found
 
 
@@ -135,5 +139,5 @@ def _decoded(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]
         return json_of(content, decode)
     except Unreadable as error:
         reason, _, key = error.reason.partition(" - at `$")
-        told = f"cannot be read: {reason}; save it again from its page"
+        told = f"cannot be read: {reason}; save it again where it was made"
         raise InputError([Problem(str(file), key.removesuffix("`").removeprefix("."), told)]) from error

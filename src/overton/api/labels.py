@@ -21,7 +21,7 @@ from overton.studies.plain import plain
 
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
-    from overton.judging.labelling import Labels, Said
+    from overton.judging.labelling import Labels
     from overton.studies.measuring import Results
 
 __all__ = ["Agreed", "Labelled", "agreement", "labelled", "people_agreement"]
@@ -43,7 +43,7 @@ def agreement(
     level: float = 0.95,
 ) -> SheetAgreement | Agreed:
     """How well a judge agrees with the person who filled in a sheet (CSV), or with the people whose labels `files` hold
-    (JSON, as their pages save them).
+    (JSON, as their pages save them, or as Label Studio exports them).
 
     `key` defaults to the file that was written beside them. With `run` the labels (or the sheet's agreement) are kept
     in that run's folder, beside those that it has, and its numbers are corrected by them from then on.
@@ -86,20 +86,25 @@ def people_agreement(
 def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> Labels:
     """The labels in some files, joined to those of the same task that a run keeps."""
     from overton.judging.gathering import checked, gathered
-    from overton.judging.labelling import Said
+    from overton.judging.label_studio import said_by
+    from overton.judging.labelling import Said, Task
 
     if not files:
         raise InputError([Problem("labels", "", "name the files that people's pages saved")])
     read = [(file, read_file(file)) for file in files]
-    said: list[tuple[Path, Said]] = [(file, one) for file, one in read if isinstance(one, Said)]
-    tasks = [file for file, one in read if not isinstance(one, Said)]
+    said = [(file, one) for file, one in read if isinstance(one, Said)]
+    exports = [(file, one) for file, one in read if isinstance(one, list)]
+    tasks = [file for file, one in read if isinstance(one, Task)]
     if len(tasks) > 1 and key is None:
         raise InputError([Problem(str(tasks[1]), "", f"is a second task beside {tasks[0]}: name one task's files")])
-    task = task_for(key or next(iter(tasks), None), files, [one.task for _, one in said], kept)
+    wanted = [one.task for _, one in said] + [one.data.overton_task for _, rows in exports for one in rows]
+    task = task_for(key or next(iter(tasks), None), files, wanted, kept)
     before = next((one for one in kept if one.task.name == task.name), None)
-    if not said and before is None:
-        raise InputError([Problem(str(files[0]), "", "nobody has labelled it yet: name the files that pages saved")])
-    return gathered(task, [(str(file), checked(task, one, str(file))) for file, one in said], before)
+    told = [(str(file), one) for file, one in said]
+    told += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
+    if not told and before is None:
+        raise InputError([Problem(str(files[0]), "", "holds no labels: name the files that people saved")])
+    return gathered(task, [(place, checked(task, one, place)) for place, one in told], before)
 
 
 @dataclass(frozen=True)

@@ -172,12 +172,21 @@ def _settled(files: Iterable[tuple[str, Said]], people: Sequence[Said]) -> Mappi
     return found
 
 
-def coders(labels: Labels) -> list[tuple[str, Said]]:
-    """Each page that somebody labelled, under the person's name; where one labelled several, with the page's number."""
-    names = [one.person for one in labels.said]
-    return [
-        (one.person if names.count(one.person) == 1 else f"{one.person} (page {one.page})", one) for one in labels.said
-    ]
+def coders(labels: Labels) -> list[tuple[str, Mapping[int, str]]]:
+    """What each person said, by row. Pages of one person stand together, or where they say two things of a row, each
+    under the person's name with the page's number."""
+    told: dict[str, list[Said]] = {}
+    for one in labels.said:
+        told.setdefault(one.person, []).append(one)
+    return [coder for name, pages in told.items() for coder in _coders(name, pages)]
+
+
+def _coders(name: str, pages: Sequence[Said]) -> list[tuple[str, Mapping[int, str]]]:
+    given = [(row, label) for one in pages for row, label in one.labels.items()]
+    whole = dict(given)
+    if any(whole[row] != label for row, label in given):
+        return [(f"{name} (page {one.page})", one.labels) for one in pages]
+    return [(name, whole)]
 
 
 def open_places(labels: Labels) -> list[int]:

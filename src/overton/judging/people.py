@@ -7,7 +7,7 @@ people who cannot tell agree. What was settled afterwards is no agreement: alpha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    _Coder = tuple[str, Mapping[int, str]]
     _Said = tuple[Array, Array, Array, NDArray[np.int64]]
     """Of each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
 
@@ -92,9 +93,9 @@ def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
     Intervals take rows of one group (turns of a conversation) as alike.
     """
     task, named = labels.task, coders(labels)
-    votes = Counter(place for one in labels.said for place in one.labels)
+    votes = Counter(place for _, said in named for place in said)
     shared = [place for place in sorted(votes) if votes[place] > 1]
-    given = [[one.labels[place] for one in labels.said if place in one.labels] for place in shared]
+    given = [[said[place] for _, said in named if place in said] for place in shared]
     groups = [task.rows[place].group for place in shared]
     return People(
         task.name,
@@ -118,13 +119,13 @@ def _person(said: Said) -> Person:
     return Person(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
 
 
-def _pair(a: tuple[str, Said], b: tuple[str, Said], task: Task, level: float) -> Pair:
+def _pair(a: _Coder, b: _Coder, task: Task, level: float) -> Pair:
     (one, first), (other, second) = a, b
-    both = sorted(first.labels.keys() & second.labels.keys())
+    both = sorted(first.keys() & second.keys())
     if not both:
         return Pair(one, other, 0, *(not_computed("they labelled no row in common", level=level),) * 2)
     names = [*task.labels, CANNOT_TELL]
-    said = [_flags([who.labels[place] for place in both], names) for who in (first, second)]
+    said = [_flags([who[place] for place in both], names) for who in (first, second)]
     groups = _numbered([task.rows[place].group for place in both])
     rows = (said[0], said[1], said[0].sum(1), groups)
     return Pair(one, other, len(both), _same(rows, level), _kappa(rows, level))
