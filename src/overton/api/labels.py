@@ -169,4 +169,6 @@ def _shares(run: Run, results: Results, labels: Labels, place: str, level: float
         told = f"is of {task.study} ({task.what}), and {run.path} is a run of {run.manifest.study}"
         raise InputError([Problem(place, "task", f"{told}: name the run that the labels are of")])
     (facts,) = results.runs
-    return shares_by_people(labels, units_of(sheet, results, task), facts.name, place, level=level)
+    return shares_by_people(
+        labels, units_of(sheet.rows(results, task.what), task.design), facts.name, place, level=level
+    )

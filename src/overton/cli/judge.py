@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,10 +71,13 @@ def sample(
         bool,
         typer.Option("--whole", help="With --people: draw whole conversations, threads in a condition, or the like."),
     ] = False,
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="With --people: write the rows for Label Studio, too.")
+    ] = False,
 ) -> None:
     """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""
     if people is None:
-        _refuse_without_people(shared=shared, whole=whole)
+        _refuse_without_people({"--shared": shared is not None, "--whole": whole, "--label-studio": label_studio})
         _draw_sheet(run, out, size, seed, stratified, what)
     else:
         _draw_pages(
@@ -86,11 +90,11 @@ def sample(
             stratified=stratified,
             whole=whole,
             what=what,
+            label_studio=label_studio,
         )
 
 
-def _refuse_without_people(*, shared: int | None, whole: bool) -> None:
-    given = {"--shared": shared is not None, "--whole": whole}
+def _refuse_without_people(given: Mapping[str, bool]) -> None:
     if problems := [Problem(name, "", "goes with --people") for name, there in given.items() if there]:
         raise InputError(problems)
 
@@ -129,6 +133,10 @@ def agreement(
         Path | None,
         typer.Option("--key", metavar="FILE", help="The task, or the sheet's key, where it is not beside the files."),
     ] = None,
+    settle: Annotated[
+        Path | None,
+        typer.Option("--settle", metavar="FILE", help="Make a page on which people settle what they differ on."),
+    ] = None,
     level: opt.LevelOption = 0.95,
     json: opt.JsonOption = False,
 ) -> None:
@@ -138,6 +146,8 @@ def agreement(
     from overton.cli.output import print_json, say
     from overton.studies.plain import SCHEMA, document
 
+    if settle is not None and run is None:
+        raise InputError([Problem("--settle", "", "goes with --run, which has the texts of the rows")])
     found = read(files, key=key, run=run, level=level)
     study = found.people.study if isinstance(found, Agreed) else found.study
     if json:
@@ -150,6 +160,18 @@ def agreement(
         say("No row of the column 'person' is filled in yet.")
     elif run is not None:
         say(f"Kept with {run}; put it into the report with: {command('report', Path(run))}")
+    if settle is not None and run is not None and isinstance(found, Agreed):
+        _settle(run, settle, found.people.task)
+
+
+def _settle(run: Path, page: Path, task: str) -> None:
+    from overton.api.settling import settling_page
+    from overton.cli.output import say
+
+    if settling_page(run, page, task=task) is None:
+        say("People differ on nothing that is not settled: there is no page to make.")
+    else:
+        say(f"Settle the rows together on {page}, then read the file that it saves with overton judge agreement.")
 
 
 def _show_sheet(found: SheetAgreement) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from overton.errors import InputError, Problem, quoted
-from overton.judging.labelling import CANNOT_TELL, Labels, Task
+from overton.judging.labelling import CANNOT_TELL, Design, Labels, Task
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
 from overton.studies.plain import Shape, with_key
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from overton.statistics.correction import Draw, Three
-    from overton.studies.measuring import Results
-    from overton.studies.sheet import JudgedRows, Sheet
+    from overton.studies.sheet import JudgedRows
 
     Array = NDArray[np.float64]
 
@@ -73,17 +72,16 @@ class Units:
 _AT_ONCE = 50_000
 
 
-def units_of(sheet: Sheet, results: Results, task: Task) -> Units:
-    """Everything of the task's kind that a run's judge labelled."""
+def units_of(judged: JudgedRows, design: Design) -> Units:
+    """Everything that a judge labelled, in order; `group` is what rows are drawn with where whole groups are."""
     import polars as pl
 
-    judged = sheet.rows(results, task.what)
     given = [place for place, label in enumerate(judged.given) if label is not None]
     missing = len(judged.given) - len(given)
     if not given:
         return Units((), (), (), unlabelled=missing)
     table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
-    group = "whole" if task.design == "whole" and "whole" in table.columns else "group"
+    group = "whole" if design == "whole" and "whole" in table.columns else "group"
     ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
     return Units(ids, labels, groups, table["model"].to_list() if "model" in table.columns else None, missing)
 
