@@ -128,6 +128,19 @@ async def test_a_hundred_units_by_keys_alone_closed_in_the_middle_and_saved(
     assert said.seconds.keys() == said.labels.keys()
 
 
+async def test_no_name_makes_a_file_that_stands_for_another(page: Page) -> None:
+    names = ["Ada L.", "../etc/passwd", "Task", "?!", "Åse Ærø", "a" * 99]
+    made = await page.js(f"{json.dumps(names)}.map(fileName)")
+    assert made == [
+        "Ada-L.json",
+        "etc-passwd.json",
+        "labels-1.json",
+        "labels-1.json",
+        "Åse-Ærø.json",
+        f"{'a' * 60}.json",
+    ]
+
+
 async def test_undo_takes_labels_back_one_by_one_also_after_the_last(page: Page, task: Task) -> None:
     await begin(page)
     first = await row(page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -116,7 +117,8 @@ def _draw_pages(run: Path, out: Path, **how: Any) -> None:
     for page in draw_labels(run, out, **how):
         results().print(str(page), soft_wrap=True)
     say(f"Send each person one page. The judge's labels are in {out / TASK}, which is not for them.")
-    say(f"Put the files that they save into {out}, then read them back with overton judge agreement.")
+    read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
+    say(f"Put the files that they save into {out}, then: {read}")
 
 
 @app.command(cls=Knowing)

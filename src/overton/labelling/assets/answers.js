@@ -135,5 +135,5 @@ function forget() {
 
 function fileName(person) {
   const name = person.normalize("NFKC").replace(/[^\p{L}\p{M}\p{N}_-]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 60);
-  return `${name || "labels"}.json`;
+  return `${/^(task)?$/i.test(name) ? `labels-${task.page}` : name}.json`; // task.json is another file
 }
