@@ -69,7 +69,8 @@ class Units:
         return {name: place for place, name in enumerate(self.id)}
 
 
-_AT_ONCE = 50_000
+_AT_ONCE = 10_000
+"""Units that are laid out at a time, texts and all, where only their names are wanted."""
 
 
 def units_of(judged: JudgedRows, design: Design) -> Units:
