@@ -146,6 +146,15 @@ def test_of_whole_groups_only_those_labelled_to_their_end_count() -> None:
     assert made.shares["pro"].corrected.value == pytest.approx(0.25)
 
 
+def test_intervals_take_all_that_is_alike_together_whatever_was_drawn_together() -> None:
+    alike = Units(UNITS.id, JUDGED, UNITS.group, MODELS, alike=["one", "two", "three", "four"] * 100)
+    of = task(range(120))
+    made = found(of, as_judged(of), units=alike).shares["pro"]
+    assert isnan(made.corrected.low)
+    assert "too few" in made.corrected.method
+    assert made.leads == "plain"
+
+
 def test_no_labels_at_all_is_a_warning() -> None:
     (told,) = labelled_section([]).exhibits
     assert isinstance(told, Callout)

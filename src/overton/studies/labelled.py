@@ -54,7 +54,9 @@ docs/judges.md)."""
 class Units:
     """What a judge labelled, a row each: the study's id, the judge's label, the group, and whose the unit is.
 
-    `model` is None where units are no single model's. `unlabelled` units the judge gave no label; they are not here.
+    `group` is what rows are drawn with where whole groups are, and `alike` what they are alike with where that is more
+    (all conditions of one thread). `model` is None where units are no single model's. `unlabelled` units the judge gave
+    no label; they are not here.
     """
 
     id: Sequence[str]
@@ -62,6 +64,7 @@ class Units:
     group: Sequence[str]
     model: Sequence[str | None] | None = None
     unlabelled: int = 0
+    alike: Sequence[str] | None = None
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -84,7 +87,8 @@ def units_of(judged: JudgedRows, design: Design) -> Units:
     table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
     group = "whole" if design == "whole" and "whole" in table.columns else "group"
     ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
-    return Units(ids, labels, groups, table["model"].to_list() if "model" in table.columns else None, missing)
+    model = table["model"].to_list() if "model" in table.columns else None
+    return Units(ids, labels, groups, model, missing, table["group"].to_list())
 
 
 def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
@@ -239,7 +243,9 @@ class _Made:
         chance, labelled = np.ones(len(units.id)), np.zeros(len(units.id), bool)
         chance[self.at] = [task.rows[place].chance for place in said]
         labelled[self.at] = True
-        self.draw: Draw = Draw(labelled, chance, np.unique(np.array(units.group), return_inverse=True)[1])
+        self.draw: Draw = Draw(
+            labelled, chance, np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
+        )
         self.names = sorted({one for one in units.model or () if one is not None})
         self.inside = [np.array([one == name for one in units.model or ()]) for name in self.names]
         known = [*task.labels, *([CANNOT_TELL] if self._unsure else [])]
