@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from overton.api.analyses import chosen_how
+from overton.api.labels import labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
@@ -66,14 +67,15 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     results = results_of(runs)
     analysis = measuring.records(results, chosen)
     shown = measuring.shown(results, analysis, chosen)
+    labels = labelled(runs, results, chosen.level)
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
-        sections=shown.sections,
-        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
+        sections=[*(labels.sections() if labels.found else ()), *shown.sections],
+        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *labels.warnings(), *shown.warnings]],
         trials=shown.trials,
-        data=document(study.name, measuring.schema, analysis, without=shown.without),
+        data=document(study.name, measuring.schema, analysis, without=shown.without) | labels.document(),
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
+    from overton.judging.labelling import Labels
     from overton.statistics import Estimate
     from overton.studies.table import RawTable, Table
 
@@ -53,12 +54,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of one run: its folder's name, its options, who answered in each role, how judges did."""
+    """What is known of one run: its folder's name, its options, who answered in each role, how judges did, and what
+    people said of what they labelled."""
 
     name: str
     options: Mapping[str, Any]
     roles: Mapping[str, Sequence[Measured]]
     agreements: Sequence[SheetAgreement] = ()
+    labels: Sequence[Labels] = ()
 
 
 @dataclass(frozen=True)
