@@ -12,7 +12,7 @@ from overton.studies.cautions import about_judges, agreed, held_to_form, judged_
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.retesting import of_records, told_of_itself
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.deliberation.measures import Analysis
+    from overton.studies.comparing import Sides
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]
@@ -124,6 +125,18 @@ def _agreed_share(records: Sequence[Record]) -> float:
     return sum(held) / len(held) if held else nan
 
 
+def _sides(results: Results, how: DeliberationHow) -> Sides:
+    from overton.studies.deliberation import compared
+
+    return compared.of_records(results, how)
+
+
+def _sides_of_table(table: RawTable, how: DeliberationHow) -> Sides:
+    from overton.studies.deliberation import compared
+
+    return compared.of_table(table, how)
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
     analysis=_analysis,
@@ -133,6 +146,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
     headline=Headline(
         figures=_figures,
         item="dilemma",

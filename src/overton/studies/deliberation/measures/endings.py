@@ -30,7 +30,7 @@ from overton.studies.deliberation.measures.parts import Part, Parts, Speaker, su
 from overton.studies.deliberation.measures.results import ContrastIn, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
-__all__ = ["measure_archetypes", "measure_changes", "measure_consensus", "measure_verdicts"]
+__all__ = ["measure_archetypes", "measure_changes", "measure_consensus", "measure_verdicts", "rounds_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -64,6 +64,11 @@ def _shares(part: Part, endings: Array) -> Counts:
     """Consensus by majority, in any round, in none, and in each."""
     majority = part.count(part.talks.majority[part.rows] >= 0)
     return Counts(np.column_stack([majority, endings[:, 1:].sum(1), endings]), endings.sum(1))
+
+
+def rounds_of(part: Part) -> Counts:
+    """The rounds of the deliberations that reach consensus, and how many these are, by dilemma."""
+    return _rounds(_endings(part))
 
 
 def _rounds(endings: Array) -> Counts:

@@ -1,0 +1,131 @@
+"""What a study declares so that models can be compared by it: its measures as what each item gives to them.
+
+A number is then a function of sums over items, and the difference of two models' numbers over the items that both have
+follows, with its interval, its verdict and what it would take to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.comparing import Number, number, ratio
+from overton.statistics.resampling import SHARE, Range, Resampling
+from overton.studies.numbers import Kind
+
+__all__ = ["WHOLE", "Contribution", "Measure", "Sides", "of_pairs"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+
+WHOLE = ""
+"""Stands for a model's name where a number is of all that answered together."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that models can be compared by.
+
+    `within` is what it can be. `margin` is the difference that is taken as none where the user names no other, in the
+    measure's own units. `kind` says how it reads, `gap` how a difference of two does. With `leads` it is a headline;
+    others are compared where they are asked for. `of` maps sums over items [..., K] to the number; `flaw` says of what
+    the items give [items, K] why the number has no interval, '' where it has one.
+    """
+
+    name: str
+    title: str
+    within: Range = SHARE
+    margin: float = 0.05
+    kind: Kind = "share"
+    gap: Kind = "points"
+    leads: bool = False
+    of: Callable[[Floats], Floats] = ratio
+    flaw: Callable[[Array], str] | None = None
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What each item gives to one model's number of a measure.
+
+    items  ids, each once
+    parts  [items, K] what is summed; for a mean or a ratio the numerator and the denominator
+    lost   [items] how much of the denominator is not there since calls failed, 0 where nothing is
+    moot   [items] how much of it rests on replies that were flagged as refusals
+    worst  [items] the least and [items] the most that an item's own value could be, where the study knows better than
+           what `lost` and `moot` allow
+    why    why there is no number, '' where there is one
+    """
+
+    measure: Measure
+    items: tuple[str, ...]
+    parts: Array
+    lost: Array | None = None
+    moot: Array | None = None
+    worst: tuple[Array, Array] | None = None
+    why: str = ""
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each item stands that says something."""
+        says = self.parts[:, -1] > 0 if self.measure.of is ratio else self.parts.any(1)
+        return {name: row for row, name in enumerate(self.items) if says[row]}
+
+    def over(self, items: Sequence[str], resampling: Resampling) -> Number:
+        """The number over some of its items."""
+        rows = [self.place[name] for name in items]
+        return number(self.parts[rows], self.measure.of, resampling, self.measure.within)
+
+    def flaw(self, items: Sequence[str]) -> str:
+        """Why the number over some of its items has no interval, '' where it has one."""
+        if self.measure.flaw is None:
+            return ""
+        return self.measure.flaw(self.parts[[self.place[name] for name in items]])
+
+    def bounds(self, items: Sequence[str]) -> tuple[float, float]:
+        """The least and the most that the number could be over `items`, whatever was lost, refused or never asked.
+
+        An item of which nothing is known counts as one of the middle weight. Only for means and ratios whose range is
+        bounded; else it could be anything within it.
+        """
+        low, high = self.measure.within
+        if self.measure.of is not ratio or not np.isfinite([low, high]).all() or not items:
+            return low, high
+        rows = np.array([self.place[name] for name in items if name in self.place], np.int64)
+        if not rows.size:
+            return low, high
+        least, most, weight = self._extremes(rows)
+        weigh = float(np.median(weight)) * (len(items) - len(rows))
+        total = float(weight.sum()) + weigh
+        return (
+            max((float(least.sum()) + low * weigh) / total, low),
+            min((float(most.sum()) + high * weigh) / total, high),
+        )
+
+    def _extremes(self, rows: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        """The least and the most that the numerators could be, and the whole denominators."""
+        low, high = self.measure.within
+        above, below = self.parts[rows].T
+        if self.worst is not None:
+            least, most = self.worst
+            return least[rows] * below, most[rows] * below, below
+        lost, moot = (np.zeros(len(rows)) if one is None else one[rows] for one in (self.lost, self.moot))
+        all_ = below + lost
+        least = np.maximum(above - moot * (high - low), low * below) + lost * low
+        most = np.minimum(above + moot * (high - low), high * below) + lost * high
+        return least, most, all_
+
+
+Sides = Mapping[str, Sequence[Contribution]]
+"""By model, its name or `WHOLE`."""
+
+
+def of_pairs(measure: Measure, items: Sequence[str], above: Array, below: Array, **more: Any) -> Contribution:
+    """A contribution of numerators and denominators [items]; items without a denominator are left out."""
+    use = np.flatnonzero(np.isfinite(above) & (below > 0))
+    kept = {name: one if one is None else one[use] for name, one in more.items()}
+    return Contribution(measure, tuple(items[i] for i in use), np.column_stack([above[use], below[use]]), **kept)
