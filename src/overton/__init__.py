@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
+    from overton.api.comparing import compare
     from overton.api.demo import demo
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
@@ -29,6 +30,7 @@ __all__ = [
     "Run",
     "__version__",
     "analyze",
+    "compare",
     "corpus",
     "demo",
     "describe",
@@ -52,6 +54,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Run": "runs",
     "analyze": "analyses",
+    "compare": "comparing",
     "demo": "demo",
     "describe": "documented",
     "export_run": "inspect_logs",

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import commands, corpus, judge, models
+from overton.cli import commands, comparing, corpus, judge, models
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
@@ -30,7 +30,7 @@ class _Ordered(TyperGroup):
         return sorted(self.commands, key=_ORDER.index)
 
 
-_ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
+_ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "compare", "judge", "items", "models", "corpus"]
 _ORDER += ["export", "import", "describe", "demo"]
 
 
@@ -66,6 +66,7 @@ app.add_typer(
 )
 app.command(cls=Knowing)(commands.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
+app.command(cls=Knowing)(comparing.compare)
 app.add_typer(judge.app, name="judge")
 app.command(cls=Knowing)(commands.export)
 app.command("import", cls=Knowing)(commands.import_logs)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite, isnan
+from math import ceil, inf, isfinite, isnan, nan
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
@@ -27,6 +28,7 @@ __all__ = [
     "Places",
     "Verdict",
     "equivalence_level",
+    "flawed",
     "gap",
     "items_needed",
     "moved",
@@ -59,7 +61,7 @@ def equivalence_level(level: float) -> float:
 
     Two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657).
     """
-    return 2 * level - 1
+    return round(2 * level - 1, 12)
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,11 @@ def moved(value: Array, without: Array, items: int, within: Range) -> Number:
     return Number(Numbers(value, count, count), influence, within)
 
 
+def flawed(estimate: Estimate, why: str) -> Estimate:
+    """The estimate without its interval, where something is wrong with that; else as it is."""
+    return structs.replace(estimate, low=nan, high=nan, method=why, error=None) if why else estimate
+
+
 @dataclass(frozen=True)
 class Gap:
     """A difference: at the level asked for, and at that of equivalence."""
@@ -122,10 +129,14 @@ class Gap:
     equivalence: Estimate
 
 
-def gap(difference: Number, jackknife: Jackknife, items: int, levels: tuple[float, float] | None = None) -> Gap:
-    """The intervals of a difference over so many items; `levels` are others than the plain pair."""
+def gap(
+    difference: Number, jackknife: Jackknife, items: int, levels: tuple[float, float] | None = None, flaw: str = ""
+) -> Gap:
+    """The intervals of a difference over so many items; `levels` are others than the plain pair, `flaw` says why there
+    are none."""
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
-    return Gap(*(difference.estimate(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)))
+    made = (difference.estimate(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner))
+    return Gap(*(flawed(one, flaw) for one in made))
 
 
 def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:

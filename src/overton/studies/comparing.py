@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.comparing import Number, number, ratio
-from overton.statistics.resampling import SHARE, Range, Resampling
+from overton.statistics.comparing import Number, flawed, number, ratio
+from overton.statistics import Estimate
+from overton.statistics.resampling import SHARE, Counts, Range, Resampling
 from overton.studies.numbers import Kind
 
 __all__ = ["WHOLE", "Contribution", "Measure", "Sides", "of_pairs"]
@@ -86,18 +87,29 @@ class Contribution:
             return ""
         return self.measure.flaw(self.parts[[self.place[name] for name in items]])
 
-    def bounds(self, items: Sequence[str]) -> tuple[float, float]:
+    def shown(self, items: Sequence[str], resampling: Resampling) -> Estimate:
+        """The number over some of its items, as a report has it."""
+        rows = self.parts[[self.place[name] for name in items]]
+        if self.measure.of is not ratio or not len(rows):
+            return flawed(self.over(items, resampling).estimate(resampling), self.flaw(items))
+        return resampling.ratio(Counts(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
+
+    def bounds(self, items: Sequence[str]) -> tuple[float, float] | None:
         """The least and the most that the number could be over `items`, whatever was lost, refused or never asked.
 
-        An item of which nothing is known counts as one of the middle weight. Only for means and ratios whose range is
-        bounded; else it could be anything within it.
+        An item of which nothing is known counts as one of the middle weight. None where that cannot be said: of what is
+        no mean or ratio, has no bounds, or does not tell what was lost.
         """
         low, high = self.measure.within
-        if self.measure.of is not ratio or not np.isfinite([low, high]).all() or not items:
-            return low, high
+        if (
+            self.measure.of is not ratio
+            or not np.isfinite([low, high]).all()
+            or (self.worst is None and self.lost is None)
+        ):
+            return None
         rows = np.array([self.place[name] for name in items if name in self.place], np.int64)
         if not rows.size:
-            return low, high
+            return None
         least, most, weight = self._extremes(rows)
         weigh = float(np.median(weight)) * (len(items) - len(rows))
         total = float(weight.sum()) + weigh

@@ -77,9 +77,7 @@ def _made(
     measure: Measure, dilemmas: Sequence[str], counts: Counts, lost: Array | None, moot: Array | None, why: str
 ) -> Iterator[Contribution]:
     above, below = counts.above.reshape(-1), counts.below.reshape(-1)
-    found = of_pairs(
-        measure, dilemmas, above, below, lost=lost, moot=None if moot is None else np.minimum(moot, below)
-    )
+    found = of_pairs(measure, dilemmas, above, below, lost=lost, moot=None if moot is None else np.minimum(moot, below))
     yield found if found.items else Contribution(measure, (), np.empty((0, 2)), why=why)
 
 

@@ -101,9 +101,7 @@ def _mean(measure: Measure, names: Names, above: Array, below: Array, open_: Fla
     at = open_[[names.threads.index(item) for item in made.items]]
     value = made.parts[:, 0] / made.parts[:, 1]
     low, high = measure.within
-    return Contribution(
-        measure, made.items, made.parts, worst=(np.where(at, low, value), np.where(at, high, value))
-    )
+    return Contribution(measure, made.items, made.parts, worst=(np.where(at, low, value), np.where(at, high, value)))
 
 
 def _measure(experiment: str, measure: str, condition: str) -> Measure:

@@ -92,9 +92,7 @@ def _measure(name: str) -> Measure:
     return Measure(name, title, within, leads=name in _LEADS)
 
 
-def _by_item(
-    turns: pl.DataFrame, items: tuple[str, ...], models: tuple[str, ...], column: str
-) -> dict[str, Array]:
+def _by_item(turns: pl.DataFrame, items: tuple[str, ...], models: tuple[str, ...], column: str) -> dict[str, Array]:
     """How many conversations of each model on each item have a turn that failed, or was refused."""
     made = {name: np.zeros(len(items)) for name in models}
     if column not in turns.columns or not {"topic", "model", "conversation"} <= {*turns.columns}:

@@ -1,0 +1,244 @@
+"""From sources to a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from overton.api.comparing.results import Compared, Comparison, Lost, Pair, Standing
+from overton.api.comparing.sameness import Differing, instruments, subjects
+from overton.api.comparing.sources import Side, Source, comparing_of, opened, pairs_of
+from overton.errors import InputError, Problem
+from overton.statistics.comparing import (
+    Gap,
+    Number,
+    equivalence_level,
+    gap,
+    items_needed,
+    places,
+    together,
+    verdict_of,
+)
+from overton.statistics.resampling import Jackknife
+from overton.studies.comparing import Contribution, Measure
+from overton.studies.options import option_place
+from overton.studies.study import AnyStudy
+
+__all__ = ["compare"]
+
+
+def compare(
+    *sources: str | Path,
+    study: str | None = None,
+    measures: Sequence[str] = (),
+    margins: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    although: str = "",
+    **how: Any,
+) -> Comparison:
+    """Models compared in pairs, candidate minus base, over the items that both have.
+
+    `sources` are runs, models of runs ('RUN#MODEL'), or tables that `analyze` takes; of two the first is the base, and
+    of one all models are compared with each other. Compared are the study's headline measures, and `measures` besides
+    (docs/compare.md lists them). `margins` are the differences that count as none, by measure, in its own units. `level`
+    is the coverage of the intervals; equivalence takes one of 2 level - 1. `study` names the study where a table could
+    be of several. `although` is the reason to compare what was asked by different instruments. `how` are the choices of
+    computing the measures (see `analyze`).
+
+    Example: `overton.compare("runs/old", "runs/new", margins={"open_mindedness": 3}).to_json()`.
+
+    Raises:
+        InputError: sources of several studies, a measure or model that there is not, nothing to compare, or sources
+            asked by different instruments without `although`.
+        RunError: a folder is not a run, or has no records.
+    """
+    if not 0.5 < level < 1:
+        raise InputError([Problem(option_place("level"), str(level), "must be between 0.5 and 1")])
+    named, _, found = opened(sources, study, {**how, "level": level, "seed": seed})
+    pairs = pairs_of(found)
+    if not pairs:
+        raise InputError([Problem("compare", str(sources[0]), "has one model only: name another run, or RUN#MODEL")])
+    differing = list(_differing(found, pairs, named))
+    _refuse(differing, although)
+    jackknife = Jackknife(level, seed=seed, unit=comparing_of(named).unit)
+    asked = _asked(pairs, measures, margins or {})
+    compared = {measure: _family(pairs, measure, jackknife, (margins or {}).get(measure)) for measure in asked}
+    return Comparison(
+        study=named.name,
+        title=named.title or named.name,
+        unit=jackknife.unit,
+        level=level,
+        seed=seed,
+        pairs=[
+            Pair(base.name, candidate.name, {name: made[place] for name, made in compared.items() if place in made})
+            for place, (base, candidate) in enumerate(pairs)
+        ],
+        ranks={name: ranks for name in asked if (ranks := _ranks(pairs, compared[name], name, jackknife))},
+        lost={side.name: _lost(side) for pair in pairs for side in pair},
+        differing=differing,
+        although=although,
+    )
+
+
+def _differing(found: Sequence[Source], pairs: Sequence[tuple[Side, Side]], study: AnyStudy) -> Iterator[Differing]:
+    for base, candidate in combinations(found, 2):
+        yield from instruments(base, candidate, study)
+    for first, second in pairs:
+        yield from subjects(first, second, study)
+
+
+def _refuse(differing: Sequence[Differing], although: str) -> None:
+    """Refuse what was asked by different instruments, unless there is a reason."""
+    changed = [one for one in differing if one.kind == "instrument"]
+    if changed and not although.strip():
+        advice = "a difference could be that of the instrument; to compare all the same give a reason"
+        raise InputError(
+            [Problem(f"{one.base} and {one.candidate}", "", f"{one.said}: {advice} (--although)") for one in changed]
+        )
+
+
+def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins: Mapping[str, float]) -> list[str]:
+    """The names of the measures to compare: headlines that some pair has, and those asked for.
+
+    Raises:
+        InputError: one of them there is not, or a margin is none.
+    """
+    known: dict[str, Measure] = {}
+    for base, candidate in pairs:
+        other = candidate.contributions
+        known |= {name: one.measure for name, one in base.contributions.items() if name in other}
+    problems = [
+        Problem(option_place(place), name, f"no such measure; known are {', '.join(known)}")
+        for place, names in (("measures", measures), ("margins", margins))
+        for name in names
+        if name not in known
+    ]
+    problems += [
+        Problem(option_place("margins"), f"{name}={value}", "must be a number above 0")
+        for name, value in margins.items()
+        if not (isfinite(value) and value > 0)
+    ]
+    if problems:
+        raise InputError(problems)
+    return list(dict.fromkeys([*(name for name, one in known.items() if one.leads), *measures, *margins]))
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """A measure of a pair over the items that both have."""
+
+    place: int
+    sides: tuple[Side, Side]
+    both: tuple[Contribution, Contribution]
+    items: list[str]
+    numbers: tuple[Number, Number]
+    flaw: str
+
+    @property
+    def difference(self) -> Number:
+        """Candidate minus base."""
+        return self.numbers[1].minus(self.numbers[0])
+
+
+def _meetings(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife) -> Iterator[_Meeting]:
+    for place, sides in enumerate(pairs):
+        first, second = (side.contributions.get(measure) for side in sides)
+        if first is None or second is None:
+            continue
+        items = sorted(first.place.keys() & second.place.keys())
+        resampling = jackknife.over(max(len(items), 1))
+        numbers = (first.over(items, resampling), second.over(items, resampling))
+        flaw = (first.flaw(items) or second.flaw(items)) if items else ""
+        yield _Meeting(place, sides, (first, second), items, numbers, flaw)
+
+
+def _family(
+    pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife, margin: float | None
+) -> dict[int, Compared]:
+    """A measure of all pairs, by the pair's place: their intervals hold one by one, and all together."""
+    met = list(_meetings(pairs, measure, jackknife))
+    levels = _joint_levels(met, jackknife) if len(met) > 1 else None
+    return {one.place: _compared(one, jackknife, margin, levels) for one in met}
+
+
+def _joint_levels(met: Sequence[_Meeting], jackknife: Jackknife) -> tuple[float, float]:
+    """The levels at which the intervals of all differences hold together, plain and for equivalence."""
+    every = sorted({name for one in met for name in one.items})
+    row = {name: place for place, name in enumerate(every)}
+    gaps = [(one.difference, [row[name] for name in one.items]) for one in met if one.items]
+    level, seed = jackknife.level, jackknife.seed
+    return together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
+
+
+def _compared(
+    one: _Meeting, jackknife: Jackknife, margin: float | None, levels: tuple[float, float] | None
+) -> Compared:
+    measure, items = one.both[0].measure, len(one.items)
+    resampling = jackknife.over(max(items, 1))
+    chosen = measure.margin if margin is None else margin
+    alone = gap(one.difference, jackknife, items, flaw=one.flaw)
+    joint = None if levels is None else gap(one.difference, jackknife, items, levels, one.flaw)
+    base, candidate = (side.shown(one.items, resampling) for side in one.both)
+    verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
+    needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
+    more = 0 if needed is None else needed.items - items
+    return Compared(
+        measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, _price(one.sides, more)
+    )
+
+
+def _worst(one: _Meeting) -> tuple[float, float] | None:
+    """What the difference could be over the items that both were asked about."""
+    items = sorted(one.sides[0].source.asked & one.sides[1].source.asked)
+    first, second = (side.bounds(items) for side in one.both)
+    if first is None or second is None:
+        return None
+    return second[0] - first[1], second[1] - first[0]
+
+
+def _price(sides: tuple[Side, Side], more: int) -> float | None:
+    """What so many more items would cost in both runs, by what theirs have cost; None where no price is known."""
+    runs = {side.source.path: side.source for side in sides}.values()
+    if not more or any(one.run is None or not one.run.manifest.spent.cost for one in runs):
+        return None
+    each = (one.run.manifest.spent.cost / len(one.asked) for one in runs if one.run and one.asked)
+    return more * sum(each)
+
+
+def _ranks(
+    pairs: Sequence[tuple[Side, Side]], made: Mapping[int, Compared], measure: str, jackknife: Jackknife
+) -> list[Standing]:
+    """The places that each of three or more could have, where all of them are compared with each other."""
+    sides = {side.name: side for place in made for side in pairs[place]}
+    gaps = {
+        (pairs[place][0].name, pairs[place][1].name): (one.together or one.alone).own for place, one in made.items()
+    }
+    if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
+        return []
+    found = places(list(sides), {(first, second): one for (first, second), one in gaps.items()})
+    standings = []
+    for name, side in sides.items():
+        one = side.contributions[measure]
+        value = one.shown(sorted(one.place), jackknife.over(max(len(one.place), 1)))
+        standings.append(Standing(name, value, found[name]))
+    return sorted(standings, key=lambda one: (one.places.best + one.places.worst, -one.value.value, one.name))
+
+
+def _lost(side: Side) -> Lost:
+    """What is not there of a model."""
+    source = side.source
+    missing = source.run.manifest.missing if source.run else {}
+    names = tuple(sorted({name for lane, items in missing.items() if side.model in ("", lane) for name in items}))
+    if source.records is None:
+        return Lost(None, None, None, names)
+    import polars as pl
+
+    records = source.records.filter(pl.col("model") == side.model) if side.model else source.records
+    refused = int(records["refused"].sum()) if "refused" in records.columns else None
+    failed = records["failure"].count() if "failure" in records.columns else None
+    return Lost(records.height, failed, refused, names)

@@ -1,0 +1,200 @@
+"""What is compared: runs, single models of them, and tables that were made elsewhere, opened and told apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overton.api.analyses import chosen_how
+from overton.api.results import measuring_of, results_of
+from overton.api.runs import Run, open_run
+from overton.corpora.tables import open_table
+from overton.errors import InputError, Problem
+from overton.studies.measuring import Comparing, How
+from overton.studies.registry import asking_names, study_named
+from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.comparing import Contribution
+    from overton.studies.table import RawTable
+
+__all__ = ["Side", "Source", "comparing_of", "opened", "pairs_of", "parted"]
+
+MARK = "#"
+"""Stands between a run, or a table, and the one of its models that is meant."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One argument: a run or a table, and what each model in it gives.
+
+    `label` names it; `model` is the one that was meant, '' for all. `records` are None for a table.
+    """
+
+    label: str
+    path: Path
+    run: Run | None
+    sides: Mapping[str, Sequence[Contribution]]
+    model: str = ""
+    records: pl.DataFrame | None = None
+
+    @property
+    def models(self) -> list[str]:
+        """The models in it, or the one meant; what is of all of them together is left out."""
+        return [self.model] if self.model else [name for name in self.sides if name]
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The items that were asked about; of a table those that stand in it."""
+        if self.run is not None:
+            return frozenset(item.id for item in self.run.items())
+        return frozenset(name for side in self.sides.values() for one in side for name in one.items)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of those compared: a model of a source, or '' for all of the source together; `name` tells it from others."""
+
+    name: str
+    source: Source
+    model: str
+
+    @property
+    def contributions(self) -> dict[str, Contribution]:
+        """What its items give, by measure."""
+        return {one.measure.name: one for one in self.source.sides[self.model]}
+
+
+def comparing_of(study: AnyStudy) -> Comparing:
+    """How models are compared by a study.
+
+    Raises:
+        InputError: it does not say so.
+    """
+    declared = measuring_of(study).comparing
+    if declared is None:
+        raise InputError([Problem("study", study.name, "declares nothing that models could be compared by")])
+    return declared
+
+
+def parted(text: str | Path) -> tuple[Path, str]:
+    """A source's path and the model that is meant, '' for all: 'RUN#MODEL'. A path that exists as it stands is one."""
+    whole = str(text)
+    place = whole.find(MARK)
+    while place >= 0 and not Path(whole).exists():
+        if Path(whole[:place]).exists():
+            return Path(whole[:place]), whole[place + 1 :]
+        place = whole.find(MARK, place + 1)
+    return Path(whole), ""
+
+
+def opened(
+    given: Sequence[str | Path], study: str | None, how: Mapping[str, Any]
+) -> tuple[AnyStudy, How, list[Source]]:
+    """The study that all sources are of, the choices of computing it, and the sources.
+
+    Raises:
+        InputError: there are none, they are of several studies, a model is not there, or a file is no table.
+        RunError: a folder is not a run, or has no records.
+    """
+    if not given:
+        raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
+    places = [parted(one) for one in given]
+    held = [_held(path) for path, _ in places]
+    named = _study(study, held, [path for path, _ in places])
+    chosen = chosen_how(named, how)
+    labels = _labels([path for path, _ in places])
+    found = [
+        _source(named, chosen, label, path, one) for label, (path, _), one in zip(labels, places, held, strict=True)
+    ]
+    return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
+
+
+def _held(path: Path) -> Run | RawTable:
+    """A run where there is a manifest, else a table."""
+    if path.is_dir():
+        return open_run(path)
+    return open_table(path)
+
+
+def _study(study: str | None, held: Sequence[Run | RawTable], paths: Sequence[Path]) -> AnyStudy:
+    found = {_study_of(one, path, study) for one, path in zip(held, paths, strict=True)}
+    if len(found) > 1:
+        raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
+    return study_named(found.pop())
+
+
+def _study_of(held: Run | RawTable, path: Path, study: str | None) -> str:
+    if isinstance(held, Run):
+        name = study_named(held.manifest.study).labels or held.manifest.study
+        if study is not None and study_named(study).name != name:
+            raise InputError([Problem(str(path), "", f"is a run of {held.manifest.study}, not of {study}")])
+        return name
+    if study is not None:
+        return study_named(study).name
+    fitting = [
+        one.name
+        for one in map(study_named, asking_names())
+        if one.measuring and one.measuring.comparing and any(kind.fits(held) for kind in one.measuring.read)
+    ]
+    if len(fitting) != 1:
+        reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
+        raise InputError([Problem(str(path), "", reason)])
+    return fitting[0]
+
+
+def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTable) -> Source:
+    comparing = comparing_of(study)
+    if isinstance(held, Run):
+        results = results_of([held])
+        return Source(label, path, held, comparing.records(results, how), records=results.records)
+    return Source(label, path, None, comparing.table(held, how))
+
+
+def _of_model(source: Source, model: str) -> Source:
+    if model and model not in source.sides:
+        known = ", ".join(source.models)
+        raise InputError([Problem(f"{source.path}{MARK}{model}", "", f"has no such model; its models are {known}")])
+    return replace(source, model=model)
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Folders and files by their names; those that share one by their paths, and the same one twice by number."""
+    short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
+    several = Counter(short)
+    shown = [str(path) if several[name] > 1 else name for path, name in zip(paths, short, strict=True)]
+    return [
+        name if shown.count(name) == 1 else f"{name} ({1 + shown[:place].count(name)})"
+        for place, name in enumerate(shown)
+    ]
+
+
+def pairs_of(sources: Sequence[Source]) -> list[tuple[Side, Side]]:
+    """Base and candidate of every comparison, in the order of the arguments.
+
+    Within a single source all of its models; between two, models of one name where several have one, else each with
+    each; and of what is of all models together each source with each.
+    """
+    if len(sources) == 1:
+        return [*combinations(_sides(sources[0], sources), 2)]
+    made = []
+    for base, candidate in combinations(sources, 2):
+        first, second = _sides(base, sources), _sides(candidate, sources)
+        same = [(one, other) for one in first for other in second if one.model == other.model]
+        several = len(first) > 1 or len(second) > 1
+        made += same if several and same else [(one, other) for one in first for other in second]
+        if "" in base.sides and "" in candidate.sides and not (base.model or candidate.model):
+            made.append((Side(base.label, base, ""), Side(candidate.label, candidate, "")))
+    return made
+
+
+def _sides(source: Source, sources: Sequence[Source]) -> list[Side]:
+    known = Counter(model for one in sources for model in one.models)
+    return [Side(f"{model} [{source.label}]" if known[model] > 1 else model, source, model) for model in source.models]
