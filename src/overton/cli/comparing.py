@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overton.cli import options as opt
 from overton.errors import InputError, Problem
 from overton.pairs import pair_of
+
+if TYPE_CHECKING:
+    from overton.api.comparing import Comparison
 
 __all__ = ["compare"]
 
@@ -54,10 +57,7 @@ def compare(
     """Compare models in pairs, candidate minus base, over the items that both have."""
     from overton.api import comparing
     from overton.api.comparing.page import write_page
-    from overton.api.comparing.shown import findings, sections
     from overton.cli.output import print_json, results, say
-    from overton.cli.tables import show_sections
-    from overton.studies.exhibits import summary
 
     made = comparing.compare(
         *sources,
@@ -71,13 +71,27 @@ def compare(
     if json:
         print_json(made.to_json())
     else:
-        show_sections(summary(sections(made)), results())
-        results().print()
-        for said in findings(made):
-            results().print(said)
+        _show(made)
     if out is not None:
         page = write_page(made, out)
         say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
+
+
+def _show(made: Comparison) -> None:
+    """What is not the same, then the verdicts in words, then the tables."""
+    from overton.api.comparing.shown import findings, sections
+    from overton.cli.output import results
+    from overton.cli.tables import show, show_sections
+    from overton.studies.exhibits import Prose, summary
+
+    found = summary(sections(made))
+    same = [one for one in found if one.key == "same"]
+    show_sections(same, results())
+    if same:
+        results().print()
+    show([Prose(said) for said in findings(made)], results())
+    results().print()
+    show_sections([one for one in found if one.key != "same"], results())
 
 
 def _margins(given: list[str] | None) -> dict[str, float]:

@@ -84,11 +84,11 @@ class Number:
         numbers = Numbers(value - less, np.minimum(n, m), np.minimum(clusters, others))
         return Number(numbers, self.influence - other.influence, (low, high))
 
-    def estimate(self, resampling: Resampling) -> Estimate:
-        """It with its interval, by the one rule."""
+    def estimate(self, resampling: Resampling, nothing: str = _NOTHING) -> Estimate:
+        """It with its interval, by the one rule; `nothing` says why there is no number."""
         if not self.influence.parts.size:
-            return not_computed(_NOTHING, level=resampling.level)
-        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within)[0]
+            return not_computed(nothing, level=resampling.level)
+        return resampling.estimates(self.numbers, self.influence, nothing, within=self.within)[0]
 
 
 def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling, within: Range = ANYTHING) -> Number:
@@ -96,6 +96,8 @@ def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling,
 
     Degrees of freedom are one less than the items; of a ratio fewer, where few items outweigh the others.
     """
+    if not len(parts):
+        return moved(np.array([nan]), np.empty(0), 0, within)
     if of is ratio:
         sums = resampling.sums(Counts(parts[:, 0], parts[:, 1]))
         items = sums.numbers.clusters
@@ -109,7 +111,7 @@ def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling,
 def moved(value: Array, without: Array, items: int, within: Range) -> Number:
     """A number [1] known with each group of items left out, `without` [groups]."""
     groups = float(len(without))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         parts = (value - without) * (groups - 1) / groups
     count = np.array([float(items)])
     influence = Influence(parts[:, None], np.array([groups]), np.array([max(groups - 1, 1.0)]))
@@ -135,7 +137,7 @@ def gap(
     """The intervals of a difference over so many items; `levels` are others than the plain pair, `flaw` says why there
     are none."""
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
-    made = (difference.estimate(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner))
+    made = [difference.estimate(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
     return Gap(*(flawed(one, flaw) for one in made))
 
 
@@ -186,7 +188,7 @@ def together(differences: Sequence[tuple[Number, Sequence[int]]], level: float, 
     drawn = rng.standard_normal((_DRAWS, len(known))) @ root.T
     largest = np.abs(drawn).max(1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
     critical = float(np.quantile(largest, level))
-    return min(max(2 * float(stdtr(freedom, critical)) - 1, level), bonferroni)
+    return min(max(ceil(1000 * (2 * float(stdtr(freedom, critical)) - 1)) / 1000, level), bonferroni)
 
 
 def _varies(one: Number) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics import Estimate, not_computed
 from overton.statistics.comparing import Number, flawed, number, ratio
-from overton.statistics import Estimate
 from overton.statistics.resampling import SHARE, Counts, Range, Resampling
 from overton.studies.numbers import Kind
 
@@ -73,8 +72,9 @@ class Contribution:
     @cached_property
     def place(self) -> dict[str, int]:
         """Where each item stands that says something."""
-        says = self.parts[:, -1] > 0 if self.measure.of is ratio else self.parts.any(1)
-        return {name: row for row, name in enumerate(self.items) if says[row]}
+        told = self.parts[:, 1:] > 0 if self.measure.of is ratio else self.parts != 0
+        says = np.atleast_1d(told.any(1)).tolist()
+        return {name: row for row, (name, there) in enumerate(zip(self.items, says, strict=True)) if there}
 
     def over(self, items: Sequence[str], resampling: Resampling) -> Number:
         """The number over some of its items."""
@@ -89,8 +89,10 @@ class Contribution:
 
     def shown(self, items: Sequence[str], resampling: Resampling) -> Estimate:
         """The number over some of its items, as a report has it."""
+        if not items:
+            return not_computed(self.why or "they share no item that has it", level=resampling.level)
         rows = self.parts[[self.place[name] for name in items]]
-        if self.measure.of is not ratio or not len(rows):
+        if self.measure.of is not ratio:
             return flawed(self.over(items, resampling).estimate(resampling), self.flaw(items))
         return resampling.ratio(Counts(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
 
@@ -136,8 +138,18 @@ Sides = Mapping[str, Sequence[Contribution]]
 """By model, its name or `WHOLE`."""
 
 
-def of_pairs(measure: Measure, items: Sequence[str], above: Array, below: Array, **more: Any) -> Contribution:
+def of_pairs(
+    measure: Measure,
+    items: Sequence[str],
+    above: NDArray[np.generic],
+    below: NDArray[np.generic],
+    *,
+    lost: Array | None = None,
+    moot: Array | None = None,
+) -> Contribution:
     """A contribution of numerators and denominators [items]; items without a denominator are left out."""
-    use = np.flatnonzero(np.isfinite(above) & (below > 0))
-    kept = {name: one if one is None else one[use] for name, one in more.items()}
-    return Contribution(measure, tuple(items[i] for i in use), np.column_stack([above[use], below[use]]), **kept)
+    both = np.column_stack([above, below]).astype(float)
+    use = np.flatnonzero(np.isfinite(both[:, 0]) & (both[:, 1] > 0))
+    named = tuple(items[place] for place in use.tolist())
+    gone, open_ = (None if one is None else one[use] for one in (lost, moot))
+    return Contribution(measure, named, both[use], lost=gone, moot=open_)

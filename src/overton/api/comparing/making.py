@@ -13,8 +13,8 @@ from overton.api.comparing.results import Compared, Comparison, Lost, Pair, Stan
 from overton.api.comparing.sameness import Differing, instruments, subjects
 from overton.api.comparing.sources import Side, Source, comparing_of, opened, pairs_of
 from overton.errors import InputError, Problem
+from overton.statistics import NOT_COMPUTED
 from overton.statistics.comparing import (
-    Gap,
     Number,
     equivalence_level,
     gap,
@@ -45,10 +45,10 @@ def compare(
 
     `sources` are runs, models of runs ('RUN#MODEL'), or tables that `analyze` takes; of two the first is the base, and
     of one all models are compared with each other. Compared are the study's headline measures, and `measures` besides
-    (docs/compare.md lists them). `margins` are the differences that count as none, by measure, in its own units. `level`
-    is the coverage of the intervals; equivalence takes one of 2 level - 1. `study` names the study where a table could
-    be of several. `although` is the reason to compare what was asked by different instruments. `how` are the choices of
-    computing the measures (see `analyze`).
+    (docs/compare.md lists them). `margins` are the differences that count as none, by measure, in its own units.
+    `level` is the coverage of the intervals; equivalence takes one of 2 level - 1. `study` names the study where a
+    table could be of several. `although` is the reason to compare what was asked by different instruments. `how` are
+    the choices of computing the measures (see `analyze`).
 
     Example: `overton.compare("runs/old", "runs/new", margins={"open_mindedness": 3}).to_json()`.
 
@@ -86,7 +86,7 @@ def compare(
 
 
 def _differing(found: Sequence[Source], pairs: Sequence[tuple[Side, Side]], study: AnyStudy) -> Iterator[Differing]:
-    for base, candidate in combinations(found, 2):
+    for base, candidate in combinations(found, 2) if len(found) > 1 else [(found[0], found[0])]:
         yield from instruments(base, candidate, study)
     for first, second in pairs:
         yield from subjects(first, second, study)
@@ -114,12 +114,12 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
         known |= {name: one.measure for name, one in base.contributions.items() if name in other}
     problems = [
         Problem(option_place(place), name, f"no such measure; known are {', '.join(known)}")
-        for place, names in (("measures", measures), ("margins", margins))
+        for place, names in (("measure", measures), ("margin", margins))
         for name in names
         if name not in known
     ]
     problems += [
-        Problem(option_place("margins"), f"{name}={value}", "must be a number above 0")
+        Problem(option_place("margin"), f"{name}={value}", "must be a number above 0")
         for name, value in margins.items()
         if not (isfinite(value) and value > 0)
     ]
@@ -153,7 +153,8 @@ def _meetings(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackk
         items = sorted(first.place.keys() & second.place.keys())
         resampling = jackknife.over(max(len(items), 1))
         numbers = (first.over(items, resampling), second.over(items, resampling))
-        flaw = (first.flaw(items) or second.flaw(items)) if items else ""
+        absent = first.why or second.why
+        flaw = first.flaw(items) or second.flaw(items) if items else absent and NOT_COMPUTED + absent
         yield _Meeting(place, sides, (first, second), items, numbers, flaw)
 
 

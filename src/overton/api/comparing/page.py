@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from overton.api.comparing.results import Comparison
-from overton.api.comparing.shown import sections
-from overton.studies.exhibits import Callout
+from overton.api.comparing.shown import sections, told
 
 __all__ = ["write_page"]
 
@@ -27,11 +26,7 @@ def write_page(made: Comparison, out: str | Path) -> Path:
             ("Intervals", f"{made.level:.0%}, over {made.unit}"),
         ],
         sections=sections(made),
-        warnings=[
-            Callout(f"{one.base} and {one.candidate}: {one.said}.", "warning")
-            for one in made.differing
-            if one.kind == "instrument"
-        ],
+        warnings=[told(one) for one in made.differing if one.kind == "instrument"],
         data=made.to_json(),
     )
     return write(report, Path(out))

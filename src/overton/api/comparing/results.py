@@ -87,10 +87,11 @@ def _simultaneous(one: Gap) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Lost:
-    """What is not there of one of those compared: of so many replies, how many failed for good and how many were flagged
-    as refusals; and the items that its run left out since they were not whole. None where that is not known."""
+    """What is not there of one of those compared: of so many records, how many failed for good and how many were
+    flagged as refusals; and the items that its run left out since they were not whole. None where that is not known.
+    """
 
-    replies: int | None
+    records: int | None
     failed: int | None
     refused: int | None
     missing: tuple[str, ...]

@@ -1,7 +1,7 @@
 """What is not the same between two sources, by their own words: instrument, subject, or what costs precision only.
 
-A changed instrument (prompts, items, options, conduct, judge) refuses a comparison, since a difference could be its own.
-A changed subject is what one came to compare. Tables know none of these things.
+A changed instrument (prompts, items, options, conduct, judge) refuses a comparison, since a difference could be its
+own. A changed subject is what one came to compare. Tables know none of these things.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import msgspec
 
 from overton.api.comparing.sources import Side, Source
 from overton.api.runs import Run
-from overton.engine import entries
 from overton.calls import Reply
+from overton.engine import entries
 from overton.hosts.local import ModelEntry
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
@@ -35,12 +35,12 @@ class Differing(NamedTuple):
 
 def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
     """What two sources were not asked in the same way."""
-    if base.path.resolve() == candidate.path.resolve():
-        return
-    tables = [one.label for one in (base, candidate) if one.run is None]
+    tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.run is None))
     if base.run is None or candidate.run is None:
         said = f"how {' and '.join(tables)} came about is not known: prompts, items, options and judge may differ"
         yield Differing("unknown", base.label, candidate.label, said)
+        return
+    if base.path.resolve() == candidate.path.resolve():
         return
     for kind, said in _between(base.run, candidate.run, study):
         yield Differing(kind, base.label, candidate.label, said)

@@ -6,13 +6,26 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 
 from overton.api.comparing.results import Compared, Comparison, Lost, Standing
+from overton.api.comparing.sameness import Differing
 from overton.statistics.comparing import POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.comparing import Measure
-from overton.studies.exhibits import Callout, Chart, Column, Drawing, Exhibit, Method, Missing, Prose, Section, Table
+from overton.studies.exhibits import (
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Missing,
+    Prose,
+    Section,
+    Table,
+)
 from overton.studies.numbers import number, sentence
 
-__all__ = ["findings", "sections"]
+__all__ = ["findings", "sections", "told"]
 
 _MOST = 30
 """Pairs that a chart shows."""
@@ -22,6 +35,7 @@ def sections(made: Comparison) -> list[Section]:
     """All that there is to show; the terminal prints the tables and callouts that are marked for it."""
     found = [
         Section("same", "What is not the same", list(_differing(made))),
+        Section("verdicts", "Verdicts", [Prose("\n\n".join(findings(made)))]),
         Section("differences", "Differences", list(_differences(made))),
         Section("places", "Places", list(_places(made))),
         Section("missing", "What is not there", list(_missing(made))),
@@ -38,10 +52,15 @@ def _differing(made: Comparison) -> Iterator[Exhibit]:
     if made.although:
         yield Callout(f"Compared although the instruments differ. The reason given: {made.although}", "warning", True)
     for one in made.differing:
-        kind = "warning" if one.kind == "instrument" else "note"
-        yield Callout(f"{one.base} and {one.candidate}: {one.said}.", kind, summary=True)
+        yield told(one)
     if not made.differing:
         yield Prose("Prompts, items, options and judges are the same, as far as the runs tell.")
+
+
+def told(one: Differing) -> Callout:
+    """One thing that is not the same, to be read before any number."""
+    names = one.base if one.base == one.candidate else f"{one.base} and {one.candidate}"
+    return Callout(f"{names}: {one.said}.", "warning" if one.kind == "instrument" else "note", summary=True)
 
 
 def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
@@ -55,7 +74,6 @@ def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str,
 
 def _differences(made: Comparison) -> Iterator[Exhibit]:
     for name, (measure, rows) in _measures(made).items():
-        yield from (Prose(_said(*row, made.unit)) for row in rows if len(rows) == 1)
         yield _table(measure, rows, made.unit)
         if len(rows) <= _MOST and any(not isnan(one.alone.own.value) for _, _, one in rows):
             yield _chart(name, measure, rows)
@@ -114,8 +132,8 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
     )
 
 
-def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[object]:
-    joint = [one.together.own if one.together else Missing("there is one pair")] if several else []
+def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cell]:
+    joint: list[Cell] = [one.together.own if one.together else Missing("there is one pair")] if several else []
     more = Missing(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
     worst = "not known" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
     return [candidate, base, one.candidate, one.base, one.alone.own, *joint, one.verdict, one.items, more, worst]
@@ -192,7 +210,9 @@ def _drawn(standings: Sequence[Standing]) -> Drawing:
 
 
 def _missing(made: Comparison) -> Iterator[Exhibit]:
-    rows = [[name, *_counted(one), ", ".join(one.missing[:8]) or "none"] for name, one in made.lost.items()]
+    rows: list[list[Cell]] = [
+        [name, *_counted(one), ", ".join(one.missing[:8]) or "none"] for name, one in made.lost.items()
+    ]
     yield Table(
         "Replies that are not there",
         [
@@ -204,16 +224,16 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
         ],
         rows,
         note=(
-            "What a difference could be whatever these had been stands in its table under 'At worst': failed and refused"
-            " replies, answers without a stance and items that only one model has may then be anything."
+            "What a difference could be whatever these had been stands in its table under 'At worst': failed and"
+            " refused replies, answers without a stance and items that only one model has may then be anything."
         ),
         summary=any(one.failed or one.refused or one.missing for one in made.lost.values()),
     )
 
 
-def _counted(one: Lost) -> list[object]:
+def _counted(one: Lost) -> list[Cell]:
     return [
-        Missing("a table does not tell") if count is None else count for count in (one.replies, one.failed, one.refused)
+        Missing("a table does not tell") if count is None else count for count in (one.records, one.failed, one.refused)
     ]
 
 
@@ -227,8 +247,8 @@ def _method(made: Comparison) -> str:
     )
     return (
         f"Differences are of the two numbers over the {made.unit} that both have; each of these is left out of both in"
-        f" turn (docs/statistics.md). Equivalent: the {inner} interval lies within the margin. Else higher or lower: the"
-        f" {level} interval leaves out 0. Else undecided.{several} More {made.unit} to decide: by normal theory, for a"
-        f" verdict with a chance of {POWER:.0%} if the true difference is the one found; a small difference found by"
-        " chance asks for too few, or too many."
+        f" turn (docs/statistics.md). Equivalent: the {inner} interval lies within the margin. Else higher or lower:"
+        f" the {level} interval leaves out 0. Else undecided.{several} More {made.unit} to decide: by normal theory, for"
+        f" a verdict with a chance of {POWER:.0%} if the true difference is the one found; a difference that chance made"
+        " large or small asks for too few or too many."
     )

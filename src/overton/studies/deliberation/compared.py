@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["of_records", "of_table"]
 
 Array = NDArray[np.float64]
+Gone = tuple[Array | None, Array | None]
+"""By dilemma, how many deliberations have a message that failed, and one that was refused; None where it is open."""
 
 _REACHED = Measure("consensus", "Consensus", margin=0.1, leads=True)
 _ROUNDS = Measure("rounds_to_consensus", "Rounds to consensus", POSITIVE, 0.25, "value", "value", leads=True)
@@ -58,14 +60,16 @@ def of_table(table: RawTable, how: DeliberationHow) -> Sides:
 def _sides(decisions: pl.DataFrame) -> Sides:
     parts = Parts(talks_from(decisions))
     dilemmas, everything = parts.talks.dilemmas, parts.everything
-    lost, moot = (_deliberations(decisions, dilemmas, column) for column in ("failure", "refused"))
+    gone = (_deliberations(decisions, dilemmas, "failure"), _deliberations(decisions, dilemmas, "refused"))
     whole = [
-        *_made(_REACHED, dilemmas, everything.reached, lost, moot, "no verdict could be read"),
-        *_made(_ROUNDS, dilemmas, rounds_of(everything.without_mutes), None, None, "no deliberation reached consensus"),
+        *_made(_REACHED, dilemmas, everything.reached, "no verdict could be read", gone),
+        *_made(
+            _ROUNDS, dilemmas, rounds_of(everything.without_mutes), "no deliberation reached consensus", (None, None)
+        ),
     ]
     models = {
         model: [
-            *_made(_CHANGED, dilemmas, everything.changes(model), lost, moot, "no verdict could be read"),
+            *_made(_CHANGED, dilemmas, everything.changes(model), "no verdict could be read", gone),
             Contribution(INERTIA, (), np.empty((0, 2)), why=_NOT_ADDITIVE),
         ]
         for model in parts.talks.models
@@ -73,11 +77,11 @@ def _sides(decisions: pl.DataFrame) -> Sides:
     return {WHOLE: whole, **models}
 
 
-def _made(
-    measure: Measure, dilemmas: Sequence[str], counts: Counts, lost: Array | None, moot: Array | None, why: str
-) -> Iterator[Contribution]:
+def _made(measure: Measure, dilemmas: Sequence[str], counts: Counts, why: str, gone: Gone) -> Iterator[Contribution]:
     above, below = counts.above.reshape(-1), counts.below.reshape(-1)
-    found = of_pairs(measure, dilemmas, above, below, lost=lost, moot=None if moot is None else np.minimum(moot, below))
+    found = of_pairs(
+        measure, dilemmas, above, below, lost=gone[0], moot=None if gone[1] is None else np.minimum(gone[1], below)
+    )
     yield found if found.items else Contribution(measure, (), np.empty((0, 2)), why=why)
 
 

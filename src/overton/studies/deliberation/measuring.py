@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.deliberation.measures import Analysis
     from overton.studies.comparing import Sides
+    from overton.studies.deliberation.measures import Analysis
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]

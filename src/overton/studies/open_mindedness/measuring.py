@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
-    from overton.studies.comparing import Sides
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]

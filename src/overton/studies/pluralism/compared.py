@@ -17,7 +17,7 @@ from overton.studies.pluralism.measures.assembly import units_of
 from overton.studies.pluralism.measures.contrasts import comparisons
 from overton.studies.pluralism.measures.faultless import Tables
 from overton.studies.pluralism.measures.odds import Shifted, fall, lopsided, rise, shaky, shifted
-from overton.studies.pluralism.measures.units import NOTHING, Names, Units
+from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.measuring import PluralismHow
@@ -94,7 +94,9 @@ def _contributions(
             yield from _shifts(units.conditions[pairs[one.kind].condition], one, names, model)
 
 
-def _mean(measure: Measure, names: Names, above: Array, below: Array, open_: Flags) -> Contribution:
+def _mean(
+    measure: Measure, names: Names, above: NDArray[np.generic], below: NDArray[np.generic], open_: Flags
+) -> Contribution:
     made = of_pairs(measure, names.threads, above, below)
     if not made.items:
         return Contribution(measure, (), np.empty((0, 2)), why=NOTHING)
@@ -117,7 +119,7 @@ def _measure(experiment: str, measure: str, condition: str) -> Measure:
 
 def _shifts(condition: str, found: Shifted, names: Names, model: int) -> Iterator[Contribution]:
     rows = found.model == model
-    sums = np.stack([np.bincount(found.thread[rows], one, len(names.threads)) for one in found.sums[rows].T], axis=1)
+    sums = np.stack([summed(found.thread[rows], len(names.threads), one) for one in found.sums[rows].T], axis=1)
     there = np.flatnonzero((sums > 0).any(1))
     for name, of in _SHIFTS.items():
         title = f"{name.capitalize()}, {condition} (logits)"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.pluralism.measures import Analysis
     from overton.studies.comparing import Sides
+    from overton.studies.pluralism.measures import Analysis
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.stance_stability.measures import Analysis
     from overton.studies.comparing import Sides
+    from overton.studies.stance_stability.measures import Analysis
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING", "MEASURING_TRANSCRIPTS"]
