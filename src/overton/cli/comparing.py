@@ -102,7 +102,7 @@ def _margins(given: list[str] | None) -> dict[str, float]:
     """
     made = {}
     for word in given or ():
-        name, value = pair_of(word, "--margin", "NAME=X, as in open_mindedness=5")
+        name, value = pair_of(word, "--margin", "NAME=X, as in score=5")
         try:
             made[name] = float(value)
         except ValueError:

@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics import Estimate, not_computed
-from overton.statistics.comparing import Number, flawed, number, ratio
-from overton.statistics.resampling import SHARE, Counts, Range, Resampling
+from overton.statistics import NOT_COMPUTED, Estimate, not_computed
+from overton.statistics.comparing import Gap, Number, flawed, gap, number, ratio
+from overton.statistics.resampling import SHARE, Counts, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
 
-__all__ = ["WHOLE", "Contribution", "Measure", "Sides", "of_pairs"]
+__all__ = ["WHOLE", "Contribution", "Measure", "Meeting", "Sides", "meeting", "of_pairs"]
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -56,8 +56,8 @@ class Contribution:
     parts  [items, K] what is summed; for a mean or a ratio the numerator and the denominator
     lost   [items] how much of the denominator is not there since calls failed, 0 where nothing is
     moot   [items] how much of it rests on replies that were flagged as refusals
-    worst  [items] the least and [items] the most that an item's own value could be, where the study knows better than
-           what `lost` and `moot` allow
+    worst  gives the least [items] and the most [items] that an item's own value could be, where the study knows better
+           than what `lost` and `moot` allow
     why    why there is no number, '' where there is one
     """
 
@@ -66,7 +66,7 @@ class Contribution:
     parts: Array
     lost: Array | None = None
     moot: Array | None = None
-    worst: tuple[Array, Array] | None = None
+    worst: Callable[[], tuple[Array, Array]] | None = None
     why: str = ""
 
     @cached_property
@@ -125,13 +125,43 @@ class Contribution:
         low, high = self.measure.within
         above, below = self.parts[rows].T
         if self.worst is not None:
-            least, most = self.worst
+            least, most = self.worst()
             return least[rows] * below, most[rows] * below, below
         lost, moot = (np.zeros(len(rows)) if one is None else one[rows] for one in (self.lost, self.moot))
         all_ = below + lost
         least = np.maximum(above - moot * (high - low), low * below) + lost * low
         most = np.minimum(above + moot * (high - low), high * below) + lost * high
         return least, most, all_
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two models' numbers of a measure over the items that both have, the base first.
+
+    `flaw` says why their difference has no interval, or why there is none at all; '' where there is nothing to say.
+    """
+
+    items: list[str]
+    numbers: tuple[Number, Number]
+    flaw: str
+
+    @property
+    def difference(self) -> Number:
+        """Candidate minus base."""
+        return self.numbers[1].minus(self.numbers[0])
+
+    def gap(self, jackknife: Jackknife, levels: tuple[float, float] | None = None) -> Gap:
+        """Its intervals; `levels` are others than the plain pair."""
+        return gap(self.difference, jackknife, len(self.items), levels, self.flaw)
+
+
+def meeting(base: Contribution, candidate: Contribution, jackknife: Jackknife) -> Meeting:
+    """Two models' numbers over the items that both have."""
+    items = sorted(base.place.keys() & candidate.place.keys())
+    resampling = jackknife.over(max(len(items), 1))
+    absent = base.why or candidate.why
+    flaw = base.flaw(items) or candidate.flaw(items) if items else absent and NOT_COMPUTED + absent
+    return Meeting(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw)
 
 
 Sides = Mapping[str, Sequence[Contribution]]

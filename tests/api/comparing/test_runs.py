@@ -1,4 +1,4 @@
-"""Runs compared, in every study: what is not the same is said or refuses, one model can be named, numbers are reports'."""
+"""Runs compared, in every study: what is not the same is said or refuses; numbers are those of reports."""
 
 from __future__ import annotations
 

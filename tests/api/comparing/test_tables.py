@@ -1,4 +1,4 @@
-"""Tables compared: the published counts of one model with themselves and with others made of them, small ones by hand."""
+"""Tables compared: published counts with themselves, and small ones whose differences are known by hand."""
 
 from __future__ import annotations
 

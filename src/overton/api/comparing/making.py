@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from overton.api.comparing.results import Compared, Comparison, Lost, Pair, Standing
 from overton.api.comparing.sameness import Differing, instruments, subjects
 from overton.api.comparing.sources import Side, Source, comparing_of, opened, pairs_of
 from overton.errors import InputError, Problem
-from overton.statistics import NOT_COMPUTED
 from overton.statistics.comparing import (
-    Number,
     equivalence_level,
-    gap,
     items_needed,
     places,
     together,
     verdict_of,
 )
 from overton.statistics.resampling import Jackknife
-from overton.studies.comparing import Contribution, Measure
+from overton.studies.comparing import Contribution, Measure, Meeting, meeting
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
@@ -50,7 +46,7 @@ def compare(
     table could be of several. `although` is the reason to compare what was asked by different instruments. `how` are
     the choices of computing the measures (see `analyze`).
 
-    Example: `overton.compare("runs/old", "runs/new", margins={"open_mindedness": 3}).to_json()`.
+    Example: `overton.compare("runs/old", "runs/new", margins={"MEASURE": 3}).to_json()`.
 
     Raises:
         InputError: sources of several studies, a measure or model that there is not, nothing to compare, or sources
@@ -128,63 +124,47 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
     return list(dict.fromkeys([*(name for name, one in known.items() if one.leads), *measures, *margins]))
 
 
-@dataclass(frozen=True)
-class _Meeting:
-    """A measure of a pair over the items that both have."""
+class _Met(NamedTuple):
+    """A measure of the pair at a place among the pairs."""
 
     place: int
     sides: tuple[Side, Side]
     both: tuple[Contribution, Contribution]
-    items: list[str]
-    numbers: tuple[Number, Number]
-    flaw: str
-
-    @property
-    def difference(self) -> Number:
-        """Candidate minus base."""
-        return self.numbers[1].minus(self.numbers[0])
+    meeting: Meeting
 
 
-def _meetings(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife) -> Iterator[_Meeting]:
+def _met(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife) -> Iterator[_Met]:
     for place, sides in enumerate(pairs):
         first, second = (side.contributions.get(measure) for side in sides)
-        if first is None or second is None:
-            continue
-        items = sorted(first.place.keys() & second.place.keys())
-        resampling = jackknife.over(max(len(items), 1))
-        numbers = (first.over(items, resampling), second.over(items, resampling))
-        absent = first.why or second.why
-        flaw = first.flaw(items) or second.flaw(items) if items else absent and NOT_COMPUTED + absent
-        yield _Meeting(place, sides, (first, second), items, numbers, flaw)
+        if first is not None and second is not None:
+            yield _Met(place, sides, (first, second), meeting(first, second, jackknife))
 
 
 def _family(
     pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife, margin: float | None
 ) -> dict[int, Compared]:
     """A measure of all pairs, by the pair's place: their intervals hold one by one, and all together."""
-    met = list(_meetings(pairs, measure, jackknife))
+    met = list(_met(pairs, measure, jackknife))
     levels = _joint_levels(met, jackknife) if len(met) > 1 else None
     return {one.place: _compared(one, jackknife, margin, levels) for one in met}
 
 
-def _joint_levels(met: Sequence[_Meeting], jackknife: Jackknife) -> tuple[float, float]:
+def _joint_levels(met: Sequence[_Met], jackknife: Jackknife) -> tuple[float, float]:
     """The levels at which the intervals of all differences hold together, plain and for equivalence."""
-    every = sorted({name for one in met for name in one.items})
+    every = sorted({name for one in met for name in one.meeting.items})
     row = {name: place for place, name in enumerate(every)}
-    gaps = [(one.difference, [row[name] for name in one.items]) for one in met if one.items]
+    gaps = [(one.difference, [row[name] for name in one.items]) for _, _, _, one in met if one.items]
     level, seed = jackknife.level, jackknife.seed
     return together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
 
 
-def _compared(
-    one: _Meeting, jackknife: Jackknife, margin: float | None, levels: tuple[float, float] | None
-) -> Compared:
-    measure, items = one.both[0].measure, len(one.items)
+def _compared(one: _Met, jackknife: Jackknife, margin: float | None, levels: tuple[float, float] | None) -> Compared:
+    measure, items = one.both[0].measure, len(one.meeting.items)
     resampling = jackknife.over(max(items, 1))
     chosen = measure.margin if margin is None else margin
-    alone = gap(one.difference, jackknife, items, flaw=one.flaw)
-    joint = None if levels is None else gap(one.difference, jackknife, items, levels, one.flaw)
-    base, candidate = (side.shown(one.items, resampling) for side in one.both)
+    alone = one.meeting.gap(jackknife)
+    joint = None if levels is None else one.meeting.gap(jackknife, levels)
+    base, candidate = (side.shown(one.meeting.items, resampling) for side in one.both)
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
     more = 0 if needed is None else needed.items - items
@@ -193,7 +173,7 @@ def _compared(
     )
 
 
-def _worst(one: _Meeting) -> tuple[float, float] | None:
+def _worst(one: _Met) -> tuple[float, float] | None:
     """What the difference could be over the items that both were asked about."""
     items = sorted(one.sides[0].source.asked & one.sides[1].source.asked)
     first, second = (side.bounds(items) for side in one.both)

@@ -248,7 +248,7 @@ def _method(made: Comparison) -> str:
     return (
         f"Differences are of the two numbers over the {made.unit} that both have; each of these is left out of both in"
         f" turn (docs/statistics.md). Equivalent: the {inner} interval lies within the margin. Else higher or lower:"
-        f" the {level} interval leaves out 0. Else undecided.{several} More {made.unit} to decide: by normal theory, for"
-        f" a verdict with a chance of {POWER:.0%} if the true difference is the one found; a difference that chance made"
+        f" the {level} interval leaves out 0. Else undecided.{several} More {made.unit} to decide: by normal theory,"
+        f" for a verdict with a chance of {POWER:.0%} if the true difference is the one found; one that chance made"
         " large or small asks for too few or too many."
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -79,10 +81,10 @@ def _contributions(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     places = scored_places(cells.conditions)
     value = _scored(answered, places)
-    worst = _worst(cells, model, places) if places else None
+    worst = cache(partial(_worst, cells, model, places)) if places else None
     for variant, measure in enumerate(_SCORES):
-        both = None if worst is None else (worst[0][:, variant], worst[1][:, variant])
-        yield _means(measure, cells, value[:, variant], withheld or _NOT_SCORED, both, withheld=bool(withheld))
+        made = _means(measure, cells, value[:, variant], withheld or _NOT_SCORED, withheld=bool(withheld))
+        yield replace(made, worst=partial(_extremes, worst, cells, made.items, variant)) if worst else made
     if fixed is not None:
         yield _means(
             _BALANCED, cells, _scored(fixed, places)[:, _PLAIN], withheld or _NOT_SCORED, withheld=bool(withheld)
@@ -98,7 +100,6 @@ def _means(
     cells: Cells,
     values: Floats,
     why: str,
-    worst: tuple[Floats, Floats] | None = None,
     *,
     withheld: bool = False,
 ) -> Contribution:
@@ -106,10 +107,7 @@ def _means(
     if withheld or not np.isfinite(values).any():
         return Contribution(measure, (), np.empty((0, 2)), why=why)
     known = np.isfinite(values)
-    made = of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float))
-    if worst is None:
-        return made
-    return Contribution(made.measure, made.items, made.parts, worst=(worst[0][known], worst[1][known]))
+    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float))
 
 
 def _scored(table: ShareTable, places: list[int] | None) -> Floats:
@@ -156,6 +154,15 @@ def _shares(cells: Cells, table: ShareTable) -> Iterator[Contribution]:
             if condition != "baseline":
                 measure = Measure(f"shift_{condition.replace('-', '_')}", f"Shift by {condition}", DIFFERENCE)
                 yield _means(measure, cells, table.share[:, place, PRO] - baseline, f"no answers in {condition}")
+
+
+def _extremes(
+    worst: Callable[[], tuple[Floats, Floats]], cells: Cells, items: Sequence[str], variant: int
+) -> tuple[Floats, Floats]:
+    """What the scores of some issues could be in one variant."""
+    rows = [cells.issues.index(name) for name in items]
+    least, most = worst()
+    return least[rows, variant], most[rows, variant]
 
 
 def _worst(cells: Cells, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:

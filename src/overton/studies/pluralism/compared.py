@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -100,10 +102,13 @@ def _mean(
     made = of_pairs(measure, names.threads, above, below)
     if not made.items:
         return Contribution(measure, (), np.empty((0, 2)), why=NOTHING)
-    at = open_[[names.threads.index(item) for item in made.items]]
-    value = made.parts[:, 0] / made.parts[:, 1]
-    low, high = measure.within
-    return Contribution(measure, made.items, made.parts, worst=(np.where(at, low, value), np.where(at, high, value)))
+    return replace(made, worst=partial(_extremes, made, open_[[names.threads.index(item) for item in made.items]]))
+
+
+def _extremes(made: Contribution, open_: Flags) -> tuple[Array, Array]:
+    """Each thread's own value, or anything where a trial of it is not there."""
+    value, (low, high) = made.parts[:, 0] / made.parts[:, 1], made.measure.within
+    return np.where(open_, low, value), np.where(open_, high, value)
 
 
 def _measure(experiment: str, measure: str, condition: str) -> Measure:
