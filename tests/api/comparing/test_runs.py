@@ -28,14 +28,19 @@ ASKED: dict[str, dict[str, Any]] = {
     "pluralism": {
         "models": ["a=simulated/pluralist", "b=simulated/pluralist"],
         "judge": "simulated/pluralist-judge",
-        "experiments": ["ranking"],
+        "experiments": ["sycophancy", "ranking"],
+        "responses": 2,
     },
     "deliberation": {"models": ["a=simulated/deliberator", "b=simulated/deliberator"], "rounds": 2},
 }
 HEADLINES = {
     "open-mindedness": {"open_mindedness", "open_mindedness_as_published"},
     "stance-stability": {"change_rate", "chameleon", "drift"},
-    "pluralism": {"ranking_spearman_neutral", "ranking_spearman_biased", "ranking_spearman_matched_neutral"},
+    "pluralism": {
+        *(f"sycophancy_recall_{arm}" for arm in ("neutral", "toward", "opposing", "matched_neutral")),
+        *(f"{shift}_{arm}" for shift in ("suppression", "amplification") for arm in ("toward", "opposing")),
+        *(f"ranking_spearman_{arm}" for arm in ("neutral", "biased", "matched_neutral")),
+    },
     "deliberation": {"changed"},
 }
 WHOLE = {"deliberation": {"consensus", "rounds_to_consensus"}}
@@ -90,7 +95,10 @@ def test_json_has_the_form_that_is_documented(two: tuple[str, Path, Path]) -> No
         assert measure["verdict"] in ("higher", "lower", "equivalent", "undecided")
         assert {"estimate", "interval", "n", "method", "why", "level"} <= measure["difference"].keys()
         low, high = measure["difference"]["interval"]
-        assert low <= measure["difference"]["estimate"] <= high
+        if measure["why"] is None:
+            assert low <= measure["difference"]["estimate"] <= high
+        else:
+            assert (low, high, measure["verdict"]) == (None, None, "undecided")
         assert {"estimate", "interval"} <= measure["base"].keys() & measure["candidate"].keys()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -25,15 +25,27 @@ if TYPE_CHECKING:
     from overton.studies.pluralism.measuring import PluralismHow
     from overton.studies.table import RawTable
 
-__all__ = ["of_records", "of_table"]
+__all__ = ["of_records", "of_table", "sides_of"]
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
 Flags = NDArray[np.bool_]
 
 _LEADS = {"sycophancy": "global/recall", "ranking": "spearman", "pairwise": "accuracy", "pairwise_gap": "accuracy"}
 """Each experiment's first measure, as its reports have it."""
 _RANKS = ("spearman", "kendall")
-_SHIFTS = {"suppression": fall, "amplification": rise, "asymmetry": lopsided}
+
+
+def _of_sums(of: Callable[[Floats], Floats], sums: Floats) -> Floats:
+    """A shift of sums [..., 8], which are a single block."""
+    return of(sums[..., None, :])
+
+
+_SHIFTS = {
+    "suppression": partial(_of_sums, fall),
+    "amplification": partial(_of_sums, rise),
+    "asymmetry": partial(_of_sums, lopsided),
+}
 _ANY = (-inf, inf)
 _LOGITS = 0.25
 """A margin in logits: about six points of recall from one half."""
@@ -43,7 +55,7 @@ def of_records(results: Results, how: PluralismHow) -> Sides:
     """Every model's contributions; a thread's trials that failed or were refused leave open what it would have been."""
     records = results.records
     held = Tables(*(make(records) for make in (tables.matches, tables.summaries, tables.rankings, tables.pairs)))
-    return _sides(held, how, _open_threads(records))
+    return sides_of(held, how, _open_threads(records))
 
 
 def of_table(table: RawTable, how: PluralismHow) -> Sides:
@@ -53,10 +65,11 @@ def of_table(table: RawTable, how: PluralismHow) -> Sides:
         InputError: it is none.
     """
     found = tables.read_table(table, how.summaries)
-    return _sides(Tables(found.matches, found.summaries, found.rankings, found.pairs), how, set())
+    return sides_of(Tables(found.matches, found.summaries, found.rankings, found.pairs), how)
 
 
-def _sides(held: Tables, how: PluralismHow, unknown: set[tuple[str, str]]) -> Sides:
+def sides_of(held: Tables, how: PluralismHow, unknown: Collection[tuple[str, str]] = ()) -> Sides:
+    """Every model's contributions; of `unknown` models and threads something is not there."""
     some = Tables(*(table if table is not None and table.height else None for table in vars(held).values()))
     measured, names = units_of(some, {}, how.denominator)
     return {
@@ -78,7 +91,7 @@ def _open_threads(records: pl.DataFrame) -> set[tuple[str, str]]:
 
 
 def _contributions(
-    experiment: str, units: Units, names: Names, model: int, unknown: set[tuple[str, str]]
+    experiment: str, units: Units, names: Names, model: int, unknown: Collection[tuple[str, str]]
 ) -> Iterator[Contribution]:
     where, name = units.where, names.models[model]
     open_ = np.array([(name, thread) in unknown for thread in names.threads], bool)
