@@ -13,6 +13,8 @@ import overton
 from overton.api.items import read_items
 from overton.api.runs import Run
 from overton.errors import InputError
+from overton.reporting import Report
+from overton.studies.exhibits import Callout, Table
 from overton.studies.registry import study_named
 
 ITEMS = 6
@@ -169,3 +171,35 @@ def test_runs_of_two_studies_are_refused(two: tuple[str, Path, Path], counted: t
     if two[0] != "open-mindedness":
         with pytest.raises(InputError, match="they are of different studies"):
             overton.compare(two[1], counted[0])
+
+
+@pytest.fixture
+def laid_out(monkeypatch: pytest.MonkeyPatch) -> list[Report]:
+    """The reports that would be written, not drawn."""
+    held: list[Report] = []
+
+    def keep(report: Report, path: Path) -> Path:
+        held.append(report)
+        return path
+
+    monkeypatch.setattr("overton.reporting.write", keep)
+    return held
+
+
+def test_a_report_of_several_models_compares_them(
+    two: tuple[str, Path, Path], tmp_path: Path, laid_out: list[Report]
+) -> None:
+    overton.report([two[1]], out=tmp_path / "report.html")
+    last = laid_out[0].sections[-1]
+    assert last.key == "compared"
+    assert HEADLINES[two[0]] == set(overton.compare(two[1]).pairs[0].measures)
+    assert sum(isinstance(one, Table) for one in last.exhibits) == len(HEADLINES[two[0]])
+
+
+def test_a_report_of_different_instruments_says_why_nothing_is_compared(
+    counted: tuple[Path, Path], tmp_path: Path, laid_out: list[Report]
+) -> None:
+    overton.report(counted, out=tmp_path / "report.html")
+    (said,) = laid_out[0].sections[-1].exhibits
+    assert isinstance(said, Callout)
+    assert said.text.startswith("The models are not compared.")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from overton.api.comparing.results import Compared, Comparison, Lost, Pair, Standing
@@ -24,7 +26,7 @@ from overton.studies.comparing import Contribution, Measure, Meeting, meeting
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
-__all__ = ["compare"]
+__all__ = ["compare", "of_sources"]
 
 
 def compare(
@@ -56,20 +58,36 @@ def compare(
     if not 0.5 < level < 1:
         raise InputError([Problem(option_place("level"), str(level), "must be between 0.5 and 1")])
     named, _, found = opened(sources, study, {**how, "level": level, "seed": seed})
-    pairs = pairs_of(found)
-    if not pairs:
+    if not pairs_of(found):
         raise InputError([Problem("compare", str(sources[0]), "has one model only: name another run, or RUN#MODEL")])
+    return of_sources(named, found, Jackknife(level, seed=seed), measures, margins or {}, although)
+
+
+def of_sources(  # noqa: PLR0917
+    named: AnyStudy,
+    found: Sequence[Source],
+    how: Jackknife,
+    measures: Sequence[str] = (),
+    margins: Mapping[str, float] = MappingProxyType({}),
+    although: str = "",
+) -> Comparison:
+    """The comparison of sources that are open; see `compare`.
+
+    Raises:
+        InputError: a measure that there is not, or sources asked by different instruments without `although`.
+    """
+    pairs = pairs_of(found)
     differing = list(_differing(found, pairs, named))
     _refuse(differing, although)
-    jackknife = Jackknife(level, seed=seed, unit=comparing_of(named).unit)
-    asked = _asked(pairs, measures, margins or {})
-    compared = {measure: _family(pairs, measure, jackknife, (margins or {}).get(measure)) for measure in asked}
+    jackknife = replace(how, unit=comparing_of(named).unit)
+    asked = _asked(pairs, measures, margins)
+    compared = {measure: _family(pairs, measure, jackknife, margins.get(measure)) for measure in asked}
     return Comparison(
         study=named.name,
         title=named.title or named.name,
         unit=jackknife.unit,
-        level=level,
-        seed=seed,
+        level=how.level,
+        seed=how.seed,
         pairs=[
             Pair(base.name, candidate.name, {name: made[place] for name, made in compared.items() if place in made})
             for place, (base, candidate) in enumerate(pairs)

@@ -25,7 +25,7 @@ from overton.studies.exhibits import (
 )
 from overton.studies.numbers import number, sentence
 
-__all__ = ["findings", "sections", "told"]
+__all__ = ["findings", "in_report", "sections", "told"]
 
 _MOST = 30
 """Pairs that a chart shows."""
@@ -41,6 +41,14 @@ def sections(made: Comparison) -> list[Section]:
         Section("missing", "What is not there", list(_missing(made))),
     ]
     return [one for one in found if one.exhibits]
+
+
+def in_report(made: Comparison) -> Section:
+    """What a study's own report holds of it, where it is of several models."""
+    held = {one.key: one.exhibits for one in sections(made)}
+    wanted = ("same", "verdicts", "differences", "places") if made.differing else ("verdicts", "differences", "places")
+    exhibits = [exhibit for key in wanted for exhibit in held.get(key, ())]
+    return Section("compared", "Models compared", exhibits)
 
 
 def findings(made: Comparison) -> list[str]:
@@ -156,7 +164,7 @@ def _chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]
         f"{label}: {sentence(one.alone.own, measure.gap)}, {one.verdict}"
         for label, (_, _, one) in zip(labels, rows, strict=True)
     )
-    return Chart(f"difference-{name.replace('_', '-')}", f"{measure.title}: differences", described, draw)
+    return Chart(f"compared-{name.replace('_', '-')}", f"{measure.title}: differences", described, draw)
 
 
 def _axis(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Axis:
@@ -182,7 +190,7 @@ def _places(made: Comparison) -> Iterator[Exhibit]:
             summary=True,
         )
         yield Chart(
-            f"places-{name.replace('_', '-')}",
+            f"compared-places-{name.replace('_', '-')}",
             f"Places by {measure.title}",
             "; ".join(f"{one.name}: {_between(one)}" for one in standings),
             _drawn(standings),

@@ -15,7 +15,7 @@ from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
-from overton.studies.measuring import Comparing, How
+from overton.studies.measuring import Comparing, How, Results
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from overton.studies.comparing import Contribution
     from overton.studies.table import RawTable
 
-__all__ = ["Side", "Source", "comparing_of", "opened", "pairs_of", "parted"]
+__all__ = ["Side", "Source", "comparing_of", "of_runs", "opened", "pairs_of", "parted"]
 
 MARK = "#"
 """Stands between a run, or a table, and the one of its models that is meant."""
@@ -156,6 +156,17 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
         results = results_of([held])
         return Source(label, path, held, comparing.records(results, how), records=results.records)
     return Source(label, path, None, comparing.table(held, how))
+
+
+def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[Source]:
+    """The sources of runs that are open, with the `results` of all of them together."""
+    comparing = comparing_of(study)
+    labels = _labels([run.path for run in runs])
+    each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
+    return [
+        Source(label, run.path, run, comparing.records(one, how), records=one.records)
+        for label, run, one in zip(labels, runs, each, strict=True)
+    ]
 
 
 def _of_model(source: Source, model: str) -> Source:
