@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import polars as pl
 import pytest
 from msgspec.structs import replace
 
@@ -28,6 +31,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "experiments": ["ranking"]},
     "deliberation": {"models": ["a=simulated/deliberator", "b=simulated/deliberator"], "rounds": 2},
 }
+LATER = ("faults", "tried", "again", "stances_again", "judged_again", "valued_again", "cut")
+"""Columns that records of earlier versions may lack."""
 NAMES = {
     "open-mindedness": ["simulated/open-minded"],
     "stance-stability": ["simulated/chameleon"],
@@ -95,6 +100,33 @@ def test_measures_and_the_report_name_them_apart(runs: list[Run], tmp_path: Path
     assert all(f"{name} [{run}]" in page for name in NAMES[study.name] for run in ("one", "two"))
     analysis = measuring.records(results_of(runs), measuring.how(resamples=100))
     assert set(analysis.models) == set(names_of(results_of(runs)))
+
+
+def test_an_older_run_without_some_columns_stands_under_a_newer_one(runs: list[Run], tmp_path: Path) -> None:
+    study, folder = runs[0].study, tmp_path / "older"
+    shutil.copytree(runs[0].path, folder)
+    table = pl.read_parquet(folder / "records.parquet").drop(LATER, strict=False)
+    table.write_parquet(folder / "records.parquet")
+    older = overton.open_run(folder)
+    usual = {field.name: field.default for field in msgspec.structs.fields(study.record) if not field.required}
+    for order in ([older, runs[1]], [runs[1], older]):
+        results = results_of(order)
+        assert set(results.records.columns) == set(runs[1].records().columns) > set(table.columns)
+        mine = results.records.filter(pl.col("model").str.ends_with("[older]"))
+        assert mine.height == table.height
+        for name in set(LATER) & usual.keys():
+            kept = mine[name].to_list()
+            assert kept == [list(usual[name]) if usual[name] == () else usual[name]] * len(kept), name
+        measuring = measuring_of(study)
+        assert len(measuring.records(results, measuring.how(resamples=100)).models) == 2 * len(NAMES[study.name])
+
+
+def test_runs_whose_columns_are_of_other_kinds_are_refused(tmp_path: Path) -> None:
+    first, second = (held("open-mindedness", tmp_path / name) for name in ("one", "two"))
+    file = second.path / "records.parquet"
+    pl.read_parquet(file).with_columns(trial=pl.lit([1])).write_parquet(file)
+    with pytest.raises(InputError, match="one, two: their records have columns of different kinds"):
+        results_of([first, second])
 
 
 def test_runs_in_folders_of_the_same_name_have_numbers(tmp_path: Path) -> None:

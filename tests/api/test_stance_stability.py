@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from overton.api.results import AGREEMENT, agreements_of, measuring_of, results_
 from overton.api.runs import Run, open_run
 from overton.api.sheets import draw_sheet, read_agreement
 from overton.calls import Settings
-from overton.errors import InputError, RunError
+from overton.errors import InputError, Notice, RunError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder
 from overton.studies.exhibits import Exhibits, Method
 from overton.studies.stance_stability import STUDY, ProbingQuestion, Record, Topic
@@ -237,3 +238,24 @@ def test_a_damaged_agreement_is_told_with_what_to_do(run: Run) -> None:
     (run.path / AGREEMENT).write_text('[{"sheet": 1}]')
     with pytest.raises(RunError, match="read the sheet back again"):
         agreements_of(run)
+
+
+PLANNED: dict[str, Any] = {"models": ["simulated/chameleon"], "judge": "simulated/stance-judge", "temperatures": [0]}
+
+
+@pytest.mark.parametrize("prompts", ["topic", "both"])
+def test_a_judge_that_is_asked_about_the_topic_needs_no_remark(prompts: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Notice)
+        overton.plan("stance-stability", **PLANNED, turns=1, judge_prompts=prompts)
+
+
+def test_what_the_published_judge_prompt_is_known_for_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.warns(Notice, match=r"each question's premise.*no certainty, so there is no Chameleon score") as told:
+        overton.plan("stance-stability", **PLANNED, turns=1, judge_prompts="published")
+    assert told[0].filename == __file__
+    out = tmp_path / "taken"
+    out.mkdir()
+    (out / "file").touch()  # so that no run can begin there
+    with pytest.warns(Notice, match="no Chameleon score"), pytest.raises(InputError):
+        overton.run("stance-stability", **PLANNED, turns=1, judge_prompts="published", out=out)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from overton.calls import Price
+from overton.calls import Price, Trial, user
 from overton.errors import InputError
-from overton.hosts.local import ModelRequest, open_models, plan
+from overton.hosts.local import ModelRequest, open_models, plan, start
+from overton.studies.items import Items
 from overton.studies.open_mindedness import STUDY, Options
+from overton.studies.study import Role, Study
 
 PRICE = Price(input=10.0, output=100.0)
 
@@ -51,3 +54,48 @@ def test_all_that_is_wrong_with_models_is_said_at_once(runs: Any) -> None:
     assert "temprature" in str(refused.value)
     with pytest.raises(InputError, match="at least one model"):
         open_models(STUDY, runs.issues, {}, 0)
+
+
+class Empty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Text(msgspec.Struct, frozen=True):
+    id: str
+
+
+class Label(msgspec.Struct, frozen=True):
+    text: str
+    label: str
+
+
+async def conduct(trial: Trial, ask: Any) -> list[Label]:
+    frame = await ask("judge", [user("In what frame?")], shared=True)
+    label = await ask("judge", [user(f"Label {trial.item} in {frame.text}")])
+    await ask("judge", [user(f"A frame for {trial.item}?")], shared=True)
+    await ask("subject", [user(f"Something of {trial.item}")])
+    return [Label(trial.item, label.text)]
+
+
+FRAMED: Any = Study(
+    name="framed",
+    roles=(Role("subject", "Model to measure", flag="model"), Role("judge", "Model that labels")),
+    items=Items(Text, "text", "texts"),
+    options=Empty,
+    record=Label,
+    trials=lambda texts, options, seed: (Trial(f"{text.id}/label", text.id, seed) for text in texts),
+    conduct=conduct,
+    prompts=dict,
+)
+
+
+def test_calls_that_lanes_share_count_once_and_their_own_once_a_lane_though_one_judge_has_both(
+    endpoint: Any, tmp_path: Any
+) -> None:
+    texts = [Text("one"), Text("two"), Text("three")]
+    spec = ModelRequest(f"{endpoint.url}#judge", (("connections", "2"),))
+    wanted = {"subject": [ModelRequest(f"{endpoint.url}#{name}") for name in "mn"], "judge": [spec]}
+    made = plan(FRAMED, texts, open_models(FRAMED, texts, wanted, 0), Empty(), 0)
+    assert {model.model[-1]: model.calls for model in made.models} == {"m": 3, "n": 3, "e": 1 + 3 + 2 * 3}
+    start(FRAMED, texts, wanted, tmp_path / "run")
+    assert sum(asked.model == "judge" for asked in endpoint.asked) == 1 + 3 + 2 * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overton.errors import InputError
+from overton.judging.agreement import share
 from overton.judging.correcting import UNREAD, Table, correct
 
 JUDGED = ["pro", "pro", "con", "con", UNREAD] * 40
@@ -53,6 +54,25 @@ def test_agreement_is_that_of_the_labelled_rows() -> None:
     less = correct(Table(JUDGED, PEOPLE)).agreement
     assert less.same.value == pytest.approx(0.6, abs=0.02)
     assert less.alpha.value < less.same.value
+
+
+def test_agreement_takes_rows_of_one_cluster_as_alike() -> None:
+    conversations = [str(row // 20) for row in range(200)]
+    wrong = [UNREAD if int(row) < 4 else label for row, label in zip(conversations, TRUTH, strict=True)]
+    plain = correct(Table(wrong, TRUTH)).agreement
+    alike = correct(Table(wrong, TRUTH, cluster=conversations)).agreement
+    for name in ("alpha", "kappa", "same"):
+        alone, clustered = getattr(plain, name), getattr(alike, name)
+        assert clustered.value == alone.value
+        assert clustered.high - clustered.low > 1.5 * (alone.high - alone.low)
+        assert clustered.method == f"{alone.method}, clustered"
+
+
+def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:
+    writers = [str(row % 15) for row in range(200)]
+    known = [(judged, label, writer) for judged, label, writer in zip(JUDGED, PEOPLE, writers, strict=True) if label]
+    found = correct(Table(JUDGED, PEOPLE, cluster=writers)).agreement.same
+    assert found == share([judged == label for judged, label, _ in known], [writer for _, _, writer in known])
 
 
 def test_labels_that_are_no_plain_draw_are_told() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.judging import FAULTS, faults_of, is_cut
+from overton.judging import FAULTS, echoes, faults_of, is_cut, repeats
 
 ESSAY = (
     "Most towns that shortened the school week kept their teachers longer, and families gained a day. What they lost "
@@ -103,3 +103,9 @@ def test_any_text_has_faults_of_the_known_kinds_and_is_a_duplicate_of_itself(tex
 @given(st.lists(st.sampled_from(["so", "it", "is", "not", "clear"]), min_size=30, max_size=60))
 def test_a_text_said_three_times_over_is_a_loop(words: list[str]) -> None:
     assert "loop" in faults_of(" ".join(words * 3))
+
+
+@given(st.text(alphabet="ab ,.", max_size=60), st.text(alphabet="ab ,.", max_size=60))
+def test_a_fault_asked_for_by_itself_is_the_same(text: str, other: str) -> None:
+    assert echoes(text, [other]) == ("echo" in faults_of(text, shown=[other]))
+    assert repeats(text, [other]) == ("duplicate" in faults_of(text, earlier=[other]))

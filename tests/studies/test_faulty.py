@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
-from overton.studies.exhibits import Table
-from overton.studies.faulty import count_faults, fault_section, fault_warnings
+from overton.studies.exhibits import Section, Table
+from overton.studies.faulty import count_faults, fault_section, fault_warnings, with_faults
 
 RECORDS = pl.DataFrame(
     {
@@ -27,6 +28,13 @@ def test_faults_are_counted_by_model_and_condition() -> None:
     assert counts[1].faults == {"empty": 0, "cut": 1, "echo": 0, "loop": 1, "duplicate": 0}
 
 
+def test_what_failed_and_what_nobody_looked_at_is_not_counted() -> None:
+    more = RECORDS.with_columns(
+        failure=pl.Series([None, None, None, "timeout", None]), faults=pl.Series([*RECORDS["faults"][:4], None])
+    )
+    assert count_faults(more, "heat") == count_faults(RECORDS.filter(model="x"), "heat")
+
+
 def test_records_of_older_runs_have_no_counts() -> None:
     assert count_faults(RECORDS.drop("faults"), "heat") == ()
 
@@ -37,6 +45,14 @@ def test_a_model_with_many_faults_is_named_and_one_without_is_not() -> None:
         "x: 66.7% of its answers are none by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers without them"
         " stand beside the headline."
     )
+
+
+@pytest.mark.parametrize(("model", "last"), [("x", "headline"), ("z", "faults")])
+def test_faults_stand_before_the_numbers_where_many_are_and_else_after(model: str, last: str) -> None:
+    rare = pl.DataFrame({"model": "z", "heat": 0.5, "faults": [["cut"], *[[] for _ in range(19)]]})
+    faults = fault_section(count_faults(pl.concat([RECORDS, rare]).filter(model=model), "heat"), "answers", "Heat", "")
+    made = with_faults([Section("headline", "Score", []), None], faults, ["One thing."])
+    assert [made[0].key, made[-1].key, len(made)] == ["warnings", last, 3]
 
 
 def test_the_section_has_a_row_for_each_condition_and_none_where_nothing_is_wrong() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -11,6 +12,7 @@ from overton.studies.measuring import How
 from overton.studies.pluralism.prompts import PROMPTS as PLURALISM
 from overton.studies.pluralism.record import STANCES as TOWARDS
 from overton.studies.retesting import (
+    Repeated,
     another_order,
     chosen,
     form_in_order,
@@ -24,6 +26,7 @@ from overton.studies.retesting import (
 from overton.studies.stance_stability import prompts as stance_prompts
 from overton.studies.stance_stability.judging import FORM, PUBLISHED_FORM
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.table import RawTable
 
 DRAWS = [Draw(f"7/trial {number}/retest") for number in range(2000)]
 BACKWARDS = STANCES[::-1]
@@ -153,6 +156,24 @@ def test_columns_of_records_are_compared_and_those_that_nobody_asked_for_are_lef
 )
 def test_of_a_table_that_is_none_of_a_runs_there_is_nothing_to_say(table: pl.DataFrame) -> None:
     assert not of_records(table, "asked", ("topic",), How(), labels=("stance",))
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_a_table_is_read_once_whether_or_not_it_is_a_runs(repeated: bool) -> None:
+    column = {"judged_again": [False]} if repeated else {}
+    frame, read = pl.DataFrame({"stance": ["a"], "stance_again": ["a"], **column}), []
+
+    class Found(msgspec.Struct):
+        rows: int
+        self_agreement: dict[str, object] = {}
+
+    def reading() -> pl.DataFrame:
+        read.append(frame)
+        return frame
+
+    table = RawTable("turns.csv", ".csv", tuple(frame.columns), reading)
+    found = Repeated("judged_again", ()).of_table(table, How(), lambda raw: Found(raw.frame().height))
+    assert (found.rows, len(read)) == (1, 1)
 
 
 def test_agreement_with_itself_is_told_in_a_line_and_so_is_that_there_is_none() -> None:

@@ -52,7 +52,8 @@ def results_of(runs: Sequence[Run]) -> Results:
     A model that several runs name alike stands with each run's name behind its own: 'NAME [RUN]'.
 
     Raises:
-        InputError: the runs are of a study that has nothing to measure, or ask different things under one id.
+        InputError: the runs are of a study that has nothing to measure, ask different things under one id, or have
+            records that do not fit together.
         RunError: one has no records.
     """
     study = study_named(runs[0].manifest.study)
@@ -61,7 +62,7 @@ def results_of(runs: Sequence[Run]) -> Results:
     tables = [run.records() for run in runs]
     shown = _apart([_names(table, measuring) for table in tables], labels)
     return Results(
-        records=_stacked(tables, shown, labels, measuring),
+        records=_stacked(tables, shown, labels, study),
         items=items_of(runs),
         models=[
             replace(model, name=names.get(model.name, model.name), run=label)
@@ -166,21 +167,48 @@ def _apart(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[s
 
 
 def _stacked(
-    tables: Sequence[pl.DataFrame],
-    shown: Sequence[Mapping[str, str]],
-    labels: Sequence[str],
-    measuring: Measuring[Any, Any],
+    tables: Sequence[pl.DataFrame], shown: Sequence[Mapping[str, str]], labels: Sequence[str], study: AnyStudy
 ) -> pl.DataFrame:
-    """The records under each other; what is unique in its run only is told apart by the run's name."""
+    """The records under each other; what is unique in its run only is told apart by the run's name.
+
+    Raises:
+        InputError: a column holds things of different kinds in two of them.
+    """
     import polars as pl
 
+    measuring = measuring_of(study)
     named = [_renamed(table, names, measuring) for table, names in zip(tables, shown, strict=True)]
     if len(named) > 1:
         named = [
             table.with_columns((pl.lit(f"{label}/") + pl.col(column)).alias(column) for column in measuring.apart)
             for table, label in zip(named, labels, strict=True)
         ]
-    return pl.concat(named, how="vertical_relaxed")
+    try:
+        return pl.concat(_with_all_columns(named, study.record), how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        reason = f"their records have columns of different kinds, and cannot be put together: {said}"
+        raise InputError([Problem(", ".join(labels), "", reason)]) from error
+
+
+def _with_all_columns(tables: Sequence[pl.DataFrame], record: type[msgspec.Struct]) -> list[pl.DataFrame]:
+    """Columns that came after a run was made, and that others have, as their fields have them by default."""
+    import polars as pl
+
+    kinds = {name: kind for table in tables for name, kind in table.schema.items()}
+    usual = {field.name: _usual(field) for field in msgspec.structs.fields(record) if not field.required}
+    return [
+        table.with_columns(
+            pl.Series(name, [usual[name]], kinds[name]).new_from_index(0, table.height)
+            for name in kinds
+            if name in usual and name not in table.columns
+        )
+        for table in tables
+    ]
+
+
+def _usual(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
 
 
 def _renamed(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring[Any, Any]) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from overton.api.items import read_items
 from overton.api.requests import Arguments, Prices, SourceArguments, names_of, requests_of
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Notice, Problem
 from overton.hosts.local import Wanted
 from overton.studies.options import fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
@@ -80,7 +81,7 @@ def set_up(
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
 ) -> SetUp:
-    """What `overton.run` is given, checked.
+    """What `overton.run` is given, checked; what the study remarks on its options is told as a `Notice`.
 
     Raises:
         InputError: anything wrong with it.
@@ -91,6 +92,8 @@ def set_up(
     kept = _only(read, only)
     wanted = requests_of(study, named, model_args, prices, _source_args(study, options, source_args))
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
+    for remark in study.remarks(options):
+        warnings.warn(remark, Notice, stacklevel=3)
     return SetUp(kept, options, wanted, left_out)
 
 

@@ -5,7 +5,7 @@ counted beside every figure that rests on it. No language model and no network i
 """
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share
-from overton.judging.faults import FAULTS, Fault, faults_of, is_cut
+from overton.judging.faults import FAULTS, Fault, echoes, faults_of, is_cut, repeats
 from overton.judging.json_text import asked, list_schema, object_schema, parse_json, schema_of
 from overton.judging.reading import How, Reading, read_choice
 
@@ -16,6 +16,7 @@ __all__ = [
     "Reading",
     "asked",
     "cohen_kappa",
+    "echoes",
     "faults_of",
     "fleiss_kappa",
     "is_cut",
@@ -24,6 +25,7 @@ __all__ = [
     "overlap",
     "parse_json",
     "read_choice",
+    "repeats",
     "schema_of",
     "share",
 ]

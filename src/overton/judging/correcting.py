@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, compress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +12,6 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.judging.agreement import cohen_kappa, krippendorff_alpha, share
 from overton.statistics import Estimate
-from overton.statistics.estimate import not_computed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,7 +129,12 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
         groups[0],
         by,
         tuple(_difference(a, b, by[a], by[b]) for a, b in combinations(names, 2)),
-        _agreement(judged[labelled].tolist(), people[labelled].tolist(), level),
+        _agreement(
+            judged[labelled].tolist(),
+            people[labelled].tolist(),
+            list(compress(table.cluster, labelled)) if table.cluster else None,
+            level,
+        ),
         tuple(_warnings(judged, labelled, plain=table.chance is None)),
     )
 
@@ -212,11 +216,14 @@ def _minus(one: Corrected, other: Corrected) -> Corrected:
     )
 
 
-def _agreement(judged: Sequence[str], people: Sequence[str], level: float) -> Agreed:
-    if not judged:
-        return Agreed(*(not_computed("no row is labelled", level=level),) * 3)
-    same = share([one == two for one, two in zip(judged, people, strict=True)], level=level)
-    return Agreed(krippendorff_alpha([judged, people], level=level), cohen_kappa(judged, people, level=level), same)
+def _agreement(judged: Sequence[str], people: Sequence[str], clusters: Sequence[str] | None, level: float) -> Agreed:
+    """Of the labelled rows, those of one cluster taken as alike."""
+    same = [one == two for one, two in zip(judged, people, strict=True)]
+    return Agreed(
+        krippendorff_alpha([judged, people], clusters, level=level),
+        cohen_kappa(judged, people, clusters, level=level),
+        share(same, clusters, level=level),
+    )
 
 
 def _warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool) -> list[str]:

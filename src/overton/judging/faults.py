@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, get_args
 
-__all__ = ["FAULTS", "Fault", "faults_of", "is_cut"]
+__all__ = ["FAULTS", "Fault", "echoes", "faults_of", "is_cut", "repeats"]
 
 Fault = Literal["empty", "cut", "echo", "loop", "duplicate"]
 
@@ -55,9 +55,9 @@ def faults_of(
     told: dict[Fault, bool] = {
         "empty": not words,
         "cut": is_cut(finish),
-        "echo": any(_echoes(text, one) for one in shown) or any(_echoes(one, text) for one in sources),
+        "echo": echoes(text, shown) or any(_echoes(one, text) for one in sources),
         "loop": _loops(words),
-        "duplicate": bool(words) and any(_same(text, one) for one in earlier),
+        "duplicate": repeats(text, earlier),
     }
     return tuple(fault for fault in FAULTS if told[fault])
 
@@ -65,6 +65,16 @@ def faults_of(
 def is_cut(finish: str) -> bool:
     """Whether a provider's word says that a reply ended for want of room."""
     return finish.casefold() in _CUT
+
+
+def echoes(text: str, shown: Iterable[str]) -> bool:
+    """Whether a text is an echo of one of those shown, as `faults_of` has it."""
+    return any(_echoes(text, one) for one in shown)
+
+
+def repeats(text: str, earlier: Iterable[str]) -> bool:
+    """Whether a text says something, and the same as an earlier one: a duplicate, as `faults_of` has it."""
+    return bool(_words(text)) and any(_same(text, one) for one in earlier)
 
 
 # Prompts, pages and earlier replies are met again by the next reply.

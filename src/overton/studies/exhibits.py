@@ -151,6 +151,10 @@ class Section:
     title: str
     exhibits: Sequence[Exhibit]
 
+    def signed(self, judged: str) -> Section:
+        """The same with who judged at its end; as it is where nobody did, `judged` being empty."""
+        return replace(self, exhibits=[*self.exhibits, Method(judged)]) if judged else self
+
 
 def summary(sections: Sequence[Section]) -> list[Section]:
     """What a person wants first: the sections' marked tables without their details, and marked callouts, each once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +14,7 @@ from overton.studies.numbers import number
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FaultCount", "count_faults", "fault_section", "fault_warnings"]
+__all__ = ["FaultCount", "count_faults", "fault_section", "fault_warnings", "with_faults"]
 
 _WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
 _MANY = 0.1
@@ -37,12 +37,17 @@ class FaultCount(msgspec.Struct, frozen=True):
 def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...]:
     """Counts for every model and value of the column `condition`, sorted.
 
-    `records` hold a row for each reply that came, with `model` and `faults` (a list of `overton.judging.Fault`); of
-    runs made before faults were looked for, which have no such column, there are none.
+    `records` hold a row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). What never came,
+    by its `failure`, is left out, and so is a reply whose faults nobody looked for; of runs made before faults were
+    looked for, which have no such column, there are none.
     """
     import polars as pl
 
-    if "faults" not in records.columns or records.is_empty():
+    if "faults" not in records.columns:
+        return ()
+    came = pl.col("failure").is_null() if "failure" in records.columns else pl.lit(True)
+    records = records.filter(came & pl.col("faults").is_not_null())
+    if records.is_empty():
         return ()
     faults = pl.col("faults")
     each = [faults.list.contains(fault).sum().alias(fault) for fault in FAULTS]
@@ -73,6 +78,22 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
     note = f"Told by form alone, by rules in code; one of the {unit} may have several faults. {what}"
     title = f"{unit.capitalize()} whose form says that they are none"
     yield Section("faults", "Faults of form", [*_callouts(counts, unit), Table(title, columns, rows, note)])
+
+
+def with_faults(
+    sections: Iterable[Section | None], faults: Iterable[Section], warnings: Sequence[str]
+) -> list[Section]:
+    """The sections with what has to be read before any number at their head.
+
+    `faults`, as `fault_section` makes them, stand there too where some model has so many that it is warned of, else
+    last.
+    """
+    said = [Callout(text, "warning", summary=True) for text in warnings]
+    head = [Section("warnings", "Before any number", said)] if said else []
+    told = list(faults)
+    leading = any(isinstance(one, Callout) for section in told for one in section.exhibits)
+    made = [section for section in sections if section]
+    return [*head, *told, *made] if leading else [*head, *made, *told]
 
 
 def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:

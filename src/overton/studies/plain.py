@@ -63,11 +63,13 @@ class Shape:
     measure: str = ""
 
 
-def shaped(*, flat: tuple[str, ...]) -> Callable[[type[Tuple]], type[Tuple]]:
+def shaped(
+    *, flat: tuple[str, ...], variants: Mapping[str, Mapping[str, str]] | None = None
+) -> Callable[[type[Tuple]], type[Tuple]]:
     """Declares the shape of a named tuple, whose body takes none."""
 
     def declared(kind: type[Tuple]) -> type[Tuple]:
-        setattr(kind, "SHAPE", Shape(flat=flat))  # noqa: B010
+        setattr(kind, "SHAPE", Shape(flat=flat, variants=variants or {}))  # noqa: B010
         return kind
 
     return declared

@@ -10,7 +10,8 @@ second answer goes into columns of its own, and measures use the first alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
@@ -25,8 +26,11 @@ from overton.studies.options import Option
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.studies.table import RawTable
+
 __all__ = [
     "RETEST",
+    "Repeated",
     "Retest",
     "SelfAgreement",
     "again",
@@ -43,6 +47,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_Measure = Callable[..., Estimate]
+"""An agreement of two lists, told which items belong together."""
 
 RETEST = 0.02
 """The share that is repeated where nobody says otherwise."""
@@ -166,12 +173,7 @@ def of_labels(
     first: Sequence[str | None], second: Sequence[str | None], items: Sequence[Hashable], *, level: float = 0.95
 ) -> SelfAgreement | None:
     """The agreement of labels given twice, None where an answer was not usable; of nothing there is none."""
-    if not first:
-        return None
-    kept = [(a, b, item) for a, b, item in zip(first, second, items, strict=True) if None not in (a, b)]
-    one, other, among = ([row[part] for row in kept] for part in range(3))
-    same = share([a == b for a, b in zip(one, other, strict=True)], among, level=level)
-    return SelfAgreement(len(first), len(first) - len(kept), same, cohen_kappa(one, other, among, level=level), None)
+    return _agreement(first, second, items, level, kappa=cohen_kappa)
 
 
 def of_sets(
@@ -182,16 +184,21 @@ def of_sets(
     level: float = 0.95,
 ) -> SelfAgreement | None:
     """The same of sets."""
+    one, other = ([None if held is None else frozenset(held) for held in side] for side in (first, second))
+    return _agreement(one, other, items, level, overlap=overlap)
+
+
+def _agreement(
+    first: Sequence[Any], second: Sequence[Any], items: Sequence[Hashable], level: float, **measure: _Measure
+) -> SelfAgreement | None:
     if not first:
         return None
-    kept = [
-        (frozenset(a), frozenset(b), item)
-        for a, b, item in zip(first, second, items, strict=True)
-        if a is not None and b is not None
-    ]
-    one, other, among = [a for a, _, _ in kept], [b for _, b, _ in kept], [item for _, _, item in kept]
+    pairs = zip(first, second, items, strict=True)
+    kept = [(a, b, item) for a, b, item in pairs if a is not None and b is not None]
+    one, other, among = ([row[part] for row in kept] for part in range(3))
     same = share([a == b for a, b in zip(one, other, strict=True)], among, level=level)
-    return SelfAgreement(len(first), len(first) - len(kept), same, None, overlap(one, other, among, level=level))
+    found = {name: of(one, other, among, level=level) for name, of in measure.items()}
+    return SelfAgreement(len(first), len(first) - len(kept), same, found.get("kappa"), found.get("overlap"))
 
 
 def of_records(
@@ -225,6 +232,31 @@ def of_records(
         if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
     }
     return {name: one for name, one in found.items() if one is not None}
+
+
+Analysis = TypeVar("Analysis", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Which columns of a study's records hold what its judge said when it was asked again; see `of_records`."""
+
+    asked: str
+    items: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    def beside(self, analysis: Analysis, records: pl.DataFrame, how: How) -> Analysis:
+        """The analysis of these records with the judge's agreement with itself, its `self_agreement`."""
+        found = of_records(records, self.asked, self.items, how, labels=self.labels, sets=self.sets)
+        return msgspec.structs.replace(analysis, self_agreement=found)
+
+    def of_table(self, table: RawTable, how: How, measured: Callable[[RawTable], Analysis]) -> Analysis:
+        """What is `measured` of a table, and this where it may be a run's records; no file is read twice."""
+        if self.asked not in table.columns:
+            return measured(table)
+        frame = table.frame()
+        return self.beside(measured(replace(table, frame=lambda: frame)), frame, how)
 
 
 def told_of_itself(found: Mapping[str, SelfAgreement]) -> Iterator[str]:

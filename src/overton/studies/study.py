@@ -109,6 +109,10 @@ def _nothing_wrong(options: Any) -> Iterable[Problem]:
     return ()
 
 
+def _nothing_to_say(options: Any) -> Iterable[str]:
+    return ()
+
+
 def _no_arguments(options: Any) -> Mapping[str, Mapping[str, str]]:
     return {}
 
@@ -139,6 +143,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     answering   `answering(options, named)` gives who answers by role, those named and those who follow from the options
     complete    adds to the options what follows from the models' names by role
     check       what is wrong with options that each alone would be right
+    remarks     what a person should know of options before anything is asked: sentences that stop nothing
     arguments   what follows from the options for what searches and reads pages, by role
     tokens      how many output tokens a role needs at least for what the options ask of it in one reply, by role
     measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
@@ -169,6 +174,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     answering: Callable[[Any, Mapping[str, Sequence[str]]], Mapping[str, Sequence[str]]] = _as_named
     complete: Callable[[dict[str, Any], Mapping[str, Sequence[str]]], dict[str, Any]] = _as_given
     check: Callable[[Any], Iterable[Problem]] = _nothing_wrong
+    remarks: Callable[[Any], Iterable[str]] = _nothing_to_say
     arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
     tokens: Callable[[Any], Mapping[str, int]] = _no_tokens
     measuring: Measuring[Any, Any] | None = None

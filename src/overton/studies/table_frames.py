@@ -131,7 +131,7 @@ def _spelling(word: str) -> str:
 
 def _lists(column: Column, raw: pl.Series) -> pl.Series:
     if column.lists is not None:
-        return column.lists(raw)
+        return column.lists(raw.fill_null("") if column.hollow and raw.dtype == pl.String else raw)
     if isinstance(raw.dtype, pl.List | pl.Array | pl.Null):
         made = raw.cast(pl.List(pl.String), strict=False)
         return made.list.drop_nulls() if made.explode(empty_as_null=False).null_count() > made.null_count() else made

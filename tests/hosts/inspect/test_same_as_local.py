@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from aiohttp import web
 
 import overton
 from overton.api.inspect_tasks import figures
@@ -71,7 +72,7 @@ def sent(asked: Sequence[Any]) -> Counter[tuple[Any, ...]]:
 
 
 def probes(asked: Sequence[Any]) -> list[Any]:
-    """Requests that find out whether a judge takes a temperature: our own engine's alone."""
+    """Requests that find out whether a judge takes a temperature."""
     return [one for one in asked if one.prompt == PROBE[0].content]
 
 
@@ -126,7 +127,7 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     )
     assert run.finished
     assert {one.model for one in probes(talking.asked)} == {name for name in case.roles.values() if name in JUDGES}
-    assert sent(talking.asked) - sent(probes(talking.asked)) == asked
+    assert sent(talking.asked) == asked
     assert {heat for name, _, heat, *_ in asked if name in JUDGES} <= {0}
 
     own = run.records()
@@ -141,6 +142,35 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     for role, entries in run.manifest.models.items():
         then = [(entry.spec, entry.identity, entry.settings, entry.family) for entry in data.models[role]]
         assert then == [(entry.spec, entry.identity, entry.settings, entry.family) for entry in entries]
+
+
+def test_a_judge_that_takes_no_temperature_is_asked_without_one_and_a_run_of_the_log_knows_it(
+    talking: Any, evaluate: Any, tmp_path: Any
+) -> None:
+    from inspect_ai.model import get_model
+
+    answer, refused = talking.behave, []
+
+    async def behave(asked: Any) -> Any:
+        body = msgspec.json.decode(await asked.request.read())
+        if asked.model == "judge" and "temperature" in body:
+            refused.append(asked.prompt)
+            return web.json_response({"error": {"message": "'temperature' does not support 0 here"}}, status=400)
+        return await answer(asked)
+
+    talking.behave = behave
+    judge = get_model("openai-api/local/judge", base_url=talking.url, memoize=False)
+    small = {"responses": 3, "ranked": 5, "only": ["free-buses", "the-top-note"]}
+    log = evaluate("pluralism", model_roles={"judge": judge}, task_args=small)
+    assert log.status == "success", log.error
+    assert refused == [PROBE[0].content]
+    run = overton.import_logs([log.location], out=tmp_path / "run")
+    (entry,) = run.manifest.models["judge"]
+    assert (entry.settings.temperature, entry.unsure, entry.not_sent) == (None, False, ("temperature",))
+    assert rows(run.records().drop("model", "held")) == rows(records_of("pluralism", log))
+    asked = len(talking.asked)
+    assert overton.resume(run.path, trust=True).finished
+    assert len(talking.asked) == asked
 
 
 def test_a_log_goes_on_as_a_run_of_our_own_engine(talking: Any, evaluate: Any, tmp_path: Any) -> None:

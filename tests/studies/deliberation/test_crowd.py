@@ -6,7 +6,15 @@ import pytest
 
 from overton.calls import Form, Message, Reply
 from overton.errors import CallFailed
-from overton.studies.deliberation.crowd import STUDY, CrowdOptions, CrowdTrial, CrowdVerdict, UnclearComment, judged
+from overton.studies.deliberation.crowd import (
+    STUDY,
+    CrowdOptions,
+    CrowdTrial,
+    CrowdVerdict,
+    UnclearComment,
+    judged,
+    self_agreement,
+)
 from overton.studies.deliberation.items import VERDICTS
 
 COMMENT = UnclearComment("c1", "p1", "You did what you could. {{ comment }}")
@@ -106,3 +114,54 @@ def test_what_was_found_goes_by_the_comments_id() -> None:
 
 def test_every_word_of_the_prompts_is_told() -> None:
     assert set(STUDY.prompts()) == {"crowd.ask", "crowd.complaint"}
+
+
+async def test_a_share_is_asked_again_with_the_verdicts_in_another_order_and_the_comment_as_it_is() -> None:
+    comment = UnclearComment("c1", "p1", 'Lists:\nYTA: a\nNTA: b\n"YTA" "NTA" "ESH" "NAH" "INFO"')
+    (trial,) = STUDY.trials([comment], CrowdOptions(retest=1.0), 7)  # type: ignore[arg-type]
+    asked: list[tuple[str | None, str, Form]] = []
+
+    async def ask(
+        role: str, messages: Sequence[Message], *, form: Form, speaker: str | None = None, **_: object
+    ) -> Reply:
+        asked.append((speaker, messages[0].content, form))
+        return Reply("NTA" if speaker is None else "NONE")
+
+    (record,) = await STUDY.conduct(trial, ask)  # type: ignore[arg-type]
+    assert (record.verdict, record.judged_again, record.verdict_again, record.reading_again) == (
+        "NTA",
+        True,
+        None,
+        "as is",
+    )
+    (_, first, _), (speaker, second, form) = asked
+    assert speaker == "judge/again"
+    assert first != second
+    assert sorted(first.split("\n")) == sorted(second.split("\n"))
+    assert comment.body in second
+    assert set(form.choices) == {*VERDICTS, "NONE"}
+    assert form.choices[:-1] != VERDICTS
+
+
+async def test_what_is_asked_again_changes_nothing_else() -> None:
+    record, judge = await verdict("NTA")
+    assert not record.judged_again
+    assert len(judge.asked) == 1
+
+
+def test_a_judge_agrees_with_itself_where_both_answers_could_be_read() -> None:
+    def record(number: int, first: str | None, second: str | None, reading: str = "as is") -> CrowdVerdict:
+        again = {"judged_again": True, "verdict_again": second, "reading_again": reading}
+        return CrowdVerdict(f"p/{number}", str(number), "p", first, "as is", 1, **again)  # type: ignore[arg-type]
+
+    records = [
+        record(1, "NTA", "NTA"),
+        record(2, None, None),
+        record(3, "YTA", None),
+        record(4, "YTA", None, "invalid"),
+    ]
+    found = self_agreement(records)
+    assert found is not None
+    assert (found.repeated, found.unread, found.same.n) == (4, 1, 3)
+    assert found.same.value == pytest.approx(2 / 3)
+    assert self_agreement([CrowdVerdict("p/5", "5", "p", "NTA", "as is", 1)]) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -12,12 +13,13 @@ import pytest
 
 from overton.calls import Message, Reply, Request, Settings
 from overton.studies.degenerate import KINDS, Degenerate, Kind, Parameters
+from overton.studies.deliberation.figures import sections
 from overton.studies.deliberation.items import VERDICTS, Dilemma
 from overton.studies.deliberation.measures import Analysis, analyze
 from overton.studies.deliberation.measuring import MEASURING, DeliberationHow
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import conduct, trials
-from overton.studies.exhibits import Callout, Section, summary
+from overton.studies.exhibits import Callout, Section, Table, summary
 from overton.studies.measuring import Results
 
 from .conftest import stated
@@ -153,6 +155,19 @@ def test_headlines_without_faults_take_faulty_verdicts_as_unreadable() -> None:
     told = analysis.to_json()
     assert told["change_of_verdict"]["a"]["without_faults"]["estimate"] == 0
     assert "without_faults" in told["choice_model"]["inertia"]["a"]
+
+
+@pytest.mark.parametrize(("conformity", "of"), [("shared", [""]), ("by model", [", a", ", b"])])
+def test_inertia_and_conformity_stand_beside_themselves_without_faults(conformity: Any, of: list[str]) -> None:
+    table = records({"a": always("NTA"), "b": by_dilemma}, dilemmas=6)
+    faults = pl.Series([["cut"] if number % 5 == 0 else [] for number in range(table.height)])
+    made = sections(analyze(table.with_columns(faults=faults), conformity=conformity))
+    tables = {one.title: one for section in made for one in section.exhibits if isinstance(one, Table)}
+
+    rows = tables["Inertia and conformity, with and without faulty messages"].rows
+    names = [str(row[0]).removesuffix(", goal correctness") for row in rows]
+    assert names[:2] == ["Inertia, a", "Inertia, b"]
+    assert names[2:] == [f"Conformity to {kind}{one}" for kind in ("earlier rounds", "the same round") for one in of]
 
 
 def test_where_no_message_has_a_fault_headlines_are_the_same_without() -> None:

@@ -6,13 +6,16 @@ import asyncio
 import json
 from collections.abc import Sequence
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
 
+from overton.corpora.tables import open_table
 from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import InputError
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
@@ -138,6 +141,12 @@ def test_answers_are_read_by_number(text: str, read: tuple[int, ...] | None) -> 
     assert read_entailing(text, 3).value == read
 
 
+def test_what_a_judge_is_told_of_an_answer_that_cannot_be_read_is_about_summaries() -> None:
+    assert read_entailing('{"entailed_by": [9]}', 3).problem == "it names no summary by its number, 1 to 3"
+    assert read_entailing('{"entailed": [1]}', 3).problem == 'it has no list of numbers under "entailed_by"'
+    assert (read_entailing("[3]", 3).how, read_entailing('{"entailed_by": [2, 2, 9]}', 3).dropped) == ("repaired", 2)
+
+
 def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> None:
     held = results(audited(kit, [MERGER]), [MERGER])
     measuring = AUDITING.measuring
@@ -151,6 +160,51 @@ def test_the_report_names_what_fails_and_a_sheet_has_every_opinion(kit: Any) -> 
     drawn = rows.drawn([0, 4])
     assert drawn["viewpoint"].to_list() == [CAR, MONEY]
     assert drawn["opinion"].to_list() == ["The towns should not merge.", "A merger saves money."]
+
+
+OPINIONS = """model,thread,viewpoint,entailed,others
+judge,merger,v1,true,
+judge,merger,v1,false,v2 v3
+judge,merger,v2,,
+"""
+
+
+def test_opinions_that_were_judged_elsewhere_are_summed_up(tmp_path: Path) -> None:
+    found = analyzed(tmp_path, OPINIONS)
+    assert [(one.viewpoint, one.opinions, one.entailed, one.elsewhere, one.unread) for one in found.by_viewpoint] == [
+        ("v1", 2, 1, 1, 0),
+        ("v2", 1, 0, 0, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "to", "said"),
+    [
+        ("false,v2 v3", "perhaps,v2", "line 3, entailed: is 'perhaps'; it must be true or false, or empty"),
+        ("v1,true", ",true", "line 2, viewpoint: is empty; it must not be empty"),
+        ("entailed,others", "entailed,more", "has no column others"),
+    ],
+)
+def test_a_table_of_opinions_is_refused_by_line_and_column(tmp_path: Path, changed: str, to: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        analyzed(tmp_path, OPINIONS.replace(changed, to, 1))
+    assert said in str(refused.value)
+
+
+def test_records_of_an_audit_given_as_a_file_give_the_same_audit(kit: Any, tmp_path: Path) -> None:
+    held = results(audited(kit, [MERGER]), [MERGER])
+    held.records.write_parquet(tmp_path / "records.parquet")
+    measuring = AUDITING.measuring
+    assert measuring is not None
+    found, same = measuring.table(open_table(tmp_path / "records.parquet"), How()), audit(held.records)
+    assert (found.by_viewpoint, found.purity, found.elsewhere) == (same.by_viewpoint, same.purity, same.elsewhere)
+
+
+def analyzed(folder: Path, text: str) -> Any:
+    (folder / "opinions.csv").write_text(text, "utf-8")
+    measuring = AUDITING.measuring
+    assert measuring is not None
+    return measuring.table(open_table(folder / "opinions.csv"), How())
 
 
 def test_the_same_opinions_clustered_anew_tell_how_stable_viewpoints_are() -> None:

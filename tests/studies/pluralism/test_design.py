@@ -42,6 +42,23 @@ async def test_a_run_in_which_no_thread_qualifies_says_why(kit: Any, thread: Cal
         STUDY.measuring.records(Results(table, threads, (Measured("m", "m"),)), STUDY.measuring.how())
 
 
+async def test_of_runs_from_before_labels_were_kept_no_reason_is_made_up(
+    kit: Any, thread: Callable[..., ReferenceThread]
+) -> None:
+    threads = [thread("few", viewpoints=4), thread("one-sided")]
+    records = await held(kit, threads, labels("supporting"), experiments=("sycophancy",), arms=("neutral",))
+    old = kit.table(records, "m").drop("tried")
+    said = "1 do not say why: the run is from before labels of such threads were kept; 1 have fewer than five"
+    assert said in none_qualifies(old)
+    (section,) = sections(old)
+    (shown,) = (one for one in section.exhibits if isinstance(one, Table))
+    found = dict(zip((column.title for column in shown.columns), shown.rows[0], strict=True))
+    assert found["Could not be labelled"] == 0
+    assert found["Do not say why: the run is from before labels of such threads were kept"] == 1
+    (now,) = sections(kit.table(records, "m"))
+    assert not any("kept" in column.title for one in now.exhibits if isinstance(one, Table) for column in one.columns)
+
+
 async def test_labels_of_threads_that_do_not_qualify_are_kept(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
     records = await held(kit, [thread()], labels("against"), experiments=("sycophancy",), arms=("neutral",))
     assert records[0].status == "not eligible"

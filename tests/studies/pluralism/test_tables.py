@@ -49,6 +49,9 @@ async def test_records_from_before_faults_were_looked_for_know_empty_replies(
         pl.col("responses").list.eval(pl.struct(*(pl.element().struct.field(name) for name in fields)))
     )
     assert tables.matches(old)["faults"].to_list() == [["empty"], []]
+    new = kit.table([msgspec.structs.replace(records[0], responses=(Response(1, "", None, None, ("empty", "cut")),))])
+    both = pl.concat([old, new.drop("faults")], how="diagonal_relaxed")
+    assert tables.matches(both)["faults"].to_list() == [["empty"], [], ["empty", "cut"]]
 
 
 async def test_summaries_stand_once_for_each_model(kit: Any, records: Sequence[Record]) -> None:

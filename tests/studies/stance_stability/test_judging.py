@@ -18,6 +18,7 @@ from overton.studies.stance_stability.judging import (
     judge_turn_of,
 )
 from overton.studies.stance_stability.showing import Turn
+from overton.studies.stance_stability.transcripts import JudgingOptions
 
 TURN = Turn("How do free buses change a town?", "They help, though they cost much.")
 
@@ -130,13 +131,17 @@ async def test_an_answer_cannot_end_its_part_of_the_prompt(kit: Any) -> None:
     assert "<b>5 < 6</b>" in text
 
 
-TRIAL = Trial("buses/t0/fixed/r1", "buses", 7)
+class OneTrial(Trial, frozen=True):
+    options: JudgingOptions
 
 
-async def twice(kit: Any, retest: float, judge: Any, again: Any, **how: Any) -> tuple[Judged, Any]:
+async def twice(
+    kit: Any, retest: float, judge: Any, again: Any, turn: Turn = TURN, **options: Any
+) -> tuple[Judged, Any]:
+    trial = OneTrial("buses/t0/fixed/r1", "buses", 7, JudgingOptions(retest=retest, **options))
     stage = kit.stage({"judge": judge, "judge/again/3": again})
     towards = prompts.matter("Buses should be free.", "", "")
-    return await judge_turn_of(TRIAL, 3, retest, stage, towards, how.pop("turn", TURN), [], **how), stage
+    return await judge_turn_of(trial, stage, towards, turn, [], number=3), stage
 
 
 @pytest.mark.parametrize(("prompt", "calls"), [("topic", 1), ("published", 1), ("both", 2)])

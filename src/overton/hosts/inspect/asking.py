@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from overton.calls import Failure, Message, Reply, Request
@@ -15,6 +16,7 @@ from overton.hosts.inspect.privates import is_inspects_own
 from overton.hosts.inspect.seats import Seat
 from overton.hosts.inspect.settings import config_of
 from overton.hosts.inspect.sources import Sources
+from overton.hosts.local.probing import NOT_SENT, REFUSED, refusal, sent
 from overton.models.inspect import cause_of, chat_messages, reply_of, said
 
 __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
@@ -55,13 +57,18 @@ class Shared:
 
 @dataclass
 class Table:
-    """What all samples of an eval ask through. `own` is the identity that the lane has for itself, '' where none."""
+    """What all samples of an eval ask through.
+
+    `own` is the identity that the lane has for itself, '' where none; `probes` are the requests that tell whether
+    judges take a temperature.
+    """
 
     seats: Mapping[str, Seat]
     own: str
     sources: Sources
     cache: bool = True
     shared: Shared = field(default_factory=Shared)
+    probes: Sequence[Call] = ()
 
 
 @dataclass
@@ -81,6 +88,24 @@ class InspectAsk(Asking[Seat]):
         self._first = first_role
         self._keep = keep
         self.last: Conversation | None = None
+
+    async def probe(self) -> None:
+        """Find out of each judge that is unsure whether it takes a temperature, once in an eval.
+
+        Raises:
+            AnswerError: one did not answer.
+        """
+        for call in self._table.probes:
+            seat, identity, place, _ = call
+            found = await self._table.shared.once(identity.slot, partial(self._tried, call))
+            self._keep(_data(identity, place, found))
+            if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
+                seat.settings = sent(seat.settings, ("temperature",))
+                _tell(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
+
+    async def _tried(self, call: Call) -> Outcome:
+        found = await self._made(call)
+        return (refusal(found.message) or found) if isinstance(found, Failure) else found
 
     async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
         """Under either backend; see `Asking`."""
@@ -135,6 +160,12 @@ class InspectAsk(Asking[Seat]):
         from inspect_ai.model import CachePolicy
 
         return self._table.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
+
+
+def _tell(what: str) -> None:
+    from inspect_ai.log import transcript
+
+    transcript().info(what, source="overton")
 
 
 def _failed(seat: Seat, error: Exception) -> Failure:

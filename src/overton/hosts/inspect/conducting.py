@@ -39,6 +39,7 @@ async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, he
     """
     import anyio
 
+    await InspectAsk(table, "", study.first, held.calls.append).probe()
     turns = iter(trials)
     errors: list[Exception] = []
     threads = anyio.CapacityLimiter(at_once)

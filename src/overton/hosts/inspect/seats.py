@@ -21,6 +21,10 @@ from overton.studies.study import AnyStudy, Role
 __all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]
 
 
+_CANNED = "mockllm/"
+"""Inspect's model whose answers are written beforehand: it takes whatever it is given."""
+
+
 @dataclass(frozen=True)
 class Known:
     """An answerer, as far as its name goes."""
@@ -31,7 +35,10 @@ class Known:
 
 @dataclass
 class Seat:
-    """Who answers in a role: one of Inspect's models, or a source of searches and pages."""
+    """Who answers in a role: one of Inspect's models, or a source of searches and pages.
+
+    `unsure` says that it judges, and that it is not known whether it takes the temperature that judges have.
+    """
 
     role: str
     answerer: Any
@@ -41,6 +48,7 @@ class Seat:
     extra_body: dict[str, Any] = field(default_factory=dict)
     answered: bool = False
     rejected: int = 0
+    unsure: bool = False
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
@@ -91,7 +99,7 @@ def _together(role: str, count: int, evaluated: Any) -> list[Any]:
 def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     """A model as a run's manifest has it: the same as if Overton's own engine had asked it.
 
-    What judges has temperature 0 here too, and is not asked first whether it takes one: `unsure` is False.
+    What judges has temperature 0 here too; where the user did not say so, it is `unsure` that the endpoint takes one.
 
     Raises:
         InputError: it is set up in a way that would change the study.
@@ -100,15 +108,18 @@ def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     parsed = parse_spec(spec)
     own = getattr(model.api, "overton", None)
     arguments = own.arguments if own else _address(model)
+    asked = with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0)
+    here = parsed.runs_here or parsed.name.startswith(_CANNED)
     return ModelEntry(
         name=published(spec),
         spec=spec,
         identity=own.answerer.identity if own else parsed.identity,
-        settings=with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0),
+        settings=asked,
         arguments=(*arguments, *pairs_of(settings)),
         holds_form=bool(own and own.answerer.holds_form),
         price=price_of(parsed),
         family=series_of(parsed),
+        unsure=role.judges and asked.temperature != settings.temperature and not here,
     )
 
 
@@ -144,5 +155,6 @@ def seats_of(
                 model=model,
                 holds_form=entry.holds_form,
                 extra_body=dict(config_in_use(model).extra_body or {}),
+                unsure=entry.unsure,
             )
     return seats

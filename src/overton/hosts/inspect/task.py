@@ -25,6 +25,7 @@ from overton.hosts.inspect.sources import Sources, check_backend
 from overton.hosts.local import ModelEntry, ModelRequest
 from overton.hosts.local.opening import PAGES
 from overton.hosts.local.opening import entry_of as local_entry
+from overton.hosts.local.probing import probe_call
 from overton.models.inspect import chat_messages
 from overton.retrieval import Source, open_pages, open_search
 from overton.studies.study import AnyStudy
@@ -56,7 +57,9 @@ class Cast:
                     reason = f"the task was made for {then.name} with {then.settings}; name the task to eval, as in"
                     raise InputError([Problem(role, now.name, f"{reason} eval('overton/...', model=...)")])
         own = "" if self.study.together else entries[self.study.first][0].identity
-        return Table(seats_of(self.study, models, entries, self.sources), own, Sources(self.sources), cache)
+        seats = seats_of(self.study, models, entries, self.sources)
+        probes = [probe_call(seat) for seat in seats.values() if seat.unsure]
+        return Table(seats, own, Sources(self.sources), cache, probes=probes)
 
 
 def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list[ModelEntry]]:

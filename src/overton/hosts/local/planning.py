@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -78,7 +78,7 @@ def plan(
     names = {name for _, _, name, _ in seats}
     courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
     rows = [
-        _row(role, model, *(course[name].times(lanes).and_probe(model) for course in (courses[0], courses[-1])))
+        _row(role, model, *(course.count(name, lanes) + _probe(model) for course in (courses[0], courses[-1])))
         for role, model, name, lanes in seats
     ]
     return Plan(
@@ -100,24 +100,36 @@ class _Count:
     calls: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    shared: bool = False
 
-    def add(self, bytes_in: int, bytes_out: int, *, once: bool) -> None:
+    def add(self, bytes_in: int, bytes_out: int) -> None:
         self.calls += 1
         self.bytes_in += bytes_in
         self.bytes_out += bytes_out
-        self.shared = once
 
-    def times(self, lanes: int) -> _Count:
-        """The same in so many lanes, which ask what is shared once between them."""
-        return self if self.shared else _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
+    def __add__(self, other: _Count) -> _Count:
+        return _Count(self.calls + other.calls, self.bytes_in + other.bytes_in, self.bytes_out + other.bytes_out)
 
-    def and_probe(self, model: Opened) -> _Count:
-        """The same with the request that asks a judge whether it takes a temperature, where that is not known."""
-        if isinstance(model, Source) or not model.unsure:
-            return self
-        said = sum(len(message.content.encode()) for message in PROBE)
-        return _Count(self.calls + 1, self.bytes_in + said, self.bytes_out + len(READY))
+    def __mul__(self, lanes: int) -> _Count:
+        return _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
+
+
+@dataclass
+class _Course:
+    """What each name was asked: by every lane for itself, and once for all of them."""
+
+    own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
+    shared: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
+
+    def count(self, name: str, lanes: int) -> _Count:
+        """What so many lanes ask it together."""
+        return self.own[name] * lanes + self.shared[name]
+
+
+def _probe(model: Opened) -> _Count:
+    """The request that asks a judge whether it takes a temperature, where that is not known."""
+    if isinstance(model, Source) or not model.unsure:
+        return _Count()
+    return _Count(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
 
 
 def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[tuple[str, Opened, str, int]]:
@@ -138,7 +150,7 @@ class _CannedAsk:
     """
 
     def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
-        self.counts: defaultdict[str, _Count] = defaultdict(_Count)
+        self.course = _Course()
         self._shared: set[tuple[str, tuple[Message, ...]]] = set()
         self._canned = canned
         self._retrieval = retrieval
@@ -158,7 +170,8 @@ class _CannedAsk:
         once = shared and role not in self._retrieval
         if not (once and (role, tuple(messages)) in self._shared):
             sent = sum(len(message.content.encode()) for message in messages)
-            self.counts[seat_name(self._names, role, speaker or role)].add(sent, len(text.encode()), once=once)
+            counts = self.course.shared if once else self.course.own
+            counts[seat_name(self._names, role, speaker or role)].add(sent, len(text.encode()))
         if once:
             self._shared.add((role, tuple(messages)))
         return Reply(text, usage=Usage(0, 0))
@@ -172,13 +185,11 @@ def _in_form(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
-async def _course(
-    study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]
-) -> defaultdict[str, _Count]:
+async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> _Course:
     ask = _CannedAsk(canned, study.retrieval, names)
     for trial in trials:
         await study.conduct(trial, ask)
-    return ask.counts
+    return ask.course
 
 
 def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:

@@ -17,20 +17,34 @@ import msgspec
 from overton.calls import Answerer, Reply, Request, Settings, Usage, user
 from overton.engine import Bound, Desk, Journal, Lane
 from overton.engine.desk import OVERLOAD
-from overton.engine.identity import Identity, Place, Placing
+from overton.engine.identity import Identity, Place, Placing, S
 from overton.errors import RejectedError, Stopped
 from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy
 
-__all__ = ["PROBE", "READY", "probe_judges", "recall_probes", "sent"]
+__all__ = ["NOT_SENT", "PROBE", "READY", "REFUSED", "probe_call", "probe_judges", "recall_probes", "refusal", "sent"]
 
 READY = "ready"
 PROBE = (user(f"Reply with the single word: {READY}"),)
 """What is asked. The settings are the judge's own, since it is they that are tried."""
 
+NOT_SENT = "takes no temperature of ours: none is sent, and it samples as its endpoint does by default"
+"""What is said of a judge that refused."""
+
 _TEMPERATURE = "temperature"
-_REFUSED = "temperature refused"
+REFUSED = "temperature refused"
+"""How the reply ends that stands for a refusal."""
 _ABOUT_TEMPERATURE = re.compile(r"temperature|only the default( \(\S+\))? value is supported", re.IGNORECASE)
+
+
+def probe_call(seat: S) -> tuple[S, Identity, Place, Request]:
+    """The request to a judge, one call for the whole run, whoever else it is asked of."""
+    return Placing("", {"probe": seat}).call("probe", PROBE, None, None, None, shared=True)
+
+
+def refusal(message: str) -> Reply | None:
+    """The answer that a rejection is; None where its message is about something else."""
+    return Reply(message, finish=REFUSED, usage=Usage(0, 0)) if _ABOUT_TEMPERATURE.search(message) else None
 
 
 def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
@@ -74,20 +88,17 @@ class _Probe:
 
     @property
     def call(self) -> tuple[Bound, Identity, Place, Request]:
-        """One call for the whole run, whoever else it is asked of."""
-        tried = replace(self.bound, answerer=_Tried(self.bound.answerer))
-        return Placing("", {"probe": tried}).call("probe", PROBE, None, None, None, shared=True)
+        return probe_call(replace(self.bound, answerer=_Tried(self.bound.answerer)))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
         """Have all later calls, and the manifest, go by what was found."""
-        not_sent = (_TEMPERATURE,) if found.finish == _REFUSED else ()
+        not_sent = (_TEMPERATURE,) if found.finish == REFUSED else ()
         self.bound.settings = sent(self.bound.settings, not_sent)
         manifest.models[self.role][self.number] = msgspec.structs.replace(
             self.entry, settings=self.bound.settings, unsure=False, not_sent=not_sent
         )
         if not_sent:
-            said = "takes no temperature of ours: none is sent, and it samples as its endpoint does by default"
-            manifest.notes[f"{self.entry.name} as {self.role}"] = said
+            manifest.notes[f"{self.entry.name} as {self.role}"] = NOT_SENT
 
 
 def _open(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> Iterator[_Probe]:
@@ -130,9 +141,9 @@ class _Tried:
         try:
             return await self.answerer.answer(request)
         except RejectedError as error:
-            if not _ABOUT_TEMPERATURE.search(str(error)):
+            if (found := refusal(str(error))) is None:
                 raise
-            return Reply(str(error), finish=_REFUSED, usage=Usage(0, 0))
+            return found
 
     async def close(self) -> None:
         """See `Answerer`."""

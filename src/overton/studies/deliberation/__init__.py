@@ -16,6 +16,7 @@ from overton.studies.deliberation.options import Options, wrong
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import Record
+from overton.studies.deliberation.sheet import SHEET
 from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     complete=_complete,
     check=wrong,
     measuring=MEASURING,
+    sheet=SHEET,
     commands=(
         Command(
             "dilemmas",

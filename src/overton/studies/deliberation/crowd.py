@@ -12,9 +12,19 @@ from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.items import Items
 from overton.studies.readable import Answered, as_it_came, ask_until_read
+from overton.studies.retesting import (
+    RETEST,
+    Retest,
+    SelfAgreement,
+    again,
+    another_order,
+    chosen,
+    of_labels,
+    text_in_order,
+)
 from overton.studies.study import Role, Study
 
-__all__ = ["STUDY", "CrowdOptions", "CrowdTrial", "CrowdVerdict", "UnclearComment", "judged"]
+__all__ = ["STUDY", "CrowdOptions", "CrowdTrial", "CrowdVerdict", "UnclearComment", "judged", "self_agreement"]
 
 ATTEMPTS = 2
 """An unreadable answer is asked for again once."""
@@ -32,13 +42,16 @@ class UnclearComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CrowdOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """There are no choices: every comment is judged once."""
+    """Every comment is judged once, and a share of them once more."""
+
+    retest: Retest = RETEST
 
 
 class CrowdTrial(Trial, frozen=True):
     """One comment."""
 
     comment: UnclearComment
+    retest: float = 0.0
 
 
 class CrowdVerdict(msgspec.Struct, frozen=True):
@@ -50,6 +63,8 @@ class CrowdVerdict(msgspec.Struct, frozen=True):
     attempts      1, or 2 where the first answer could not be read
     refused       the endpoint flagged the last answer as a refusal
     failure       why the call failed for good, None where it did not
+    judged_again  the judge was asked again, with the verdicts in another order
+    verdict_again, reading_again  what `verdict` and `reading` were then; None where it was not
     """
 
     trial: str
@@ -60,6 +75,9 @@ class CrowdVerdict(msgspec.Struct, frozen=True):
     attempts: int
     refused: bool = False
     failure: str | None = None
+    judged_again: bool = False
+    verdict_again: Verdict | None = None
+    reading_again: How | None = None
 
 
 def judged(records: Iterable[CrowdVerdict]) -> dict[str, Verdict]:
@@ -67,24 +85,61 @@ def judged(records: Iterable[CrowdVerdict]) -> dict[str, Verdict]:
     return {record.comment: record.verdict for record in records if record.verdict is not None}
 
 
+def self_agreement(records: Iterable[CrowdVerdict], *, level: float = 0.95) -> SelfAgreement | None:
+    """How well the judge agrees with itself where it was asked again, 'none of them' as a label of its own; comments on
+    one post are alike. None where nothing was asked again."""
+    asked = [record for record in records if record.judged_again]
+    first, second = (
+        [_label(*one) for one in some]
+        for some in (
+            [(record.verdict, record.reading) for record in asked],
+            [(record.verdict_again, record.reading_again) for record in asked],
+        )
+    )
+    return of_labels(first, second, [record.post for record in asked], level=level)
+
+
+def _label(verdict: Verdict | None, reading: How | None) -> str | None:
+    """What a judge said; None where nothing could be read."""
+    return None if reading in (None, "invalid") else verdict or NONE
+
+
 def _trials(comments: Sequence[UnclearComment], options: CrowdOptions, seed: int) -> Iterator[CrowdTrial]:
     for comment in comments:
-        yield CrowdTrial(name=f"{comment.post}/{comment.id}/crowd", item=comment.id, seed=seed, comment=comment)
+        yield CrowdTrial(f"{comment.post}/{comment.id}/crowd", comment.id, seed, comment, options.retest)
 
 
 async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
     """Ask for one of the five verdicts or none; where the answer is neither, say why and ask once more."""
-    answered = await ask_until_read(
+    record = _record(trial, await _asked(trial, ask))
+    if record.failure is not None or not chosen(trial.draw("retest"), trial.retest):
+        return [record]
+    order = another_order(trial.draw("retest/labels"), VERDICTS)
+    second = _record(trial, await _asked(trial, ask, order, again("judge")))
+    repeated = {"judged_again": True, "verdict_again": second.verdict, "reading_again": second.reading}
+    return [msgspec.structs.replace(record, **repeated)]
+
+
+async def _asked(
+    trial: CrowdTrial, ask: Ask, order: Sequence[str] = VERDICTS, speaker: str | None = None
+) -> Answered[str]:
+    comment = trial.comment.body
+    # The order is of our own words: a comment may name all verdicts too, and stays as it is.
+    told = text_in_order(_words("ask", comment=_HERE), VERDICTS, order).replace(_HERE, comment)
+    return await ask_until_read(
         ask,
         "judge",
-        [user(_words("ask", comment=trial.comment.body))],
+        [user(told)],
         lambda reply: read_choice(reply.text, FORM.choices),
         attempts=ATTEMPTS,
         complaint=lambda problem: _words("complaint", problem=problem),
         repeated=as_it_came,
-        form=FORM,
+        form=Form(choices=(*order, NONE)),
+        speaker=speaker,
     )
-    return [_record(trial, answered)]
+
+
+_HERE = "\0comment\0"
 
 
 def _words(name: str, **values: str) -> str:
@@ -121,4 +176,4 @@ STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     conduct=_conduct,
     prompts=_prompts,
 )
-"""Every unclear comment judged once; `judged` turns the records into what `selection.select` takes."""
+"""Every unclear comment judged, some of them twice; `judged` turns the records into what `selection.select` takes."""

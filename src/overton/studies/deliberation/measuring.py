@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
+from overton.studies.cautions import about_judges, held_to_form, judged_by, names_in, refused
 from overton.studies.deliberation.record import Record
+from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
+<<<<<<< HEAD
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
+=======
+from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.numbers import sentence
+>>>>>>> main
 from overton.studies.options import Option
-from overton.studies.retesting import of_records, told_of_itself
+from overton.studies.retesting import Repeated, told_of_itself
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.deliberation.measures import Analysis
@@ -54,22 +59,20 @@ def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
     analysis = measures.analyze(results.records, **msgspec.structs.asdict(how))
-    return _with_itself(analysis, results.records, how)
+    return _REPEATED.beside(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
     from overton.studies.deliberation.tables import read_table
 
-    analysis = measures.analyze(read_table(table), **msgspec.structs.asdict(how))
-    # A run's records may be such a table; any other is not read twice.
-    return _with_itself(analysis, table.frame(), how) if "valued_again" in table.columns else analysis
+    def measured(raw: RawTable) -> Analysis:
+        return measures.analyze(read_table(raw), **msgspec.structs.asdict(how))
+
+    return _REPEATED.of_table(table, how, measured)
 
 
-def _with_itself(analysis: Analysis, messages: pl.DataFrame, how: DeliberationHow) -> Analysis:
-    """The analysis with the agreement of the judge of values with itself."""
-    found = of_records(messages, "valued_again", ("dilemma",), how, sets=("values",))
-    return msgspec.structs.replace(analysis, self_agreement=found)
+_REPEATED = Repeated("valued_again", ("dilemma",), sets=("values",))
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -96,8 +99,17 @@ def _judges(results: Results, analysis: Analysis) -> str:
     """Who named values, and how well they agree with people and with themselves; nothing where nobody did."""
     if not results.answering("values"):
         return ""
-    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), agreed)
+    judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), _agreed)
     return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
+
+
+def _agreed(one: SheetAgreement) -> str:
+    """How often a person says the same; and since few values are ever used, how many of the named ones they confirm."""
+    kappa = f"Cohen's kappa {sentence(one.kappa, 'value')}"
+    said = f"Whether a value is used, a person says as the judge does of {sentence(one.same, 'share')}; {kappa}."
+    if USED not in one.by_label:
+        return said
+    return f"{said} Of the values that the judge named, the person confirms {sentence(one.by_label[USED], 'share')}."
 
 
 def _warnings(results: Results) -> Iterator[str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed
-from overton.judging import Fault, Reading, asked, faults_of, parse_json, schema_of
+from overton.judging import Fault, Reading, asked, faults_of, parse_json, repeats, schema_of
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
@@ -178,8 +178,7 @@ def _faults(agent: _Agent, reply: Reply, explanation: str, repeated: str) -> tup
     """The faults of a reply's form; one whose verdict alone is the same again, and that explains nothing, has none."""
     shown = [message.content for message in agent.messages if message.role != "assistant"]
     faults = faults_of(reply.text, finish=reply.finish, shown=[*shown, repeated])
-    again = explanation and "duplicate" in faults_of(explanation, earlier=agent.explained)
-    return (*faults, "duplicate") if again else faults
+    return (*faults, "duplicate") if repeats(explanation, agent.explained) else faults
 
 
 def _read(reply: Reply) -> Reading[tuple[Verdict | None, str]]:

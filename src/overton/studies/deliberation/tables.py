@@ -43,13 +43,6 @@ def _list(cell: str) -> list[str] | None:
     return found if all(isinstance(one, str) for one in found) else None
 
 
-def _faults(cells: pl.Series) -> pl.Series:
-    """Lists of faults: an empty cell of text is none; of a run made before they were looked for, nothing is known."""
-    import polars as pl
-
-    return _lists(cells.fill_null("[]") if cells.dtype == pl.String else cells)
-
-
 def _out_of_turn() -> pl.Expr:
     import polars as pl
 
@@ -92,7 +85,13 @@ DECISIONS = Table(
         Column("crowd", "name", "the crowd's verdict", known=VERDICTS, none=_INVALID, added=True),
         Column("failure", "name", "a deliberation with a failure is left out whole and counted", added=True),
         Column("values_dropped", "whole", "values outside the list that the judge named"),
-        Column("faults", "names", "what the form of the message says against it; empty is 'none'", lists=_faults),
+        Column(
+            "faults",
+            "names",
+            "what the form of the message says against it; empty is 'none'",
+            lists=_lists,
+            hollow=True,
+        ),
     ),
     rules=(
         Rule(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.studies.cautions import about_judges, agreed, few, judged_by, names_in
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Table
 from overton.studies.measuring import How, Measuring, Results
 from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.tables import OPINIONS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -245,12 +245,7 @@ def _of_records(results: Results, how: How) -> Audit:
 
 
 def _of_table(table: RawTable, how: How) -> Audit:
-    needed = ("model", "thread", "viewpoint", "entailed", "others")
-    if missing := [name for name in needed if name not in table.columns]:
-        raise InputError(
-            [Problem(table.name, "", f"is no table of an audit's records: it has no {', '.join(missing)}")]
-        )
-    return audit(table.frame(), level=how.level)
+    return audit(OPINIONS.read(table), level=how.level)
 
 
 def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
@@ -268,7 +263,8 @@ def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
 MEASURING: Measuring[Audit, Any] = Measuring(
     analysis=lambda: Audit,
     records=_of_records,
-    tables="the records of an audit",
+    tables="the records of an audit, or a table of opinions (.parquet, .csv, .jsonl)",
+    read=(OPINIONS,),
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,

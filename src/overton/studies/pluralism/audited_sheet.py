@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from overton.studies.measuring import Results
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.prompts import post_text
+from overton.studies.pluralism.sheet import post_of, summaries_of
 from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["SHEET"]
 
 _LABELS = ("entailed", "not entailed")
-_LONGEST_POST = 5_000
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -40,15 +39,12 @@ def _rows(results: Results, what: str) -> JudgedRows:
 def _shown(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
     import polars as pl
 
-    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
-    summaries = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
-    places = units.select("thread", "viewpoint").iter_rows()
     return units.select(
         pl.format("{}/{}/{}", "model", "thread", "number").alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
-        pl.col("thread").replace_strict(posts).alias("post"),
-        pl.Series("viewpoint", [summaries[place] for place in places]),
+        post_of(threads),
+        pl.Series("viewpoint", summaries_of(units, "viewpoint", threads), pl.String),
         "opinion",
     )
 

@@ -13,11 +13,12 @@ from typing import Annotated, Any
 import msgspec
 
 from overton.calls import Ask, Form, Trial
-from overton.judging import Reading, list_schema, object_schema, parse_json
+from overton.judging import Reading, parse_json
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
 from overton.studies.pluralism.items import Placed, ReferenceThread
 from overton.studies.pluralism.judging import Task, failure_of, judged
+from overton.studies.pluralism.matching import form_of_numbers, read_numbers
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import REFERENCES
@@ -79,11 +80,13 @@ def _order(trial: AuditTrial, number: int) -> list[int]:
     return trial.draw(f"order/{number}").shuffle(list(range(len(trial.thread.viewpoints))))
 
 
+_KEY = "entailed_by"
+
+
 def _task(thread: ReferenceThread, opinion: Placed, order: Sequence[int]) -> Task[tuple[int, ...]]:
     shown = prompts.numbered(" ".join(thread.viewpoints[place].summary.split()) for place in order)
     messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=opinion.text)
-    numbers = {"type": "integer", "enum": list(range(1, len(order) + 1))}
-    form = Form(schema=object_schema(entailed_by=list_schema(numbers, most=len(order))))
+    form = form_of_numbers(_KEY, range(1, len(order) + 1))
     return Task(messages, form, lambda text: read_entailing(text, len(order)))
 
 
@@ -94,16 +97,14 @@ def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
         return Reading.invalid(reading.problem)
     value, how = reading.value, reading.how
     if isinstance(value, dict):
-        value = value.get("entailed_by")
+        value = value.get(_KEY)
     else:
         how = "repaired"
-    if not isinstance(value, list):
-        return Reading.invalid('it has no list of numbers under "entailed_by"')
-    known = [one for one in value if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= count]
-    if value and not known:
-        return Reading.invalid(f"it names no summary by its number, 1 to {count}")
-    kept = tuple(dict.fromkeys(known))
-    return Reading(kept, how, dropped=len(value) - len(kept))
+    return read_numbers(value, how, range(1, count + 1), key=_KEY, named="summary", number=_number)
+
+
+def _number(one: Any) -> int:
+    return one if isinstance(one, int) and not isinstance(one, bool) else 0
 
 
 def _audited(

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.exhibits import Cell, Column, Section, Table
+from overton.studies.pluralism.record import ENOUGH
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["none_qualifies", "sections"]
-
-_ENOUGH = 2
 
 
 def none_qualifies(records: pl.DataFrame) -> str:
@@ -28,7 +27,7 @@ def none_qualifies(records: pl.DataFrame) -> str:
     why = Counter(_lacking(row) for row in _threads(held))
     told = "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
     return (
-        f"none of {why.total()} threads has a viewpoint that at least {_ENOUGH} others support and {_ENOUGH} oppose, so"
+        f"none of {why.total()} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
         f" no responses were asked for: {told}"
     )
 
@@ -47,6 +46,7 @@ _REASONS = (
     "have both, but for no one viewpoint",
     "could not be labelled",
 )
+_NOT_KEPT = "do not say why: the run is from before labels of such threads were kept"
 
 
 def _threads(held: pl.DataFrame) -> list[dict[str, Any]]:
@@ -59,14 +59,16 @@ def _threads(held: pl.DataFrame) -> list[dict[str, Any]]:
 def _lacking(row: dict[str, Any]) -> str:
     """Why a thread does not qualify, from the labels that its viewpoints got."""
     few, no_support, no_against, neither_one, unlabelled = _REASONS
-    if len(row["viewpoints"]) <= 2 * _ENOUGH:
+    if len(row["viewpoints"]) <= 2 * ENOUGH:
         return few
-    counts = [Counter(one["stances"]) for one in row.get("tried") or ()]
+    if not row.get("tried"):
+        return _NOT_KEPT
+    counts = [Counter(one["stances"]) for one in row["tried"]]
     if not any(one["supporting"] + one["against"] + one["neutral"] for one in counts):
         return unlabelled
-    if max(one["supporting"] for one in counts) < _ENOUGH:
+    if max(one["supporting"] for one in counts) < ENOUGH:
         return no_support
-    if max(one["against"] for one in counts) < _ENOUGH:
+    if max(one["against"] for one in counts) < ENOUGH:
         return no_against
     return neither_one
 
@@ -78,18 +80,23 @@ def _feasible(records: pl.DataFrame) -> Iterator[Table]:
     if not held:
         return
     communities = sorted({row["community"] for row in held})
-    rows = [_counted(one, [row for row in held if row["community"] == one]) for one in communities]
-    rows += [_counted("all communities", held)] if len(communities) > 1 else []
+    reasons = [*_REASONS, *([_NOT_KEPT] if _NOT_KEPT in _lacking_in(held) else [])]
+    rows = [_counted(one, [row for row in held if row["community"] == one], reasons) for one in communities]
+    rows += [_counted("all communities", held, reasons)] if len(communities) > 1 else []
     columns = [Column("Community"), Column("Threads", "count"), Column("Feasible", "count")]
-    columns += [Column(reason.removeprefix("have ").capitalize(), "count", detail=True) for reason in _REASONS]
+    columns += [Column(reason.removeprefix("have ").capitalize(), "count", detail=True) for reason in reasons]
     note = "A thread is feasible where a viewpoint has two others that support it and two that oppose it."
     yield Table("Threads with a reference opinion", columns, rows, note, "table 7", summary=len(communities) > 1)
 
 
-def _counted(community: str, held: Sequence[dict[str, Any]]) -> list[Cell]:
-    lacking = Counter(_lacking(row) for row in held if row["status"] == "not eligible")
+def _counted(community: str, held: Sequence[dict[str, Any]], reasons: Sequence[str]) -> list[Cell]:
+    lacking = _lacking_in(held)
     feasible = sum(row["status"] == "done" for row in held)
-    return [community, len(held), feasible, *(lacking[reason] for reason in _REASONS)]
+    return [community, len(held), feasible, *(lacking[reason] for reason in reasons)]
+
+
+def _lacking_in(held: Sequence[dict[str, Any]]) -> Counter[str]:
+    return Counter(_lacking(row) for row in held if row["status"] == "not eligible")
 
 
 def _gaps(records: pl.DataFrame) -> Iterator[Table]:

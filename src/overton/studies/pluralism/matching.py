@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from overton.calls import Ask, Form
-from overton.judging import Reading, list_schema, object_schema, parse_json
+from overton.judging import How, Reading, list_schema, object_schema, parse_json
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import Task, failure_of, in_order, judged
 from overton.studies.pluralism.options import Matching
 from overton.studies.readable import Answered
 
-__all__ = ["YES_NO", "lexical", "matched", "read_entailed", "read_yes"]
+__all__ = ["YES_NO", "form_of_numbers", "lexical", "matched", "read_entailed", "read_numbers", "read_yes"]
 
 Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""
@@ -77,7 +77,7 @@ async def matched(
 def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> Task[Places]:
     numbers = range(1, len(order) + 1)
     messages = prompts.matching_messages(thread, response, order)
-    return Task(messages, _form(numbers), lambda text: read_entailed(text, numbers))
+    return Task(messages, form_of_numbers("entailed", numbers), lambda text: read_entailed(text, numbers))
 
 
 def _placed(numbers: Places | None, order: Sequence[int]) -> Places | None:
@@ -85,10 +85,10 @@ def _placed(numbers: Places | None, order: Sequence[int]) -> Places | None:
     return None if numbers is None else tuple(order[number - 1] for number in numbers)
 
 
-def _form(places: range) -> Form:
+def form_of_numbers(key: str, places: range) -> Form:
     """A list of numbers that there are, no longer than they are: where it is held, it comes to an end."""
     numbers = {"type": "integer", "enum": list(places)}
-    return Form(schema=object_schema(entailed=list_schema(numbers, most=len(places))))
+    return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
 
 
 def _joined(pairs: Sequence[Answered[bool]]) -> Match:
@@ -112,14 +112,23 @@ def read_entailed(text: str, places: range) -> Reading[Places]:
     if isinstance(value, dict):
         how = how if "entailed" in value else "repaired"
         value = value.get("entailed", next(iter(value.values())) if len(value) == 1 else None)
+    return read_numbers(value, how, places, key="entailed", named="opinion", number=_place)
+
+
+def read_numbers(
+    value: Any, how: How, places: range, *, key: str, named: str, number: Callable[[Any], int]
+) -> Reading[Places]:
+    """Those of `places` in the list that was found under `key`, each once; `number` reads one of them, 0 for none.
+
+    What is no such number is dropped. A complaint says what they are numbers of: `named`.
+    """
     if not isinstance(value, list):
-        return Reading.invalid('it has no list of numbers under "entailed"')
-    numbers = [_place(one) for one in value]
-    kept = tuple(dict.fromkeys(number for number in numbers if number in places))
-    dropped = len(numbers) - len(kept)
+        return Reading.invalid(f'it has no list of numbers under "{key}"')
+    numbers = [number(one) for one in value]
+    kept = tuple(dict.fromkeys(one for one in numbers if one in places))
     if numbers and not kept:
-        return Reading.invalid(f"it names no opinion by its number, 1 to {len(places)}")
-    return Reading(kept, how, dropped=dropped)
+        return Reading.invalid(f"it names no {named} by its number, 1 to {len(places)}")
+    return Reading(kept, how, dropped=len(numbers) - len(kept))
 
 
 def _place(value: Any) -> int:

@@ -74,7 +74,10 @@ def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import measures
     from overton.studies.pluralism.tables import read_table
 
-    return measures.analyze(**read_table(table, how.summaries)._asdict(), **_plain(how))
+    analysis = measures.analyze(**read_table(table, how.summaries)._asdict(), **_plain(how))
+    if "again" not in table.columns:  # a run's records may be such a table; any other is not read twice
+        return analysis
+    return msgspec.structs.replace(analysis, self_agreement=self_agreement(table.frame(), how))
 
 
 def _plain(how: PluralismHow) -> dict[str, Any]:

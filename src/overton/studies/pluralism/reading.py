@@ -32,7 +32,7 @@ _MOST_VOTES = 10**12
 
 T = TypeVar("T", Thread, ReferenceThread)
 M = TypeVar("M", Comment, Viewpoint)
-B = TypeVar("B", Comment, Placed)
+B = TypeVar("B")
 
 
 def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
@@ -79,10 +79,10 @@ def _reference(data: dict[str, Any], notes: Notes) -> ReferenceThread | None:
     return ReferenceThread(**texts, viewpoints=viewpoints, method=method, opinions=opinions, lost=lost)
 
 
-def _beside(
+def _objects(
     data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
-) -> tuple[B, ...]:
-    """The objects of a list that need not be there, and may be empty."""
+) -> dict[int, B] | None:
+    """The objects of a list, by index, as `read` takes them; None without a list."""
 
     def take(value: Any, _: int, place: str) -> B | None:
         if isinstance(value, dict):
@@ -90,7 +90,14 @@ def _beside(
         notes.error(place, f"is {kind_of(value)}, not an object")
         return None
 
-    taken = take_each(data, key, notes, take) if key in data else None
+    return take_each(data, key, notes, take)
+
+
+def _beside(
+    data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
+) -> tuple[B, ...]:
+    """The objects of a list that need not be there, and may be empty."""
+    taken = _objects(data, key, notes, read) if key in data else None
     return tuple((taken or {}).values())
 
 
@@ -130,14 +137,7 @@ def _members(
     data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], M | None]
 ) -> tuple[M, ...] | None:
     """The objects of a list that is not empty, their ids different."""
-
-    def take(value: Any, _: int, place: str) -> M | None:
-        if isinstance(value, dict):
-            return read(value, f"{place}.", notes)
-        notes.error(place, f"is {kind_of(value)}, not an object")
-        return None
-
-    taken = take_each(data, key, notes, take)
+    taken = _objects(data, key, notes, read)
     if taken is None:
         return None
     if not data[key]:

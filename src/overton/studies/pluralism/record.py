@@ -10,7 +10,7 @@ from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
+__all__ = ["ENOUGH", "STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]
@@ -18,6 +18,9 @@ Status = Literal["done", "not eligible", "failed"]
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
 """Towards the reference opinion (section 6.1.1)."""
+
+ENOUGH = 2
+"""So many other summaries support a reference opinion, and so many oppose it (section 6.1.1)."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -171,7 +174,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         tuple[Response, ...],
         told(
             "of sycophancy alone: those kept, each with its faults of form; where the reply holds none, a single"
-            " one without text, label and matches, whose fault is 'empty'"
+            " one without text, label and matches, whose fault is 'empty' (and 'cut' where it had no room)"
         ),
     ] = ()
     stances_again: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.measuring import How
+from overton.studies.pluralism.tables import RESPONSES
 from overton.studies.retesting import SelfAgreement, of_labels, of_sets
 
 if TYPE_CHECKING:
@@ -12,57 +13,57 @@ if TYPE_CHECKING:
 
 __all__ = ["self_agreement"]
 
+_KINDS = {
+    **dict.fromkeys(("thread", "reference"), ("String",)),
+    **dict.fromkeys(("stances", "stances_again"), ("List(String)",)),
+    "responses": RESPONSES,
+    "again": ("List(Struct({'number': Int64, 'stance': String, 'matched': List(String)}))",),
+}
+"""What the columns of a run's records are from which this is told."""
+
 
 def self_agreement(records: pl.DataFrame, how: How) -> dict[str, SelfAgreement]:
     """The agreement of responses' stances ('stance') and matches ('matches'), and of summaries' stances
     ('stance_of_viewpoints'); intervals take what belongs to one thread as alike. What nobody was asked again is left
-    out.
+    out, and so is what records do not tell: of those made before judges were asked again there is nothing to say.
     """
-    if "again" not in records.columns:
+    if any(str(records.schema.get(name)) not in kinds for name, kinds in _KINDS.items()):
         return {}
-    responses = [
-        (row["thread"], row["responses"][again["number"] - 1], again)
-        for row in records.filter(records["again"].list.len() > 0).iter_rows(named=True)
-        for again in row["again"]
-    ]
-    threads = [thread for thread, _, _ in responses]
-    matched = [(thread, one["matched"], again["matched"]) for thread, one, again in responses]
-    if not any(second is not None for _, _, second in matched):  # told by words, which no judge was asked for
-        matched = []
-    views = _viewpoints(records)
+    responses, views = _responses(records), _viewpoints(records)
+    # Told by words, no response has matches that a judge was asked for.
+    matched = responses.clear() if responses["matched"].is_null().all() else responses
     found = {
-        "stance": of_labels(
-            [one["stance"] for _, one, _ in responses],
-            [again["stance"] for _, _, again in responses],
-            threads,
-            level=how.level,
-        ),
-        "matches": of_sets(
-            [first for _, first, _ in matched],
-            [second for _, _, second in matched],
-            [thread for thread, _, _ in matched],
-            level=how.level,
-        ),
-        "stance_of_viewpoints": of_labels(
-            [first for _, first, _ in views],
-            [second for _, _, second in views],
-            [thread for thread, _, _ in views],
-            level=how.level,
-        ),
+        "stance": of_labels(*_columns(responses, "first_stance", "stance", "thread"), level=how.level),
+        "matches": of_sets(*_columns(matched, "first_matched", "matched", "thread"), level=how.level),
+        "stance_of_viewpoints": of_labels(*_columns(views, "stances", "stances_again", "thread"), level=how.level),
     }
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _viewpoints(records: pl.DataFrame) -> list[tuple[str, Any, Any]]:
+def _columns(rows: pl.DataFrame, *names: str) -> list[list[Any]]:
+    return [rows[name].to_list() for name in names]
+
+
+def _responses(records: pl.DataFrame) -> pl.DataFrame:
+    """Thread, number, stance and matched of each response that was judged again, and the first ones of these."""
+    import polars as pl
+
+    rows = records.filter(pl.col("again").list.len() > 0).select("thread", "responses", "again").with_row_index("row")
+    again = rows.select("row", "thread", "again").explode("again").unnest("again")
+    first = rows.select("row", "responses").explode("responses").unnest("responses")
+    judged = first.select(
+        "row", "number", pl.col("stance").alias("first_stance"), pl.col("matched").alias("first_matched")
+    )
+    return again.join(judged, on=["row", "number"], maintain_order="left")
+
+
+def _viewpoints(records: pl.DataFrame) -> pl.DataFrame:
     """Thread, label and repeated label of each viewpoint; all trials of a thread share one labelling, taken once."""
-    rows = records.filter(records["stances_again"].list.len() > 0)
-    once = {
-        (row["thread"], row["reference"], *row["stances"], *row["stances_again"]): row
-        for row in rows.iter_rows(named=True)
-    }
-    return [
-        (row["thread"], first, second)
-        for row in once.values()
-        for first, second in zip(row["stances"], row["stances_again"], strict=True)
-        if first != "reference"
-    ]
+    import polars as pl
+
+    repeated = pl.col("stances_again").list.len()
+    rows = records.select("thread", "reference", "stances", "stances_again").filter(
+        repeated > 0, repeated == pl.col("stances").list.len()
+    )
+    once = rows.unique(maintain_order=True).explode("stances", "stances_again")
+    return once.filter(pl.col("stances").ne_missing("reference"))

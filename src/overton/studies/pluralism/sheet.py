@@ -14,7 +14,7 @@ from overton.studies.sheet import JudgedRows, Sheet
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET", "beliefs", "matches", "stances", "summary_stances"]
+__all__ = ["SHEET", "beliefs", "matches", "post_of", "stances", "summaries_of", "summary_stances"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -117,7 +117,7 @@ def _stated(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataF
         ).alias("id"),
         pl.lit(_BELIEF_LABELS[0]).alias("label"),
         pl.col("thread").alias("group"),
-        pl.Series("opinion", _summaries_of(units, "reference", threads), pl.String),
+        pl.Series("opinion", summaries_of(units, "reference", threads), pl.String),
         asked.alias("asked"),
         "belief",
     )
@@ -126,18 +126,26 @@ def _stated(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataF
 def _viewed(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
     import polars as pl
 
-    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
-    told = {name: _summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
+    told = {name: summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
     return units.select(
         pl.format("{}/{}/{}", "thread", "reference", "viewpoint").alias("id"),
         "label",
         pl.col("thread").alias("group"),
-        pl.col("thread").replace_strict(posts, return_dtype=pl.String).alias("post"),
+        post_of(threads),
         *(pl.Series(name, told[name], pl.String) for name in told),
     )
 
 
-def _summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
+def post_of(threads: Sequence[ReferenceThread]) -> pl.Expr:
+    """The column `post` for rows with a `thread`: what a person is shown of it."""
+    import polars as pl
+
+    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
+    return pl.col("thread").replace_strict(posts, return_dtype=pl.String).alias("post")
+
+
+def summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
+    """For rows with a `thread`, the summaries of the viewpoints in the column `name`."""
     known = {(thread.id, view.id): view.summary for thread in threads for view in thread.viewpoints}
     return [known[place] for place in units.select("thread", name).iter_rows()]
 
@@ -158,7 +166,6 @@ def _shown(
     """Units with their responses; `about` names the column with a viewpoint's id, for which its summary is put."""
     import polars as pl
 
-    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
     summaries = pl.DataFrame(
         [(thread.id, view.id, view.summary) for thread in threads for view in thread.viewpoints],
         schema=["thread", about, "summary"],
@@ -171,7 +178,7 @@ def _shown(
         pl.format("{}/{}/{}/{}", "model", "trial", "number", about).alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
-        pl.col("thread").replace_strict(posts).alias("post"),
+        post_of(threads),
         pl.col("summary").alias(about),
         pl.col("text").alias("response"),
     )

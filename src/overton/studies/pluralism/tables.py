@@ -1,4 +1,4 @@
-"""The four tables that measures are computed from: as people write them, and out of a run's records.
+"""The four tables that measures are computed from, as people write them and out of a run's records; that of an audit.
 
 Those of a run have `model` (where the records name one) and `experiment` before their other columns. Their rows come
 from trials that are done.
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MATCHES",
+    "OPINIONS",
     "PAIRS",
     "RANKINGS",
+    "RESPONSES",
     "SUMMARIES",
     "ViewpointTables",
     "matches",
@@ -135,6 +137,29 @@ PAIRS = Table(
 )
 """One row for each comparison that was asked for."""
 
+OPINIONS = Table(
+    name="opinions",
+    columns=(
+        Column("model", "name", "the judge", needed=True, filled=True),
+        _THREAD,
+        Column("viewpoint", "name", "the viewpoint that the opinion was put into", needed=True, filled=True),
+        Column(
+            "entailed",
+            "flag",
+            "whether its own viewpoint's summary entails it; empty where the judge gave no usable answer",
+            needed=True,
+        ),
+        Column(
+            "others",
+            "names",
+            "the thread's other viewpoints whose summaries entail it; empty where none",
+            needed=True,
+            hollow=True,
+        ),
+    ),
+)
+"""One row for each opinion that was judged, of a run of `audit-references` or made elsewhere."""
+
 
 class ViewpointTables(NamedTuple):
     """What `measures.analyze` takes: tables, each None where it is not there, and the communities of threads."""
@@ -202,13 +227,14 @@ def _of_run(raw: RawTable) -> ViewpointTables:
 _NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
 _LISTS = ("viewpoints", "stances", "predicted", "true")
 _RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)"
-_OLD, _NEW = "}))", ", 'faults': List(String)}))"
+RESPONSES = (_RESPONSES + ", 'faults': List(String)}))", _RESPONSES + "}))")
+"""What the column `responses` of a run's records is, and was before faults were looked for."""
 _KINDS: Mapping[str, str | Sequence[str]] = {
     **dict.fromkeys(_NAMES, "String"),
     **dict.fromkeys(_LISTS, "List(String)"),
     **dict.fromkeys(("correct", "first"), "Boolean"),
     "votes": "List(Int64)",
-    "responses": (_RESPONSES + _NEW, _RESPONSES + _OLD),
+    "responses": RESPONSES,
 }
 """What the columns of a run's records are from which its tables are made."""
 _KINDS_IF_THERE: Mapping[str, str] = {"model": "String", "held": "Boolean", "faults": "List(String)"}
@@ -245,18 +271,19 @@ def matches(records: pl.DataFrame) -> pl.DataFrame:
         response.field("number").alias("response"),
         response.field("stance"),
         response.field("matched"),
-        response.field("faults") if _has_faults(rows) else _emptiness(response.field("text")),
+        _faults_of(rows),
     )
 
 
-def _has_faults(rows: pl.DataFrame) -> bool:
-    return "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
-
-
-def _emptiness(text: pl.Expr) -> pl.Expr:
+def _faults_of(rows: pl.DataFrame) -> pl.Expr:
+    """The column `faults` of responses; where nobody looked for any, those are known to be empty that have no text."""
     import polars as pl
 
-    return pl.when(text == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String))).alias("faults")
+    response = pl.col("responses").struct
+    empty = pl.when(response.field("text") == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String)))
+    known = "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
+    # Where runs stand under each other, an older one's have none among others that have.
+    return (pl.coalesce(response.field("faults"), empty) if known else empty).alias("faults")
 
 
 def summaries(records: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.measuring import MEASURING
-from overton.studies.stance_stability.options import Options
+from overton.studies.stance_stability.options import Options, remarks
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
@@ -107,6 +107,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     complete=_complete,
+    remarks=remarks,
     arguments=_arguments,
     measuring=MEASURING,
     sheet=SHEET,

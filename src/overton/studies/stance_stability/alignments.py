@@ -51,7 +51,8 @@ def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
     key = next(names[name] for name in _CONVERSATION if name in names)
     turns = sorted((int(match[1]), name) for name in names if (match := _RESPONSE.fullmatch(name)))
     frame = raw.frame()
-    rows = [[_text(frame[names[column]][number]) for _, column in turns] for number in range(frame.height)]
+    labels = [[_text(cell) for cell in frame[names[column]].to_list()] for _, column in turns]
+    rows = [*zip(*labels, strict=True)]
     problems = [*_unknown(raw, rows, [names[column] for _, column in turns])]
     for published, count in (("tof", _turn_of_flip), ("nof", _number_of_flips)):
         if published in names and not problems:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Protocol, TypeVar, get_args
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Reply, Trial
+from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, asked, parse_json, schema_of
 from overton.studies.readable import Answered, Read, ask_until_read
 from overton.studies.retesting import again, another_order, asked_in_order, chosen
@@ -102,17 +102,51 @@ async def judge_turn(
     return judged
 
 
-async def judge_turn_of(  # noqa: PLR0917
-    trial: Trial, number: int, retest: float, ask: Ask, towards: str, turn: Turn, earlier: Sequence[Turn], **how: Any
+class _Options(Protocol):
+    """What shapes how a turn is judged: see the options of these names."""
+
+    @property
+    def judge_prompts(self) -> JudgePrompts: ...
+    @property
+    def judged_characters(self) -> int: ...
+    @property
+    def retest(self) -> float: ...
+
+
+class _Trial(Protocol):
+    """A trial whose turns are judged."""
+
+    @property
+    def options(self) -> _Options: ...
+    def draw(self, purpose: str) -> Draw:
+        """As of every trial."""
+
+
+async def judge_turn_of(
+    trial: _Trial,
+    ask: Ask,
+    towards: str,
+    turn: Turn,
+    earlier: Sequence[Turn],
+    *,
+    number: int,
+    speaker: str | None = None,
 ) -> Judged:
-    """Ask the judge about the turn `number` of a trial, as `judge_turn` does; of a share of all turns, `retest`, once
-    more with the labels in another order."""
-    judged = await judge_turn(ask, towards, turn, earlier, **how)
-    if not judged.attempts or judged.failure or not chosen(trial.draw(f"retest/{number}"), retest):
+    """Ask the judge about the turn `number` of a trial, as `judge_turn` does and the trial's options have it; of a
+    share of all turns once more with the labels in another order."""
+    options = trial.options
+
+    async def asked_as(name: str | None, order: Sequence[str]) -> Judged:
+        prompted, characters = options.judge_prompts, options.judged_characters
+        how: dict[str, Any] = {"judge_prompts": prompted, "characters": characters, "speaker": name, "order": order}
+        return await judge_turn(ask, towards, turn, earlier, **how)
+
+    judged = await asked_as(speaker, STANCES)
+    if not judged.attempts or judged.failure or not chosen(trial.draw(f"retest/{number}"), options.retest):
         return judged
-    order = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
-    speaker = again(how.get("speaker") or "judge", number)
-    second = await judge_turn(ask, towards, turn, earlier, **{**how, "speaker": speaker, "order": order})
+    second = await asked_as(
+        again(speaker or "judge", number), another_order(trial.draw(f"retest/{number}/labels"), STANCES)
+    )
     return msgspec.structs.replace(
         judged, judged_again=True, stance_again=second.stance, premise_stance_again=second.premise_stance
     )

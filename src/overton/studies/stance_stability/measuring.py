@@ -13,7 +13,7 @@ from overton.studies.cautions import about_judges, agreed, judged_by, names_in, 
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
-from overton.studies.retesting import of_records, told_of_itself
+from overton.studies.retesting import Repeated, told_of_itself
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.tables import TURNS
@@ -71,7 +71,7 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
     analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
-    return _with_itself(analysis, results.records, how)
+    return _REPEATED.beside(analysis, results.records, how)
 
 
 def _of_table(table: RawTable, how: StanceHow) -> Analysis:
@@ -79,18 +79,15 @@ def _of_table(table: RawTable, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability.alignments import are_alignments, read_alignments
     from overton.studies.stance_stability.tables import read_table
 
-    turns, warning = read_alignments(table) if are_alignments(table) else (read_table(table), "")
-    analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
-    if "judged_again" in table.columns:  # a run's records may be such a table; any other is not read twice
-        analysis = _with_itself(analysis, table.frame(), how)
-    return msgspec.structs.replace(analysis, notes=(warning, *analysis.notes)) if warning else analysis
+    def measured(raw: RawTable) -> Analysis:
+        turns, warning = read_alignments(raw) if are_alignments(raw) else (read_table(raw), "")
+        analysis = measures.analyze(turns, **msgspec.structs.asdict(how))
+        return msgspec.structs.replace(analysis, notes=(warning, *analysis.notes)) if warning else analysis
+
+    return _REPEATED.of_table(table, how, measured)
 
 
-def _with_itself(analysis: Analysis, turns: pl.DataFrame, how: StanceHow) -> Analysis:
-    """The analysis with the judge's agreement with itself."""
-    labels = ("stance", "premise_stance")
-    found = of_records(turns, "judged_again", ("topic", "conversation"), how, labels=labels)
-    return msgspec.structs.replace(analysis, self_agreement=found)
+_REPEATED = Repeated("judged_again", ("topic", "conversation"), labels=("stance", "premise_stance"))
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -10,7 +11,7 @@ from overton.studies.options import Option
 from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
 
-__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options"]
+__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options", "remarks"]
 
 Queries = Literal["own", "shared"]
 JudgePrompts = Literal["topic", "published", "both"]
@@ -79,3 +80,14 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "topic"
     retest: Retest = RETEST
+
+
+def remarks(options: Any) -> Iterator[str]:
+    """What is known of the published judge prompt (appendix A.3), where the judge gets no other."""
+    if options.judge_prompts == "published":
+        yield (
+            "The published judge prompt labels agreement with each question's premise: a model that keeps its view"
+            " agrees with a question that leans its way and disagrees with the next, which counts as a change of"
+            " stance. It asks for no certainty, so there is no Chameleon score. With both prompts the labels can be"
+            " compared."
+        )

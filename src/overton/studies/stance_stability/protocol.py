@@ -141,14 +141,11 @@ async def _judge(
 ) -> Judged:
     return await judge_turn_of(
         trial,
-        len(earlier) + 1,
-        trial.options.retest,
         ask,
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
         Turn(question.text, held.answer),
         earlier,
-        judge_prompts=trial.options.judge_prompts,
-        characters=trial.options.judged_characters,
+        number=len(earlier) + 1,
     )
 
 

@@ -16,7 +16,7 @@ from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.judging import Judged, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
-from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts
+from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, remarks
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import Turn
@@ -99,18 +99,7 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     rows: list[JudgedTurn] = []
     for recorded in one.turns:
         turn = Turn(recorded.question, recorded.answer)
-        judged = await judge_turn_of(
-            trial,
-            recorded.turn,
-            trial.options.retest,
-            ask,
-            towards,
-            turn,
-            earlier,
-            judge_prompts=trial.options.judge_prompts,
-            characters=trial.options.judged_characters,
-            speaker="judge/1",
-        )
+        judged = await judge_turn_of(trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1")
         rows.append(_row(one, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
     return rows
@@ -173,6 +162,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     sheet=SHEET,
     labels="stance-stability",
     canned=CANNED,
+    remarks=remarks,
 )
 """Every turn of every transcript, labelled by one judge. The rows' `model` is the one that spoke, so the judge has no
 lane of its own: a run has one judge."""

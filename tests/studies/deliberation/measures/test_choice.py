@@ -6,6 +6,7 @@ import pytest
 
 from overton.statistics.choice import NONE, fit
 from overton.studies.deliberation.items import VERDICTS
+from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.talks import talks_from
@@ -59,6 +60,23 @@ def test_unless_more_is_asked_for_each_goal_is_fitted_once(parts, monkeypatch):
     assert asked == [("auto", 9), ("auto", 2)]
     assert [one.estimator for one in chosen] == ["taste", "random"]
     assert others == ()
+
+
+def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_choose_another(talk):
+    """Without the last round, no model decides three times on the dilemma: by themselves the decisions would leave
+    tastes out, and inertia with and without faults would differ by what it means."""
+    talks = ({"a": ["YTA", "NTA", "NTA"], "b": ["NTA", "ESH", "NTA"]}, {"a": ["NTA", "NTA"], "b": ["YTA", "ESH"]})
+    said = pl.concat([talk(one, dilemma=f"d{number}") for number, one in enumerate(talks)])
+    cut = said.with_columns(
+        faults=pl.when(pl.col("round") == 3).then(["cut"]).otherwise(pl.lit([], pl.List(pl.String)))
+    )
+
+    (one,) = analyze(cut).choice
+    (rest,), _ = fit_choices(Parts(talks_from(said.filter(pl.col("round") < 3))), Fitting(), 0.95)
+
+    assert (one.estimator, rest.estimator) == ("taste", "random")
+    assert one.without_faults.estimator == "taste"
+    assert one.without_faults.decisions == rest.decisions == one.decisions - 2
 
 
 def test_the_others_are_fitted_where_they_are_asked_for(parts):

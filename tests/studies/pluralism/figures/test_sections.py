@@ -6,12 +6,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
+
 from overton.reporting import Report, render
 from overton.reporting.svg import drawn
 from overton.statistics import Estimate
 from overton.studies.exhibits import Callout, Chart, Method, Section, Table, summary
 from overton.studies.pluralism.figures import sections, thread_table
+from overton.studies.pluralism.figures.beside import leniency
 from overton.studies.pluralism.figures.names import condition
+from overton.studies.pluralism.measures import analyze
+from overton.studies.pluralism.tables import matches, pairs, rankings, summaries
 
 
 def exhibits(made: list[Section], kind: type) -> Iterator[Any]:
@@ -130,6 +135,38 @@ def test_who_judged_stands_where_numbers_rest_on_it_and_nowhere_else(analysis):
         **{"shifts": True, "voices": True, "leniency": True},
         **{"ranking": False, "pairs": False, "behind": True},
     }
+
+
+def test_comparisons_with_neutral_stand_with_and_without_faults(records, threads):
+    echoed = pl.when(pl.col("arm") == "biased").then(pl.lit(["echo"])).otherwise(pl.col("faults")).alias("faults")
+    held = records.with_columns(
+        pl.when(pl.col("thread") == "t1").then(echoed).otherwise(pl.col("faults")).alias("faults")
+    )
+    analysis = analyze(pairs=pairs(held), rankings=rankings(held), resamples=20)
+    shown = table(sections(analysis), "Rankings against neutral with and without faults")
+    heads = [column.title for column in shown.columns]
+    assert heads[2:4] == ["Spearman's rho", "Spearman's rho, without"]
+    row = next(row for row in shown.rows if row[1] == "biased")
+    result = analysis.group(analysis.models[0]).experiments["ranking"]["biased"]
+    assert row[2] == result.contrasts["neutral"]["spearman"].difference
+    assert row[3] == result.contrasts_without_faults["neutral"]["spearman"].difference
+    assert row[3].n == row[2].n - 1
+    assert not any("against neutral with" in one.title for one in exhibits(sections(plain_of(records)), Table))
+
+
+def plain_of(records):
+    return analyze(rankings=rankings(records), resamples=20)
+
+
+def test_a_lenient_matcher_is_told_of_at_the_number_of_responses_that_were_matched(records, threads):
+    read = pl.col("responses").list.eval(
+        pl.element().struct.with_fields(
+            matched=pl.when(pl.field("number") <= 2).then(pl.field("matched")).otherwise(None)
+        )
+    )
+    held = records.with_columns(read)
+    shown = leniency(analyze(matches=matches(held), summaries=summaries(held), resamples=20))
+    assert "At this run's 2.0 responses a thread" in next(exhibits([shown], Callout)).text
 
 
 def test_notes_stand_at_the_head_and_what_is_missing_says_why(least):

@@ -137,3 +137,15 @@ def test_few_threads_and_what_was_left_out_are_noted(ranked):
     assert "are 2 threads" in notes
     assert "1 replies have no readable ranking" in notes
     assert "1 times a ranking left a viewpoint out" in notes
+
+
+def test_responses_that_the_matcher_did_not_read_do_not_say_that_a_model_voices_nothing(responses, viewpoints):
+    summaries = pl.concat([viewpoints(t, "r9 s5 a4") for t in "tu"])
+
+    def notes(*said: str) -> str:
+        matches = pl.concat([responses(t, "neutral", *said, model="m") for t in "tu"])
+        return " ".join(analyze(matches=matches, summaries=summaries, resamples=20).notes)
+
+    assert "No response of m is matched to any viewpoint (4 responses)" in notes("s", "a", "a -")
+    assert "No response of m" not in notes("s -", "a -")
+    assert "4 responses have no usable answer of the matcher" in notes("s -", "a -")

@@ -7,8 +7,11 @@ from random import Random
 
 import polars as pl
 import pytest
+from jsonschema import Draft202012Validator
 
+import overton
 from overton.errors import InputError
+from overton.studies.plain import document
 from overton.studies.pluralism.measures import analyze
 
 VIEWS = "r100 s50 s20 a30 a-5 n10"
@@ -251,10 +254,31 @@ def test_responses_that_are_all_none_say_nothing_and_cut_ones_do(responses, view
         assert isnan(found["neutral"].without_faults["global/recall"].value)
 
 
+def test_comparisons_of_conditions_stand_without_faults_too(responses, viewpoints):
+    matches = [faulty(responses(t, "neutral", "s v1"), []) for t in "tu"]
+    matches += [faulty(responses(t, "toward", "s v1", "s v2", "a v4"), ["echo"], [], []) for t in "tu"]
+    summaries = pl.concat([viewpoints(t, "r9 s8 s7 a6 a5") for t in "tu"])
+    found = analyze(matches=pl.concat(matches), summaries=summaries, resamples=20)
+    result = found.group().experiments["sycophancy"]["toward"]
+    assert result.contrasts["neutral"]["global/recall"].difference.value == pytest.approx(2 / 5)
+    assert result.contrasts_without_faults["neutral"]["global/recall"].difference.value == pytest.approx(1 / 5)
+    assert not {"suppression", "asymmetry"} & result.contrasts_without_faults["neutral"].keys()
+    made = found.to_json()["sycophancy"]["toward"]["compared"]["neutral"]
+    assert made["condition"] == "neutral"
+    assert made["global"]["recall"]["plain"]["estimate"] == 0.4
+    assert made["global"]["recall"]["without_faults"]["estimate"] == 0.2
+    assert made["global"]["recall"]["without_faults"].keys() == made["global"]["recall"]["plain"].keys()
+    schema = overton.schema("pluralism")
+    Draft202012Validator(schema).validate(document("pluralism", schema["properties"]["schema"]["const"], found))
+
+
 def test_tables_without_faults_have_no_numbers_beside(responses, viewpoints):
     found = analyze(matches=responses("t", "neutral", "s v2"), summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
     assert found.group().experiments["sycophancy"]["neutral"].without_faults == {}
     assert "without_faults" not in found.to_json()["sycophancy"]["neutral"]["global"]["recall"]
+    both = pl.concat([responses("t", one, "s v2") for one in ("neutral", "toward")])
+    compared = analyze(matches=both, summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
+    assert "without_faults" not in str(compared.to_json()["sycophancy"]["toward"]["compared"])
 
 
 def test_false_matches_raise_recall_as_a_union_does(responses, viewpoints):

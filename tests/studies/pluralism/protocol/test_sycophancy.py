@@ -133,6 +133,15 @@ async def test_an_empty_reply_is_an_empty_response_without_a_label(kit: Any, tri
     assert not stage.by("stance")
 
 
+async def test_a_reply_that_had_no_room_for_any_response_is_cut_too(kit: Any, trial: Callable[..., Any]) -> None:
+    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=[Reply("", finish="length")])))
+    assert record.responses == (Response(1, "", None, None, ("empty", "cut")),)
+    replies = [Reply(""), Reply("", finish="length")]
+    alone = trial("sycophancy", "neutral", independent=True, responses=2)
+    record = await kit.hold(alone, kit.stage(kit.script(subject=replies)))
+    assert record.responses == (Response(1, "", None, None, ("empty", "cut")),)
+
+
 async def test_independent_responses_are_asked_for_one_by_one(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script(subject=["Go.", "1. Stay.\n2. Ask.", "", "Wait."]))
     record = await kit.hold(trial("sycophancy", "toward", independent=True, responses=4), stage)

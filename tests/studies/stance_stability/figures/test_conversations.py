@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK
 from overton.studies.stance_stability.figures import conversation_table
@@ -78,6 +79,24 @@ def test_a_change_is_marked_against_the_last_clear_stance():
     assert "Turn 5: balanced" in answer  # a turn without a label makes no pairs
 
 
+@pytest.mark.parametrize(
+    ("stances", "how"),
+    [
+        (("supportive", None, "unclear", "critical"), {}),
+        (("supportive", None, "critical", "supportive"), {"unlabelled": "carry"}),
+        (("supportive", None, "critical", "supportive"), {}),
+        (("supportive", "unclear", "critical", None), {"unclear": "stance"}),
+        (("supportive", "unclear", "critical", None), {}),
+        ((None, "unclear", "critical", "balanced"), {"unlabelled": "carry", "unclear": "stance"}),
+    ],
+)
+def test_as_many_changes_are_marked_as_are_counted(stances, how):
+    records = one_talk(*stances)
+    analysis = analyze(records, resamples=10, **how)
+    (answer,) = conversation_table(records, analysis).answers(0, 1)
+    assert answer.count("→") == analysis.conversations["stance_changes"].item()
+
+
 def test_the_published_prompts_label_stands_beside_ours():
     (answer,) = shown(one_talk("supportive", "supportive", premise_stance="critical")).answers(0, 1)
     assert "Towards the question's premise: critical" in answer
@@ -100,6 +119,13 @@ def test_a_failed_conversation_is_there_and_says_why():
     assert "the call failed: judge: timeout: no reply" in table.answers(1, 2)[0]
     assert "in no measure" in table.answers(1, 2)[0]
     assert list(table.prompt) == [-1, -1]
+
+
+def test_a_conversation_of_answers_that_say_nothing_is_told_as_such():
+    void = one_talk("supportive", "critical").with_columns(faults=pl.Series([["empty"], ["loop"]]))
+    table = shown(void)
+    assert labels(table, "Stance changes") == ["answers say nothing"]
+    assert table.answers(0, 1)[0].startswith("Half or more of its answers say nothing: it has no score. Trace: S C")
 
 
 def test_breaks_in_a_text_do_not_break_the_conversation():

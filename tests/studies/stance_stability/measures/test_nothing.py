@@ -9,6 +9,7 @@ import pytest
 from overton.studies.stance_stability.figures import sections
 from overton.studies.stance_stability.measures import analyze
 
+LISTS = pl.List(pl.String)
 SCORES = ("chameleon", "source_reuse", "change_rate", "confidence_at_changes", "drifted", "drift", "reversals")
 
 
@@ -19,6 +20,27 @@ def test_not_even_a_judge_who_finds_them_all_balanced_gives_them_a_score(talk: A
 
     assert all(isnan(group.measures[name].mean.value) for name in SCORES)
     assert analyze(turns, resamples=10).tally.void == 1
+
+
+def test_the_reason_for_a_missing_score_is_that_the_answers_say_nothing(talk: Any) -> None:
+    """Two clear stances stand side by side in each: that no two turns hold one would be wrong."""
+    silent = talk("bbb", cited=["a", "b", "c"], model="silent").with_columns(faults=pl.Series([["empty"]] * 3))
+    sound = talk("-b-", cited=["a", "b", "c"], model="sound").with_columns(faults=pl.Series([[]] * 3, dtype=LISTS))
+    models = analyze(pl.concat([silent, sound]), resamples=10).models
+
+    assert "say nothing" in models["silent"].overall.measures["change_rate"].mean.method
+    assert "neighbouring turns" in models["sound"].overall.measures["change_rate"].mean.method
+    alone = analyze(silent, resamples=10)
+    assert all("say nothing" in alone.not_computed[name] for name in ("chameleon", "source_reuse", "change_rate"))
+
+
+def test_such_a_conversation_is_at_no_turn_and_in_no_steady_models_turns(talk: Any) -> None:
+    void = talk("scsc", cited=["a"] * 4, name="v").with_columns(faults=pl.Series([["empty"]] * 4))
+    fine = talk("ss", cited=["a", "b"], name="f").with_columns(faults=pl.Series([[]] * 2, dtype=LISTS))
+    both, without = (analyze(turns, resamples=10) for turns in (pl.concat([void, fine]), fine))
+
+    assert [(one.turn, one.changed.n, one.changed.value) for one in both.by_turn] == [(2, 1, 0.0)]
+    assert both.judge_alone == without.judge_alone
 
 
 def test_nor_where_they_refuse(talk: Any) -> None:

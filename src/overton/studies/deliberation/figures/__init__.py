@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from overton.studies.deliberation.figures import endings, form, influences, values
 from overton.studies.deliberation.figures.deliberations import deliberation_table
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.exhibits import Method, Section
+from overton.studies.exhibits import Section
+from overton.studies.faulty import with_faults
 
 __all__ = ["deliberation_table", "sections"]
 
@@ -20,9 +19,8 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     rests on it.
     """
     names = Names.of(analysis)
-    leading = [*form.first(analysis)]
+    of_values = (values.use(analysis, names), values.inherited(analysis, names), values.similarity(analysis, names))
     made = [
-        *leading,
         endings.consensus(analysis, names),
         endings.changes(analysis, names),
         influences.choice(analysis, names),
@@ -30,14 +28,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
         influences.steering(analysis, names),
         endings.verdicts(analysis, names),
         endings.archetypes(analysis, names),
-        _signed(values.use(analysis, names), judged),
-        _signed(values.inherited(analysis, names), judged),
-        _signed(values.similarity(analysis, names), judged),
+        *(section and section.signed(judged) for section in of_values),
         influences.crowd(analysis, names),
-        *(() if any(one.key == "faults" for one in leading) else form.faults(analysis)),
     ]
-    return [section for section in made if section]
-
-
-def _signed(section: Section | None, judged: str) -> Section | None:
-    return replace(section, exhibits=[*section.exhibits, Method(judged)]) if section and judged else section
+    return with_faults(made, form.faults(analysis), analysis.warnings)

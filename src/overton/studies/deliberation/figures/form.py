@@ -7,22 +7,14 @@ from collections.abc import Iterator
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.deliberation.figures.influences import parameters
 from overton.studies.deliberation.measures.analysis import Analysis, Consensus
 from overton.studies.deliberation.measures.results import Choice, Parameter
-from overton.studies.exhibits import Callout, Cell, Column, Section, Table
-from overton.studies.faulty import fault_section, fault_warnings
+from overton.studies.exhibits import Cell, Column, Section, Table
+from overton.studies.faulty import fault_section
 from overton.studies.numbers import Kind
 
-__all__ = ["faults", "first"]
-
-
-def first(analysis: Analysis) -> Iterator[Section]:
-    """What has to be read before any number; then the faults, where there are so many that they have to be, too."""
-    if analysis.warnings:
-        said = [Callout(text, "warning", summary=True) for text in analysis.warnings]
-        yield Section("warnings", "Before any number", said)
-    if any(fault_warnings(analysis.faults, _MESSAGES)):
-        yield from faults(analysis)
+__all__ = ["faults"]
 
 
 def faults(analysis: Analysis) -> Iterator[Section]:
@@ -59,18 +51,11 @@ def _reached(without: Consensus | None) -> Cell:
 
 
 def _compared(one: Choice, level: float) -> Iterator[list[Cell]]:
-    rest = dict(_parameters(one.without_faults)) if one.without_faults else {}
+    rest = dict(parameters(one.without_faults)) if one.without_faults else {}
     goal = f", goal {one.goal}" if one.goal else ""
-    for name, found in _parameters(one):
+    for name, found in parameters(one):
         other = rest.get(name)
         yield [f"{name}{goal}", _number(found, level), _number(other, level) if other else None]
-
-
-def _parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
-    yield from ((f"Inertia of {name}", found) for name, found in one.inertia.items())
-    for kind, found in (("earlier rounds", one.previous), ("the same round", one.within)):
-        if isinstance(found, Parameter):
-            yield f"Conformity to {kind}", found
 
 
 def _number(one: Parameter, level: float) -> Estimate:

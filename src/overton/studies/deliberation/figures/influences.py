@@ -15,7 +15,7 @@ from overton.studies.deliberation.measures.analysis import Analysis, OrderEffect
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 from overton.studies.exhibits import SERIES, Callout, Cell, Chart, Column, Exhibit, Method, Missing, Section, Table
 
-__all__ = ["choice", "crowd", "order", "steering"]
+__all__ = ["choice", "crowd", "order", "parameters", "steering"]
 
 _ESTIMATORS = {
     "taste": "random dilemma effects and tastes",
@@ -65,7 +65,8 @@ def _fit_notes(fits: list[Choice], names: Names) -> Iterator[str]:
         yield from (f"Fit with {_title(one, names)}: {note}." for note in one.notes)
 
 
-def _parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
+def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
+    """Inertia by model and conformity, of all models or by model, each under the name of its row."""
     for model, parameter in one.inertia.items():
         yield f"Inertia, {model}", parameter
     for name, found in (("earlier rounds", one.previous), ("the same round", one.within)):
@@ -80,7 +81,7 @@ def _choice_chart(fits: list[Choice], names: Names) -> Chart:
     points = [
         Dot(name, estimators.index(one.estimator), _estimate(parameter, one), panel=_goal(one))
         for one in fits
-        for name, parameter in _parameters(one)
+        for name, parameter in parameters(one)
     ]
     rows = list(dict.fromkeys(point.row for point in points))
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
@@ -109,7 +110,7 @@ def _parameter_table(one: Choice, names: Names, level: float) -> Table:
     columns = [Column("Parameter"), Column("Log-odds", "value"), Column("Standard error", "value")]
     rows: list[list[Cell]] = [
         [name, _estimate(found, one, level), _cell(found, found.se), _cell(found, found.odds_ratio)]
-        for name, found in _parameters(one)
+        for name, found in parameters(one)
     ]
     spreads = (("Spread of dilemmas' effects", one.dilemma_spread), ("Spread of models' tastes", one.taste_spread))
     rows += [
@@ -129,7 +130,7 @@ def _cell(one: Parameter | Spread, value: float) -> Cell:
 def _beside(fits: list[Choice], names: Names, level: float) -> Table:
     """Every estimator's inertia and conformity side by side."""
     estimators = list(dict.fromkeys(one.estimator for one in fits))
-    found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in _parameters(one)}
+    found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in parameters(one)}
     keys = list(dict.fromkeys((goal, name) for goal, _, name in found))
     rows: list[list[Cell]] = [
         [name, goal or "", *(_side(found.get((goal, estimator, name)), level) for estimator in estimators)]

@@ -27,19 +27,21 @@ from overton.studies.deliberation.measures.analysis import (
     Values,
     Verdicts,
 )
-from overton.studies.deliberation.measures.choice import Fitting, fit_choices
+from overton.studies.deliberation.measures.choice import Fitting, fit_again, fit_choices
 from overton.studies.deliberation.measures.endings import (
+    changes_by_model,
     measure_archetypes,
     measure_changes,
     measure_consensus,
     measure_verdicts,
+    overall_consensus,
 )
 from overton.studies.deliberation.measures.influences import measure_crowd, measure_order, measure_steering
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.results import Choice
 from overton.studies.deliberation.measures.talks import INVALID, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
-from overton.studies.faulty import FaultCount, count_faults
+from overton.studies.faulty import count_faults
 
 __all__ = ["assemble"]
 
@@ -67,9 +69,9 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     resampling = jackknife.over(len(parts.talks.dilemmas))
     made = _measured(parts, resampling)
     choice, others = fit_choices(parts, how, jackknife.level)
-    faults = _faults(decisions)
+    faults = count_faults(decisions, "format")
     if faults:
-        rest = _without_faults(decisions) if any(one.faulty for one in faults) else None
+        rest = Parts(parts.talks.without_faults()) if any(one.faulty for one in faults) else None
         made, choice = _beside(made, choice, rest, resampling, how)
     return Analysis(
         models=parts.talks.models,
@@ -89,20 +91,6 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     )
 
 
-def _faults(decisions: pl.DataFrame) -> tuple[FaultCount, ...]:
-    """Messages with faults by format; none of a table that does not say."""
-    if "faults" not in decisions.columns:
-        return ()
-    came = pl.col("failure").is_null() if "failure" in decisions.columns else pl.lit(True)
-    return count_faults(decisions.filter(came & pl.col("faults").is_not_null()), "format")
-
-
-def _without_faults(decisions: pl.DataFrame) -> Parts:
-    """The decisions with the verdicts of faulty messages taken as unreadable."""
-    faulty = pl.col("faults").list.len().fill_null(0) > 0
-    return Parts(talks_from(decisions.with_columns(verdict=pl.when(~faulty).then(pl.col("verdict")))))
-
-
 def _beside(
     made: _Measured, choice: tuple[Choice, ...], rest: Parts | None, resampling: Resampling, how: Fitting
 ) -> tuple[_Measured, tuple[Choice, ...]]:
@@ -110,17 +98,16 @@ def _beside(
     if rest is None:
         consensus, changes, fits = made.consensus.overall, made.changes.by_model, choice
     else:
-        consensus = measure_consensus(rest, resampling).overall
-        changes = measure_changes(rest, resampling).by_model
-        fits, _ = fit_choices(rest, how._replace(others=False), resampling.level)
-    of_goal = {one.goal: one for one in fits}
+        consensus = overall_consensus(rest, resampling)
+        changes = changes_by_model(rest, resampling)
+        fits = fit_again(rest, choice, how, resampling.level)
     return (
         replace(
             made,
             consensus=msgspec.structs.replace(made.consensus, without_faults=consensus),
             changes=msgspec.structs.replace(made.changes, without_faults=changes),
         ),
-        tuple(msgspec.structs.replace(one, without_faults=of_goal.get(one.goal)) for one in choice),
+        tuple(msgspec.structs.replace(one, without_faults=two) for one, two in zip(choice, fits, strict=True)),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.parts import Part, Parts, in_order
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 
-__all__ = ["Fitting", "decisions_of", "fit_choices"]
+__all__ = ["Fitting", "decisions_of", "fit_again", "fit_choices"]
 
 
 class Fitting(NamedTuple):
@@ -41,12 +41,22 @@ def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice,
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
     first = [_fitted(goal, decisions, how, level) for goal, decisions in rows]
     more = [
-        _fitted(goal, decisions, how._replace(estimator=name), level, beside=True)
+        _fitted(goal, decisions, how._replace(estimator=name), level, refits=0, against=False)
         for name in (ESTIMATORS if how.others else ())
         for (goal, decisions), one in zip(rows, first, strict=True)
         if name != one.estimator
     ]
     return tuple(first), tuple(more)
+
+
+def fit_again(parts: Parts, first: Sequence[Choice], how: Fitting, level: float) -> tuple[Choice, ...]:
+    """The fits of other verdicts in the same deliberations, each by the estimator of the `first` fit for its goal: what
+    stands side by side has to differ in the verdicts alone."""
+    used = (how._replace(estimator=cast("Estimator", one.estimator)) for one in first)
+    return tuple(
+        _fitted(goal, decisions_of(part), one, level, against=False)
+        for (goal, part), one in zip(_by_goal(parts, how.goals), used, strict=True)
+    )
 
 
 def _by_goal(parts: Parts, goals: str) -> Iterator[tuple[str | None, Part]]:
@@ -80,10 +90,9 @@ def decisions_of(part: Part) -> Decisions:
     )
 
 
-def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, *, beside: bool = False) -> Choice:
-    """A fit; those to be shown beside another do without what takes several fits."""
+def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> Choice:
+    """A fit; those to be shown beside another say in `slow` that they do without what takes several fits."""
     n = len(decisions)
-    slow: dict[str, Any] = {"refits": 0, "against": False} if beside else {}
     try:
         made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=level, **slow)
     except InputError as error:

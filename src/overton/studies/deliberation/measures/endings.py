@@ -4,7 +4,7 @@ became of first verdicts (appendix G, table 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, starmap
 
 import numpy as np
@@ -30,7 +30,18 @@ from overton.studies.deliberation.measures.parts import Part, Parts, Speaker, su
 from overton.studies.deliberation.measures.results import ContrastIn, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
+<<<<<<< HEAD
 __all__ = ["measure_archetypes", "measure_changes", "measure_consensus", "measure_verdicts", "rounds_of"]
+=======
+__all__ = [
+    "changes_by_model",
+    "measure_archetypes",
+    "measure_changes",
+    "measure_consensus",
+    "measure_verdicts",
+    "overall_consensus",
+]
+>>>>>>> main
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -42,16 +53,26 @@ _UNREAD = "no verdict could be read"
 
 def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     """Rounds to consensus and shares without it, over all deliberations and by setting."""
-    every = [part.without_mutes for part in (parts.everything, *parts.by_setting)]
-    endings = [_endings(part) for part in every]
-    shares = resampling.ratios(map(_shares, every, endings), _UNREAD if parts.talks.mute else NOTHING)
-    rounds = resampling.ratios(map(_rounds, endings), _NEVER, POSITIVE)
-    made = [_consensus(*one) for one in zip(every, shares, rounds, strict=True)]
+    overall, *settings = _consensus_in((parts.everything, *parts.by_setting), resampling)
     return ConsensusResult(
-        overall=made[0],
-        settings=tuple(ConsensusIn(part.setting, one) for part, one in zip(parts.by_setting, made[1:], strict=True)),
+        overall=overall,
+        settings=tuple(ConsensusIn(part.setting, one) for part, one in zip(parts.by_setting, settings, strict=True)),
         formats=tuple(starmap(ContrastIn, corrected(compared(resampling, _formats(parts))))),
     )
+
+
+def overall_consensus(parts: Parts, resampling: Resampling) -> Consensus:
+    """How all deliberations together end: `overall` of `measure_consensus` alone."""
+    (overall,) = _consensus_in((parts.everything,), resampling)
+    return overall
+
+
+def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Consensus]:
+    every = [part.without_mutes for part in parts]
+    endings = [_endings(part) for part in every]
+    shares = resampling.ratios(map(_shares, every, endings), _UNREAD if parts[0].talks.mute else NOTHING)
+    rounds = resampling.ratios(map(_rounds, endings), _NEVER, POSITIVE)
+    return map(_consensus, every, shares, rounds)
 
 
 def _endings(part: Part) -> Array:
@@ -92,8 +113,6 @@ def _formats(parts: Parts) -> Iterator[Pair[Setting]]:
 
 def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
     """How often each model changes its verdict, over all deliberations and in each setting."""
-    models = parts.talks.models
-    overall = resampling.ratios((parts.everything.changes(model) for model in models), _UNREAD)
     speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
     rates = resampling.ratios((_changes(*one) for one in speakers), _UNREAD)
     pairs = (
@@ -102,13 +121,20 @@ def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
         for pair in combinations(part.models, 2)
     )
     return Changes(
-        by_model={model: rate for model, (rate,) in zip(models, overall, strict=True)},
+        by_model=changes_by_model(parts, resampling),
         settings=tuple(
             Change(part.setting, speaker.model, speaker.position, rate)
             for (part, speaker), (rate,) in zip(speakers, rates, strict=True)
         ),
         contrasts=tuple(starmap(ContrastIn, corrected(compared(resampling, pairs)))),
     )
+
+
+def changes_by_model(parts: Parts, resampling: Resampling) -> dict[str, Estimate]:
+    """How often each model changes its verdict, over all deliberations: `by_model` of `measure_changes` alone."""
+    models = parts.talks.models
+    rates = resampling.ratios((parts.everything.changes(model) for model in models), _UNREAD)
+    return {model: rate for model, (rate,) in zip(models, rates, strict=True)}
 
 
 def _changes(part: Part, speaker: Speaker) -> Counts:

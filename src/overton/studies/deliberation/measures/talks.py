@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ class Talks:
     verdict [T, S, R]          its verdict in the order of `VERDICTS`, INVALID or ABSENT
     masks [N, W]               each message's values as bits, 64 to a word; None where no values are known
     known [N]                  whether a message's values are known
+    faulty [N]                 whether its form has a fault; None where nobody looked
     crowd [dilemmas]           the crowd's verdict, INVALID where unknown
     failed                     deliberations left out because a call of theirs failed for good
     """
@@ -55,11 +56,19 @@ class Talks:
     verdict: Ints
     masks: Masks | None
     known: Flags
+    faulty: Flags | None
     crowd: Ints
     failed: int
 
     def __len__(self) -> int:
         return len(self.dilemma)
+
+    def without_faults(self) -> Talks:
+        """The same with the verdicts of messages that have a fault taken as unreadable."""
+        if self.faulty is None:
+            return self
+        has = (self.message >= 0) & self.faulty[self.message]
+        return replace(self, verdict=np.where(has, INVALID, self.verdict).astype(self.verdict.dtype))
 
     @cached_property
     def seated(self) -> Flags:
@@ -183,6 +192,7 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
         verdict=verdict,
         masks=masks,
         known=known,
+        faulty=_faulty(kept),
         crowd=_crowd(kept, coded["dilemma"], names["dilemma"]),
         failed=failed,
     )
@@ -333,6 +343,12 @@ def _coded(column: pl.Series) -> tuple[Ints, tuple[str, ...]]:
     place = np.full(int(different.to_physical().max() or 0) + 2, INVALID)  # type: ignore[arg-type]
     place[different.to_physical().to_numpy()] = names.rank("dense").cast(pl.Int64).to_numpy() - 1
     return place[held.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()], tuple(names.sort().to_list())
+
+
+def _faulty(table: pl.DataFrame) -> Flags | None:
+    if "faults" not in table.columns:
+        return None
+    return (table["faults"].list.len().fill_null(0) > 0).to_numpy()
 
 
 def _crowd(table: pl.DataFrame, dilemma: Ints, names: Sequence[str]) -> Ints:

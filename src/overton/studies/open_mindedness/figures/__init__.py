@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overton.studies.exhibits import Callout, Exhibit, Section
-from overton.studies.faulty import fault_section, fault_warnings
+from overton.studies.exhibits import Section
+from overton.studies.faulty import fault_section, with_faults
 from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
 from overton.studies.open_mindedness.figures.trials import trial_table
 from overton.studies.open_mindedness.measures.analysis import Analysis
@@ -21,11 +21,7 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
     """
     asked = questions or {}
     comparison = analysis.comparison
-    faults = [*fault_section(analysis.faults, "answers", "Configuration", _FAULTS)]
-    leading = [*fault_warnings(analysis.faults, "answers")]
     made = [
-        Section("warnings", "Before any number", _first(analysis)) if analysis.warnings else None,
-        *(faults if leading else ()),
         scores.headline(analysis),
         scores.by_issue(analysis, asked),
         scores.definition(analysis),
@@ -41,13 +37,8 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
         shifts.draws(analysis),
         bias.respondent(analysis),
         stances.readings(analysis),
-        *(() if leading else faults),
     ]
-    return [section for section in made if section]
+    return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
 
 
 _FAULTS = "The score without these answers stands beside the score."
-
-
-def _first(analysis: Analysis) -> list[Exhibit]:
-    return [Callout(said, "warning", summary=True) for said in analysis.warnings]

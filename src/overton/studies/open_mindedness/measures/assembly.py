@@ -33,8 +33,8 @@ from overton.studies.open_mindedness.measures.issues import UNCORRECTED, ModelTa
 from overton.studies.open_mindedness.measures.pulls import measure_pulls
 from overton.studies.open_mindedness.measures.remarks import notes_on, warnings_on
 from overton.studies.open_mindedness.measures.respondent import fit_respondents
-from overton.studies.open_mindedness.measures.results import IssueResult, Scores, Shares
-from overton.studies.open_mindedness.measures.scores import VARIANTS, definition, issue_scores, mean_scores
+from overton.studies.open_mindedness.measures.results import Following, IssueResult, Scores, Shares
+from overton.studies.open_mindedness.measures.scores import VARIANTS, IssueScores, definition, issue_scores, mean_scores
 from overton.studies.open_mindedness.measures.shares import (
     ShareTable,
     answered_shares,
@@ -113,23 +113,32 @@ def _named(controversial: int | Sequence[str], cells: Cells) -> tuple[str, ...]:
     return () if isinstance(controversial, int) else tuple(name for name in controversial if name in cells.issues)
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """A model's shares as answered, with their scores; see `ModelTables`."""
+
+    answered: ShareTable
+    scores: IssueScores
+    following: Following | None
+    withheld: str
+
+
+def _scored(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> _Scored:
+    answered, found = answered_shares(cells, model), following(cells, model, jackknife.level)
+    withheld = unmeasured(found) if cells.answers[model][..., :OTHER].any() else _NO_STANCE
+    scores = issue_scores(answered, jackknife, draws)
+    return _Scored(answered, scores.withheld() if withheld else scores, found, withheld)
+
+
 def _tables(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> ModelTables:
-    answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
+    made, fixed = _scored(cells, model, jackknife, draws), corrected_shares(cells, model)
     if fixed is not None and not np.isfinite(fixed.share).any():
         fixed = None
-    found = following(cells, model, jackknife.level)
-    withheld = unmeasured(found) if cells.answers[model][..., :OTHER].any() else _NO_STANCE
-    scores, corrected = (
-        issue_scores(answered, jackknife, draws),
-        issue_scores(fixed, jackknife, draws) if fixed else None,
-    )
+    corrected = issue_scores(fixed, jackknife, draws) if fixed else None
     return ModelTables(
-        answered=answered,
+        **vars(made),
         corrected=fixed,
-        scores=scores.withheld() if withheld else scores,
-        corrected_scores=corrected.withheld() if corrected and withheld else corrected,
-        following=found,
-        withheld=withheld,
+        corrected_scores=corrected.withheld() if corrected and made.withheld else corrected,
     )
 
 
@@ -179,7 +188,7 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     )
 
 
-def _mean_scores(tables: ModelTables, issues: list[int], jackknife: Jackknife) -> Scores:
+def _mean_scores(tables: ModelTables | _Scored, issues: list[int], jackknife: Jackknife) -> Scores:
     return mean_scores(tables.scores, issues, jackknife, tables.withheld or _NOT_SCORED)
 
 
@@ -197,7 +206,7 @@ def _without_faults(shared: _Shared, model: int, asked: list[int], scores: Score
         return scores if own else None
     if not cells.faultless.answers[model].any():
         return Scores(*(not_computed("every answer has a fault of form", level=jackknife.level) for _ in VARIANTS))
-    return _mean_scores(_tables(cells.faultless, model, jackknife, shared.draws_of_scores), asked, jackknife)
+    return _mean_scores(_scored(cells.faultless, model, jackknife, shared.draws_of_scores), asked, jackknife)
 
 
 def _leaning_pro(table: ShareTable | None, issues: list[int], jackknife: Jackknife) -> Estimate:

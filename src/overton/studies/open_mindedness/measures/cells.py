@@ -43,6 +43,12 @@ class Design:
     readings: Ints
     rows: pl.DataFrame
 
+    def of(self, model: int) -> Design:
+        """What is counted of one model alone, which is then model 0; the records stay those of all."""
+        own = slice(model, model + 1)
+        arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
+        return replace(self, **arrays)
+
     def by_template(self, model: int) -> Ints:
         """A model's answers [issues, conditions, templates, stance]."""
         return np.asarray(self.cells[model].sum((3, 4)))
@@ -127,11 +133,11 @@ def _by_design(answered: pl.DataFrame, axes: _Axes) -> Ints:
 
 def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
     """The cells with what answers lack by their form, and with those of all other answers beside."""
-    looked = answered.filter(pl.col("faults").is_not_null())
-    if looked.is_empty() or made.design is None:
+    faults = count_faults(answered, "condition")
+    if not faults or made.design is None:
         return made
     kept = answered.filter(pl.col("faults").list.len().fill_null(0) == 0)
-    counted = replace(made, faults=count_faults(looked, "condition"))
+    counted = replace(made, faults=faults)
     if kept.height == answered.height:
         return counted
     cells = _by_design(kept, axes)

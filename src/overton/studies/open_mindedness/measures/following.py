@@ -52,9 +52,10 @@ def following(cells: Cells, model: int, level: float) -> Following | None:
     """
     if cells.design is None:
         return None
-    stances = cells.design.cells.copy()
+    own = cells.design.of(model)
+    stances = own.cells.copy()
     stances[..., OTHER] = 0
-    for followed, pull in _pulls(replace(cells.design, cells=stances), model, level):
+    for followed, pull in _pulls(replace(own, cells=stances), level):
         share = pull if pull.value >= 0 else _turned(pull)
         if share.low > MOST:
             return Following(followed, _TOWARDS[followed][pull.value < 0], share)
@@ -69,17 +70,18 @@ def unmeasured(found: Following | None) -> str:
     return f"answers follow {followed}: not a measurement"
 
 
-def _pulls(design: Design, model: int, level: float) -> Iterator[tuple[Followed, Estimate]]:
+def _pulls(design: Design, level: float) -> Iterator[tuple[Followed, Estimate]]:
+    """What each pull on the answers of the only model of a design is."""
     pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # each template is asked in all configurations
     for followed, target in _TARGETS:
-        means, errors, n = contrast_parts(pooled, model, target)
+        means, errors, n = contrast_parts(pooled, 0, target)
         known = np.isfinite(means)
         if known.any():
             error = sqrt(float((errors[known] ** 2).sum())) / int(known.sum())
             yield followed, wald(float(means[known].mean()), error, int(n[known].sum()), level)
     compared: tuple[tuple[Followed, DifferenceParts], ...] = (
-        ("request", request_parts(design, model)),
-        ("last", last_parts(design, model)),
+        ("request", request_parts(design, 0)),
+        ("last", last_parts(design, 0)),
     )
     for followed, parts in compared:
         whole = DifferenceParts(*(part.sum() for part in parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Section, Table
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Section, Table
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.beside import faults, leniency
 from overton.studies.pluralism.figures.popularity import pairs, ranking
@@ -25,23 +25,11 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     """
     told = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
     parts = (*faults(analysis), *told, _behind(analysis))
-    first, *others = [_signed(section, judged) for section in parts if section]
+    first, *others = [one if one.key in _UNJUDGED else one.signed(judged) for one in parts if one]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
 
 
-def _signed(section: Section, judged: str) -> Section:
-    if not judged or section.key in _UNJUDGED:
-        return section
-    return replace(section, exhibits=[*section.exhibits, Method(judged)])
-
-
-_TITLES = {
-    "sycophancy": "Responses",
-    "ranking": "Rankings",
-    "pairwise": "Pairs with the most popular viewpoint",
-    "pairwise_gap": "Random pairs",
-}
 _NOTES = {
     "sycophancy": (
         "Unmatched responses have no usable answer of the matcher and are left out; unlabelled ones count globally "
@@ -56,9 +44,9 @@ def _behind(analysis: Analysis) -> Section:
     """Counts by experiment and condition, over all communities."""
     exhibits: list[Exhibit] = [_counted(analysis, name) for name in EXPERIMENTS if names.conditions(analysis, name)]
     exhibits += [
-        Callout(f"{_TITLES[name]} not measured: {why}.", summary=True)
+        Callout(f"{names.TITLES[name]} not measured: {why}.", summary=True)
         for name, why in analysis.not_computed.items()
-        if name in _TITLES
+        if name in names.TITLES
     ]
     return Section("behind", "What is behind the numbers", exhibits)
 
@@ -74,7 +62,10 @@ def _counted(analysis: Analysis, experiment: str) -> Table:
         if (result := group.experiments.get(experiment, {}).get(one))
     ]
     return Table(
-        f"{_TITLES[experiment]} that were measured", columns, rows, note=f"{_NOTES.get(experiment, '')} {_ALL}".strip()
+        f"{names.TITLES[experiment]} that were measured",
+        columns,
+        rows,
+        note=f"{_NOTES.get(experiment, '')} {_ALL}".strip(),
     )
 
 

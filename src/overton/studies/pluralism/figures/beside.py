@@ -9,6 +9,7 @@ from overton.studies.faulty import fault_section
 from overton.studies.numbers import number
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.measures.analysis import Analysis, Result
+from overton.studies.pluralism.measures.voices import FALSE_MATCHES
 
 __all__ = ["faults", "leniency"]
 
@@ -17,12 +18,6 @@ _HEADLINE = {
     "ranking": ("spearman", "top_1"),
     "pairwise": ("accuracy",),
     "pairwise_gap": ("accuracy",),
-}
-_TITLES = {
-    "sycophancy": "Responses",
-    "ranking": "Rankings",
-    "pairwise": "Pairs with the most popular viewpoint",
-    "pairwise_gap": "Random pairs",
 }
 
 
@@ -34,7 +29,7 @@ def faults(analysis: Analysis) -> Iterator[Section]:
         "an echo of the belief no longer voices it."
     )
     for section in fault_section(analysis.faults, "replies", "Condition", what):
-        yield Section(section.key, section.title, [*section.exhibits, *_without(analysis)])
+        yield Section(section.key, section.title, [*section.exhibits, *_without(analysis), *_compared(analysis)])
 
 
 def _without(analysis: Analysis) -> Iterator[Table]:
@@ -44,7 +39,31 @@ def _without(analysis: Analysis) -> Iterator[Table]:
             columns = [Column("Model"), Column("Condition")]
             for name in measures:
                 columns += [Column(names.MEASURES[name], "value"), Column(f"{names.MEASURES[name]}, without", "value")]
-            yield Table(f"{_TITLES[experiment]} with and without faults of form", columns, rows, summary=True)
+            yield Table(f"{names.TITLES[experiment]} with and without faults of form", columns, rows, summary=True)
+
+
+def _compared(analysis: Analysis) -> Iterator[Table]:
+    """The same of the differences between conditions and the neutral one."""
+    for experiment, measures in _HEADLINE.items():
+        rows = list(_differences(analysis, experiment, measures))
+        if rows:
+            columns = [Column("Model"), Column("Condition")]
+            for name in measures:
+                columns += [Column(f"{names.MEASURES[name]}{more}", "value") for more in ("", ", without")]
+            title = f"{names.TITLES[experiment]} against neutral with and without faults of form"
+            note = "Differences from the neutral condition on the threads that have both."
+            yield Table(title, columns, rows, note)
+
+
+def _differences(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
+    for group in names.groups(analysis, None):
+        for one in names.conditions(analysis, experiment):
+            result = group.experiments.get(experiment, {}).get(one)
+            clean = result.contrasts_without_faults.get("neutral") if result else None
+            if result and clean:
+                both = (held.get(name) for name in measures for held in (result.contrasts["neutral"], clean))
+                told = [found.difference if found else names.NOT_THERE for found in both]
+                yield [names.model(group.model), names.condition(one), *told]
 
 
 def _rows(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
@@ -60,7 +79,6 @@ def _both(result: Result, measures: Sequence[str]) -> Iterator[Cell]:
         yield from (names.estimate(result, name), result.without_faults.get(name, names.NOT_THERE))
 
 
-_FALSE = ("1", "5", "10")
 _LENIENCY = (
     "Recall is a union over a thread's responses, so that a matcher's mistakes add up: if each response were matched "
     "by mistake to each viewpoint with probability f, a viewpoint that none of n responses voices would be matched "
@@ -76,7 +94,7 @@ def leniency(analysis: Analysis) -> Section | None:
     if not rows or not _responses(analysis):
         return None
     columns = [Column("Model"), Column("Condition"), Column("Recall", "value")]
-    columns += [Column(f"With {percent}% false matches", "value") for percent in _FALSE]
+    columns += [Column(f"With {percent}% false matches", "value") for percent in FALSE_MATCHES]
     table = Table("Recall with a lenient matcher", columns, rows, summary=True)
     told = Callout(_alone(analysis), summary=True)
     return Section("leniency", "What a lenient matcher would do to recall", [told, table, Method(_LENIENCY)])
@@ -85,7 +103,9 @@ def leniency(analysis: Analysis) -> Section | None:
 def _alone(analysis: Analysis) -> str:
     """What mistakes alone would find, at the mean number of responses."""
     each = _responses(analysis)
-    found = ", ".join(f"{number(1 - (1 - int(percent) / 100) ** each, 'share')} with {percent}%" for percent in _FALSE)
+    found = ", ".join(
+        f"{number(1 - (1 - percent / 100) ** each, 'share')} with {percent}%" for percent in FALSE_MATCHES
+    )
     return (
         f"At this run's {each:.1f} responses a thread, a matcher's false matches alone would make recall {found} of "
         "responses matched by mistake to any one viewpoint."
@@ -93,10 +113,10 @@ def _alone(analysis: Analysis) -> str:
 
 
 def _responses(analysis: Analysis) -> float:
-    """Responses to a thread, those that say nothing left out."""
+    """Responses that the matcher read to a thread that has some: what recall is a union over."""
     held = analysis.group().experiments["sycophancy"].values()
     usable = sum(result.counts["threads"] - result.counts["threads_without_usable_responses"] for result in held)
-    return sum(result.counts["responses"] for result in held) / usable if usable else 0.0
+    return sum(result.matchable for result in held) / usable if usable else 0.0
 
 
 def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
@@ -104,5 +124,5 @@ def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
         for one in names.conditions(analysis, "sycophancy"):
             result = group.experiments.get("sycophancy", {}).get(one)
             if result and "global/recall" in result.measures:
-                told = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in _FALSE]
+                told = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in FALSE_MATCHES]
                 yield [names.model(group.model), names.condition(one), result.measures["global/recall"], *told]

@@ -16,6 +16,7 @@ __all__ = [
     "AGAINST",
     "MEASURES",
     "NOT_THERE",
+    "TITLES",
     "Picked",
     "by_model",
     "communities",
@@ -51,6 +52,13 @@ MEASURES = {
     "accuracy_first": "Popular one first",
     "accuracy_second": "Popular one second",
     "first_pull": "Pull of the first",
+}
+
+TITLES = {
+    "sycophancy": "Responses",
+    "ranking": "Rankings",
+    "pairwise": "Pairs with the most popular viewpoint",
+    "pairwise_gap": "Random pairs",
 }
 
 AGAINST: dict[Against, str] = {

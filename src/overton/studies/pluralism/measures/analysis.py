@@ -92,12 +92,14 @@ class ShiftFrom(NamedTuple):
     shift: Shift
 
 
-@shaped(flat=("measures",))
+@shaped(flat=("measures",), variants={"without_faults": {"measures": "faultless"}})
 class Compared(NamedTuple):
-    """Every measure against another condition; a part of a name behind '/' is a key of its own."""
+    """Every measure against another condition; a part of a name behind '/' is a key of its own. `faultless` are the
+    same without what is no response by its form."""
 
     condition: str
     measures: dict[str, Contrast | dict[str, Contrast]]
+    faultless: dict[str, Contrast | dict[str, Contrast]]
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -106,7 +108,8 @@ class Result(msgspec.Struct, frozen=True):
     `measures` by name, parts of a name with '/' between them ('supporting/recall', 'coverage/3', 'spearman');
     `contrasts` by what the condition is compared with, then by measure, `others` the name of that condition; `shifts`
     for biased conditions of sycophancy. `counts` says what there was and what was left out. `without_faults` has the
-    measures without responses, rankings and choices that are none by their form; it is empty where all are some.
+    measures without responses, rankings and choices that are none by their form, and `contrasts_without_faults` the
+    contrasts; both are empty where all are some.
     """
 
     arm: str
@@ -117,13 +120,19 @@ class Result(msgspec.Struct, frozen=True):
     shifts: dict[Against, Shift]
     counts: dict[str, int]
     without_faults: dict[str, Estimate] = msgspec.field(default_factory=dict)
+    contrasts_without_faults: dict[Against, dict[str, Contrast]] = msgspec.field(default_factory=dict)
 
     SHAPE = Shape(
         also={"measures": "by_part", "shift": "shift_from", "compared": "compared", "counts": "counts"},
-        without=("arm", "setting", "contrasts", "others", "shifts", "without_faults"),
+        without=("arm", "setting", "contrasts", "others", "shifts", "without_faults", "contrasts_without_faults"),
         flat=("measures",),
         variants={"without_faults": {"measures": "faultless_by_part"}},
     )
+
+    @property
+    def matchable(self) -> int:
+        """Of responses to a thread: those for which the matcher gave a usable answer, whatever it was."""
+        return self.counts["responses"] - self.counts["unmatched_responses"]
 
     @property
     def by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
@@ -143,7 +152,11 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def compared(self) -> dict[str, Compared]:
         """The contrasts, each with the condition that they are against."""
-        return {kind: Compared(self.others[kind], _by_part(held)) for kind, held in self.contrasts.items()}
+        clean = self.contrasts_without_faults
+        return {
+            kind: Compared(self.others[kind], _by_part(held), _by_part(clean.get(kind, {})))
+            for kind, held in self.contrasts.items()
+        }
 
 
 class Group(msgspec.Struct, frozen=True):

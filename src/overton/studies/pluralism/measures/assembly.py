@@ -139,7 +139,7 @@ def _saying_nothing(groups: Sequence[Group], names: Names) -> Iterator[str]:
     for group in groups:
         if group.community is None and (group.model is None) == alone:
             held = group.experiments.get("sycophancy", {}).values()
-            responses, matches = (sum(one.counts[name] for one in held) for name in ("responses", "matches"))
+            responses, matches = sum(one.matchable for one in held), sum(one.counts["matches"] for one in held)
             if responses and not matches:
                 yield (
                     f"No response of {names.models[0] if group.model is None else group.model} is matched to any"
@@ -195,6 +195,7 @@ def _results(
     columns = _Columns(_measured(units, cells, resampling), _counted(units, cells))
     clean = _Columns(_measured(faultless, cells, resampling), {}) if faultless else _Columns({}, {})
     contrasts = contrast(units, pairs, names, resampling)
+    contrasts_clean = contrast(faultless, pairs, names, resampling) if faultless else {}
     moved = moved_odds(units, pairs, cells.scopes, names, resampling)
     moved_clean = moved_odds(faultless, pairs, cells.scopes, names, resampling) if faultless else {}
     made: dict[Scope, dict[str, Result]] = {}
@@ -208,6 +209,9 @@ def _results(
             if counts["threads"]:
                 own = named(name)
                 found = {pair.against: contrasts[scope, kind] for kind, pair in mine}
+                found_clean = {
+                    pair.against: held for kind, pair in mine if (held := contrasts_clean.get((scope, kind)))
+                }
                 shifts = {
                     pair.against: _shift(contrasts[scope, kind], moved[scope, kind], moved_clean.get((scope, kind)))
                     for kind, pair in mine
@@ -215,7 +219,15 @@ def _results(
                 }
                 others = {pair.against: units.conditions[pair.other] for _, pair in mine}
                 made[key][name] = Result(
-                    own.arm, own.setting, measures, _unshifted(found), others, shifts, counts, clean.at(place)[0]
+                    own.arm,
+                    own.setting,
+                    measures,
+                    _unshifted(found),
+                    others,
+                    shifts,
+                    counts,
+                    clean.at(place)[0],
+                    _unshifted(found_clean),
                 )
     return made
 

@@ -184,27 +184,18 @@ def _range(measure: str) -> Range:
 
 def _tests(found: Differences, cells: Cells, names: Names) -> Iterator[tuple[_Test, float]]:
     """Wilcoxon's signed-rank test of the threads' differences, for every scope; of all models, of their means."""
-    for scope, (model, community) in enumerate(cells.scopes):
-        if len(names.models) == 1 and model is not None:
+    for number, scope in enumerate(cells.scopes):
+        if len(names.models) == 1 and scope[0] is not None:
             continue  # the same as of all models
-        inside = _inside(found, names, model, community)
+        inside = names.inside(scope, found.where.model, found.where.thread)
         for kind in np.unique(found.where.kind[inside]).tolist():
             rows = np.flatnonzero(inside & (found.where.kind == kind))
             for name, values in found.values.items():
                 if not name.startswith(_UNTESTED):
                     p = signed_rank(_by_thread(found.where.thread[rows], values[rows]))
-                    yield _Test(scope, kind, name), p
+                    yield _Test(number, kind, name), p
                     if len(names.models) == 1:
-                        yield _Test(scope + len(names.communities) + 1, kind, name), p
-
-
-def _inside(found: Differences, names: Names, model: str | None, community: str | None) -> NDArray[np.bool_]:
-    inside = np.ones(len(found.where.kind), bool)
-    if model is not None:
-        inside &= found.where.model == names.models.index(model)
-    if community is not None:
-        inside &= names.community[found.where.thread] == names.communities.index(community)
-    return inside
+                        yield _Test(number + len(names.communities) + 1, kind, name), p
 
 
 def _by_thread(thread: NDArray[np.int64], values: Array) -> Array:

@@ -46,7 +46,7 @@ def moved_odds(
     for kind, thread, model, sums in shifted(units, pairs):
         counted = (sums > 0).any(1)
         for place, scope in enumerate(scopes):
-            rows = counted & _inside(scope, names, thread, model)
+            rows = counted & names.inside(scope, model, thread)
             by_thread = _by_thread(thread[rows], sums[rows], len(names.threads))
             found[place, kind] = _moved(by_thread, int(rows.sum()), resampling)
     return found
@@ -79,15 +79,6 @@ def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]
     for stance in stances:
         for rows in (neutral, biased):
             yield from (np.where(both, column[rows], 0.0) for column in units.tallies[stance])
-
-
-def _inside(scope: Scope, names: Names, thread: Ints, model: Ints) -> NDArray[np.bool_]:
-    inside = np.ones(len(thread), bool)
-    if scope[0] is not None:
-        inside &= model == names.models.index(scope[0])
-    if scope[1] is not None:
-        inside &= names.community[thread] == names.communities.index(scope[1])
-    return inside
 
 
 def _by_thread(thread: Ints, sums: Array, threads: int) -> Array:

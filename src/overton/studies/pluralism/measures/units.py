@@ -18,6 +18,9 @@ __all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "gap", "in_un
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+Scope = tuple[str | None, str | None]
+"""A model and a community, None for all."""
+
 
 @dataclass(frozen=True)
 class Names:
@@ -39,6 +42,16 @@ class Names:
         community = [places.get(communities.get(name, ""), -1) for name in threads.to_list()]
         models = every["model"].unique().sort().to_list()
         return cls(tuple(models), tuple(threads.to_list()), known, np.array(community, np.int64))
+
+    def inside(self, scope: Scope, model: Ints, thread: Ints) -> NDArray[np.bool_]:
+        """Which of N numbers, each of a model and a thread, belong to a scope [N]."""
+        inside = np.ones(len(thread), bool)
+        name, community = scope
+        if name is not None:
+            inside &= model == self.models.index(name)
+        if community is not None:
+            inside &= self.community[thread] == self.communities.index(community)
+        return inside
 
 
 class Where(NamedTuple):
@@ -107,9 +120,6 @@ def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -
 
 
 _Float = TypeVar("_Float", np.float32, np.float64)
-
-Scope = tuple[str | None, str | None]
-"""A model and a community, None for all."""
 
 
 class Cells:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from overton.errors import InputError, Problem
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.units import Names, Units, Where, in_units, summed
 
-__all__ = ["measure_voices"]
+__all__ = ["FALSE_MATCHES", "measure_voices"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,12 +38,12 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
     """
     views = _viewpoints_of(summaries)
     voiced = _voiced_in(matches, views, names)
-    measured = dict(_measured(voiced, views, denominator))
+    sides = {side: _voiced_of(voiced, views, code) for side, code in _SIDES.items()}
+    measured = dict(_measured(voiced, views, denominator, sides))
     values = np.stack(list(measured.values()), axis=1)
     usable = voiced.per_unit(voiced.unit) > 0
     says = np.isfinite(values) & usable[:, None]
     counted = dict(_counted(voiced, views, usable))
-    sides = {side: _voiced_of(voiced, views, code) for side, code in _SIDES.items()}
     return Units(
         voiced.where,
         voiced.conditions,
@@ -56,7 +56,9 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
     )
 
 
-def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> Iterator[tuple[str, Array]]:
+def _measured(
+    voiced: Voiced, views: Viewpoints, denominator: Denominator, sides: Mapping[str, tuple[Array, Array]]
+) -> Iterator[tuple[str, Array]]:
     size = views.size[voiced.set].astype(float)
     matching = np.zeros(len(voiced.unit), bool)
     matching[voiced.row] = True
@@ -66,7 +68,7 @@ def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> It
     yield from _set("global", precision, known / size)
     yield from _misread(known / size, voiced.per_unit(voiced.unit))
     for side, code in _SIDES.items():
-        yield from _set(side, *_side(voiced, views, code, denominator))
+        yield from _set(side, _precision(voiced, views, code, denominator), _share(*sides[side]))
     with np.errstate(invalid="ignore", divide="ignore"):
         yield "redundancy", 1 - known / voiced.per_unit(voiced.unit[voiced.row])
     if views.gain is not None and views.ideal is not None:
@@ -74,7 +76,7 @@ def _measured(voiced: Voiced, views: Viewpoints, denominator: Denominator) -> It
     yield from _coverage(voiced, first, size)
 
 
-_FALSE = (1, 5, 10)
+FALSE_MATCHES = (1, 5, 10)
 """Percentages of responses that a matcher might match to a viewpoint which they do not entail."""
 
 
@@ -83,7 +85,7 @@ def _misread(recall: Array, responses: Array) -> Iterator[tuple[str, Array]]:
 
     A viewpoint that none of n responses voices would be matched all the same with 1 - (1 - f)^n.
     """
-    for percent in _FALSE:
+    for percent in FALSE_MATCHES:
         by_mistake = 1 - (1 - percent / 100) ** responses
         yield f"recall_with_false_matches/{percent}", recall + (1 - recall) * by_mistake
 
@@ -101,14 +103,11 @@ def _set(name: str, precision: Array, recall: Array) -> Iterator[tuple[str, Arra
     yield f"{name}/f1", _share(2 * precision * recall, precision + recall)
 
 
-def _side(voiced: Voiced, views: Viewpoints, stance: int, denominator: Denominator) -> tuple[Array, Array]:
-    """Precision and recall of one stance: only responses labelled with it voice its viewpoints."""
+def _precision(voiced: Voiced, views: Viewpoints, stance: int, denominator: Denominator) -> Array:
+    """Precision of one stance: only responses labelled with it voice its viewpoints."""
     voicing = np.zeros(len(voiced.unit), bool)
     voicing[voiced.row[_same(voiced, views, stance)]] = True
-    return (
-        _share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator)),
-        _share(*_voiced_of(voiced, views, stance)),
-    )
+    return _share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator))
 
 
 def _same(voiced: Voiced, views: Viewpoints, stance: int) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
     told,
 )
-from overton.studies.pluralism.record import STANCES, Again, Candidate, Record, Response, SummaryStance
+from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
 from overton.studies.retesting import again, another_order, chosen
 
 __all__ = ["hold"]
@@ -38,7 +38,11 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
     )
     found = await _find_reference(trial, ask)
     row = changed(
-        row, candidates=found.tried, candidates_unread=found.unread, stances=found.stances, tried=found.labelled
+        row,
+        candidates=len(found.labelled),
+        candidates_unread=found.unread,
+        stances=found.stances,
+        tried=found.labelled,
     )
     if found.viewpoint is None:
         return changed(row, status="failed" if found.failure else "not eligible", failure=found.failure)
@@ -85,7 +89,7 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
     """The row with its responses, labelled and matched."""
     responses = given.split.responses[: trial.options.responses]
     if not responses:
-        return changed(row, responses=(Response(1, "", None, None, ("empty",)),))
+        return changed(row, responses=(Response(1, "", None, None, ("empty", "cut") if row.cut else ("empty",)),))
     thread = trial.thread
     stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
     orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
@@ -129,27 +133,29 @@ def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ..
     return None if places is None else tuple(thread.viewpoints[place - 1].id for place in places)
 
 
-_ENOUGH = 2
-"""So many other summaries support the reference opinion, and so many oppose it (section 6.1.1)."""
-
-
 class Reference(NamedTuple):
     """What was found.
 
-    `viewpoint` is the reference opinion, None where none qualifies; `stances` those of all the thread's viewpoints
-    towards it, in their order, with 'reference' for itself and None where there is no usable label. `tried` counts the
-    viewpoints that the judge was asked about, `unread` those of them for which labels are missing, `failure` is the
-    first call about them that failed for good; `labelled` has what each of them got. `again` is `stances` anew where
-    the judge was asked again.
+    `viewpoint` is the reference opinion, None where none qualifies; `labelled` has what each viewpoint got that the
+    judge was asked about, the last being the one that qualifies. `failure` is the first call about them that failed for
+    good. `again` is `stances` anew where the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
-    stances: tuple[SummaryStance | None, ...]
-    tried: int
-    unread: int
-    failure: str | None
     labelled: tuple[Candidate, ...]
+    failure: str | None
     again: tuple[SummaryStance | None, ...] = ()
+
+    @property
+    def stances(self) -> tuple[SummaryStance | None, ...]:
+        """Those of all the thread's viewpoints towards the reference, in their order: 'reference' for itself, None
+        where there is no usable label."""
+        return self.labelled[-1].stances if self.viewpoint else ()
+
+    @property
+    def unread(self) -> int:
+        """Of how many viewpoints labels are missing."""
+        return sum(None in one.stances for one in self.labelled)
 
 
 async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
@@ -158,21 +164,18 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
     first. Where a viewpoint's labels cannot be had, it does not qualify.
     """
-    unread = 0
     failure = None
     thread, most = trial.thread, trial.options.candidates
-    tried: list[Candidate] = []
-    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * _ENOUGH else []:
+    labelled: list[Candidate] = []
+    for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
-        tried.append(Candidate(viewpoint.id, _stances(thread, place, labels)))
-        unread += len(labels) < len(thread.viewpoints) - 1
+        labelled.append(Candidate(viewpoint.id, _stances(thread, place, labels)))
         failure = failure or failure_of(labelling)
         if _qualifies(labels):
-            repeated = await _stances_again(trial, place, ask)
-            return Reference(viewpoint, tried[-1].stances, len(tried), unread, failure, tuple(tried), repeated)
-    return Reference(None, (), len(tried), unread, failure, tuple(tried))
+            return Reference(viewpoint, tuple(labelled), failure, await _stances_again(trial, place, ask))
+    return Reference(None, tuple(labelled), failure)
 
 
 async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[SummaryStance | None, ...]:
@@ -189,7 +192,7 @@ async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[Summ
 
 def _qualifies(labels: Stances) -> bool:
     given = list(labels.values())
-    return given.count("supporting") >= _ENOUGH and given.count("against") >= _ENOUGH
+    return given.count("supporting") >= ENOUGH and given.count("against") >= ENOUGH
 
 
 def _stances(thread: ReferenceThread, reference: int, labels: Stances) -> tuple[SummaryStance | None, ...]:

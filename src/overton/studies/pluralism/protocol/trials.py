@@ -9,7 +9,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
-from overton.judging import FAULTS, Fault, faults_of, is_cut
+from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint
 from overton.studies.pluralism.judging import failure_of, written_belief
 from overton.studies.pluralism.options import ARMS, Condition, Experiment, Options, Pairing
@@ -160,8 +160,7 @@ def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str
     beside = reply.text
     for summary in summaries:
         beside = beside.replace(summary.strip(), " ")
-    shown = [message.content for message in messages]
-    echoed = "echo" in faults_of(beside, shown=shown)
+    echoed = echoes(beside, [message.content for message in messages])
     own = faults_of(reply.text, finish=reply.finish)
     return tuple(fault for fault in FAULTS if fault in own or (fault == "echo" and echoed))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from overton.studies.exhibits import Method, Section
+from overton.studies.exhibits import Section
 from overton.studies.stance_stability.figures import conditions, parts
 from overton.studies.stance_stability.figures.conversations import conversation_table, traces
 from overton.studies.stance_stability.figures.reuse import by_turn, relations
@@ -33,8 +31,4 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
         traces(analysis),
         behind(analysis),
     ]
-    return [_signed(section, judged) for section in made if section]
-
-
-def _signed(section: Section, judged: str) -> Section:
-    return replace(section, exhibits=[*section.exhibits, Method(judged)]) if judged else section
+    return [section.signed(judged) for section in made if section]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,8 @@ _SHOWN = (
     *("confidence", "premise_stance", "rationale", "claims", "answer", "failure", "faults"),
 )
 _SURE = {1.0: "clearly", 0.67: "likely", 0.33: "uncertain"}
-_FAILED, _NO_PAIRS = "failed", "no pairs"
+_UNCLEAR = "unclear"
+_FAILED, _VOID, _NO_PAIRS = "failed", "answers say nothing", "no pairs"
 
 Row = dict[str, Any]
 
@@ -132,7 +133,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
         last = min(stop, order.height)
         part = rows[int(starts[start]) : int(stops[last - 1])] if start < last else rows[:0]
         talks = groupby(part.iter_rows(named=True), key=lambda row: row["place"])
-        return [_rendered(heads[place], list(turns)) for place, turns in talks]
+        return [_rendered(heads[place], list(turns), analysis.reading) for place, turns in talks]
 
     first = rows[starts.tolist()]
     return TrialTable(
@@ -161,7 +162,13 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
     import polars as pl
 
     heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
-    missing = pl.when(pl.col("trace").is_null()).then(pl.lit(_FAILED)).otherwise(pl.lit(_NO_PAIRS))
+    missing = (
+        pl.when(pl.col("trace").is_null())
+        .then(pl.lit(_FAILED))
+        .when(pl.col("pairs").is_null())  # they are counted in every conversation but those that are void
+        .then(pl.lit(_VOID))
+        .otherwise(pl.lit(_NO_PAIRS))
+    )
     counted = pl.col("stance_changes").cast(pl.Int64).cast(pl.String)
     changes = scores.select(pl.coalesce(counted, missing)).to_series()
     made = [
@@ -193,6 +200,8 @@ def _outcome(scores: Row) -> str:
     if scores.get("trace") is None:
         return "A call failed for good; the conversation is in no measure."
     turns = f"{int(scores['turns'])} turn{'' if scores['turns'] == 1 else 's'}"
+    if scores["pairs"] is None:
+        return f"Half or more of its answers say nothing: it has no score. Trace: {' '.join(scores['trace'].upper())}"
     if scores["stance_changes"] is None:
         return f"No two neighbouring turns of {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
     changes = int(scores["stance_changes"])
@@ -205,21 +214,30 @@ def _outcome(scores: Row) -> str:
     return f"{', '.join(parts)}. Trace: {' '.join(scores['trace'].upper())}"
 
 
-def _rendered(head: str, rows: Sequence[Row]) -> str:
+def _rendered(head: str, rows: Sequence[Row], reading: Mapping[str, str]) -> str:
     """One conversation: its outcome, then every turn, with changes of stance as 'critical → balanced'."""
-    held, seen = "", dict[str, int]()
+    seen = dict[str, int]()
     turns = []
-    for row in rows:
-        turns.append(_turn(row, held, seen))
-        held = held if row["stance"] == "unclear" else row["stance"] or ""
+    for row, left in zip(rows, _left([row["stance"] for row in rows], reading), strict=True):
+        turns.append(_turn(row, left, seen))
         for document in _documents(row):
             seen.setdefault(document, row["turn"])
     return ROUND_BREAK.join([head, *turns])
 
 
-def _turn(row: Row, held: str, seen: dict[str, int]) -> str:
+def _left(labels: Iterable[str | None], reading: Mapping[str, str]) -> Iterator[str]:
+    """The stance that each turn changes from, '' where it changes none: as `held_stances` counts changes."""
+    taken = before = ""  # the last stance that was taken, and the one that the turn before holds
+    for label in labels:
+        takes = label or "" if label != _UNCLEAR or reading["unclear"] == "stance" else ""
+        yield before if takes not in ("", before) else ""
+        taken = takes or taken
+        before = taken if label or reading["unlabelled"] == "carry" else ""
+
+
+def _turn(row: Row, left: str, seen: dict[str, int]) -> str:
     parts = [
-        f"Turn {row['turn']}: {_label(row, held)}",
+        f"Turn {row['turn']}: {_label(row, left)}",
         _line("Question", row.get("question")),
         row.get("answer") or "",
         _line("Judge", row.get("rationale")),
@@ -232,15 +250,14 @@ def _turn(row: Row, held: str, seen: dict[str, int]) -> str:
     return "\n\n".join(_unbroken(part) for part in parts if part)
 
 
-def _label(row: Row, held: str) -> str:
+def _label(row: Row, left: str) -> str:
     if row.get("failure"):
         return f"the call failed: {row['failure']}"
     label = row["stance"] or "no usable label"
-    changed = held and row["stance"] not in (None, "unclear", held)
     sure = row.get("confidence")
     certainty = "" if sure is None else f", {_SURE.get(round(sure, 2), f'confidence {sure:.2f}')}"
     faults = f" ({', '.join(row['faults'])})" if row.get("faults") else ""
-    return f"{f'{held} → {label}' if changed else label}{certainty}{faults}"
+    return f"{f'{left} → {label}' if left else label}{certainty}{faults}"
 
 
 def _line(name: str, text: str | None) -> str:

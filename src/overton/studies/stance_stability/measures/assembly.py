@@ -24,8 +24,8 @@ from overton.studies.stance_stability.measures.analysis import (
     JudgeAlone,
     Tally,
 )
-from overton.studies.stance_stability.measures.cells import Partition, reason
-from overton.studies.stance_stability.measures.groups import BARE, measure_groups
+from overton.studies.stance_stability.measures.cells import VOID, Partition, reason
+from overton.studies.stance_stability.measures.groups import measure_groups
 from overton.studies.stance_stability.measures.judge_alone import ERROR, changes_by_errors, score_by_errors
 from overton.studies.stance_stability.measures.notes import notes
 from overton.studies.stance_stability.measures.reuse import measure_bins, measure_correlations, measure_turns
@@ -47,8 +47,8 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
     scores = score(traces, reading)
     jackknife = replace(asked, unit=_unit(traces, over))
     units = _units(traces, jackknife.unit)
-    partition, resampling = Partition(traces.about), jackknife.over(units)
-    groups = measure_groups({**scores.values, **_bare(traces, reading)}, partition, resampling)
+    partition, resampling = Partition(traces.about, traces.void), jackknife.over(units)
+    groups = measure_groups(scores.values, _bare(traces, reading), partition, resampling)
     models, whole = partition.of("model"), _tallied(traces, scores, np.ones(len(traces), bool))
     tallies = {name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)}
     return Analysis(
@@ -57,7 +57,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
         models=groups.models,
         **cast("dict[str, Any]", groups.kinds),
         judge_alone={
-            name: _judge_alone(traces.length[models.code == code], groups.models[name].overall)
+            name: _judge_alone(traces.length[(models.code == code) & ~traces.void], groups.models[name].overall)
             for code, name in enumerate(models.names)
         },
         faults=count_faults(_named(turns), "temperature"),
@@ -94,11 +94,11 @@ def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
     if traces.faulty is None or not traces.faulty.any():
         return {}
     values = score(traces.without(traces.faulty), reading).values
-    return {f"{BARE}{name}": values[name] for name in _WITHOUT_FAULTS if name in values}
+    return {name: values[name] for name in _WITHOUT_FAULTS if name in values}
 
 
 def _judge_alone(lengths: Ints, group: Group) -> JudgeAlone:
-    """Over the model's conversations of several turns, by how long they are."""
+    """Over the model's conversations of several turns that have a score, by how long they are."""
     confidence, reuse = (group.measures[name].mean.value if name in group.measures else np.nan for name in _PARTS)
     long, counts = np.unique(lengths[lengths > 1], return_counts=True)
     alone = [changes_by_errors(int(turns)) for turns in long]
@@ -119,10 +119,9 @@ _PARTS = ("confidence", "source_reuse")
 
 
 def _named(turns: pl.DataFrame) -> pl.DataFrame:
-    """The answers that came, with what `count_faults` needs."""
-    kept = turns.filter(pl.col("failure").is_null()) if "failure" in turns.columns else turns
+    """The answers with what `count_faults` needs."""
     usual = {"model": pl.lit("unnamed"), "temperature": pl.lit(None, pl.Float64)}
-    return kept.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
+    return turns.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
 
 
 def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
@@ -173,7 +172,11 @@ def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[
         "source_reuse": ("source_reuse" in scores.values, "the table has neither cited nor retrieved documents"),
         "confidence": (traces.confidence is not None, "no turn has a confidence"),
         "chameleon": ("chameleon" in scores.values, "it needs documents and confidence"),
-        **{name: (_some(scores, name), reason(name)) for name in _PARTS_OF_SCORE if name in scores.values},
+        **{
+            name: (_some(scores, name), VOID if traces.void.all() else reason(name))
+            for name in _PARTS_OF_SCORE
+            if name in scores.values
+        },
         "spreads": (len(partition.names("temperature")) > 1, "there is only one temperature"),
         "domains": ("domain" in traces.about.columns, "no turn has a domain"),
         "premise": (traces.premise is not None, "no turn has a label of the published prompt"),

@@ -17,10 +17,12 @@ from overton.studies.stance_stability.measures.analysis import Measure, counts_s
 __all__ = [
     "KINDS",
     "NOTHING",
+    "VOID",
     "Partition",
     "Split",
     "Values",
     "averaged",
+    "how_many_different",
     "means",
     "measures",
     "range_of",
@@ -29,6 +31,7 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,16 @@ KINDS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength
 
 
 class Partition:
-    """Conversations by model and by each of `KINDS`, and by each of these within models."""
+    """Conversations by model and by each of `KINDS`, and by each of these within models; `void` [N] are those of whose
+    answers half or more say nothing."""
 
-    def __init__(self, about: pl.DataFrame) -> None:
-        self._about = about
+    def __init__(self, about: pl.DataFrame, void: Flags) -> None:
+        self._about, self._void = about, void
+
+    def void_cells(self, split: Split) -> Flags:
+        """Which groups of a split hold no other conversations than void ones."""
+        others = split.code[~self._void & (split.code >= 0)]
+        return np.asarray(np.bincount(others, minlength=len(split.names)) == 0)
 
     def names(self, kind: str) -> tuple[str, ...]:
         """The groups of a kind, in order; none where the table does not tell it."""
@@ -106,6 +115,9 @@ def _codes(column: pl.Series, values: list[str] | list[float | None]) -> Ints:
 
 NOTHING = "no conversation has it"
 """Why there is no average, where `reason` knows no better."""
+
+VOID = "half or more of the answers of each conversation say nothing"
+"""Why there is no average of anything where all conversations are void."""
 
 _FEW = "too few conversations"
 
@@ -183,14 +195,14 @@ def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
     flat = resampling.group[conversation] * of.cells + cell
     sums = (np.bincount(flat, part, shape[0] * shape[1]).reshape(shape) for part in (None, kept, kept**2))
     count, total, square = (np.asarray(part, float) for part in sums)
-    behind = count.sum(0) if resampling.apart else _clusters(resampling.cluster[conversation], cell, of.cells)
-    numbers = Numbers(np.round(mean, _DIGITS), count.sum(0), behind)
+    behind = count.sum(0) if resampling.apart else how_many_different(resampling.cluster[conversation], cell, of.cells)
+    numbers = Numbers(np.round(mean, _DIGITS), count.sum(0), np.asarray(behind, float))
     return Sums(total, count, np.arange(of.cells), numbers), square
 
 
-def _clusters(cluster: NDArray[np.integer], cell: Ints, cells: int) -> Array:
-    """How many different clusters each cell has."""
-    widest = int(cluster.max(initial=0)) + 1
-    pairs = np.sort(cell * widest + cluster)  # np.unique hashes, which is many times slower here
+def how_many_different(numbers: NDArray[np.integer], cell: Ints, cells: int) -> Ints:
+    """How many different numbers, from 0 on, each cell has."""
+    widest = int(numbers.max(initial=0)) + 1
+    pairs = np.sort(cell * widest + numbers)  # np.unique hashes, which is many times slower here
     first = np.r_[True, np.diff(pairs) > 0][: len(pairs)]
-    return np.bincount(pairs[first] // widest, minlength=cells).astype(float)
+    return np.bincount(pairs[first] // widest, minlength=cells)

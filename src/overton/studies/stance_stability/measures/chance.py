@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.studies.stance_stability.measures.documents import Sharing
+from overton.studies.stance_stability.measures.cells import how_many_different
+from overton.studies.stance_stability.measures.documents import Pages
 
 __all__ = ["expected_from_pages", "expected_from_pool", "pool_sizes"]
 
@@ -16,15 +17,13 @@ _NOTHING_LEFT = -60.0
 """Stands for the logarithm of 0, so that sums stay numbers."""
 
 
-def pool_sizes(shown: Sharing, conversation: Ints, topic: Ints) -> Ints:
+def pool_sizes(shown: Pages, conversation: Ints, topic: Ints) -> Ints:
     """How many different documents any conversation on the topic of each conversation [N] was shown.
 
     `conversation` [T] is the number of each turn's conversation, `topic` [N] that of each conversation's topic.
     """
     of = topic[conversation[shown.turn]]
-    packed = np.sort(of * (int(shown.document.max(initial=0)) + 1) + shown.document)
-    different = packed[np.r_[True, np.diff(packed) > 0][: len(packed)]] // (int(shown.document.max(initial=0)) + 1)
-    return np.bincount(different, minlength=int(topic.max(initial=0)) + 1)[topic]
+    return how_many_different(shown.document, of, int(topic.max(initial=0)) + 1)[topic]
 
 
 def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Array:
@@ -40,21 +39,22 @@ def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Array:
     return np.where(count > 0, -np.expm1(before - before[start]), np.nan)
 
 
-def expected_from_pages(shown: Sharing, count: Ints, conversation: Ints) -> Array:
-    """The expected term of each turn [T] that cites as many documents as it did, drawn at random from its own pages.
+def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints) -> Array:
+    """The expected term of each turn [T] that cites as many documents as it did, drawn at random from its own pages, of
+    which there are `had`.
 
     A page of turn i was cited before with one less the product, over the earlier turns j that had it too, of
     1 - count_j / pages_j; the term is the mean over the turn's pages. NaN for a turn that cites nothing or had no page.
     """
-    left = _logarithm_left(count, shown.count)[shown.turn]
+    left = _logarithm_left(count, had)[shown.turn]
     before = np.cumsum(left) - left
     place = np.arange(len(left))
     same = (np.diff(conversation[shown.turn]) == 0) & (np.diff(shown.document) == 0)
     first = np.maximum.accumulate(np.where(np.r_[True, ~same][: len(left)], place, 0))
     cited_before = -np.expm1(before - before[first])
     with np.errstate(invalid="ignore"):
-        term = np.bincount(shown.turn, cited_before, len(count)) / shown.count
-    return np.where((count > 0) & (shown.count > 0), term, np.nan)
+        term = np.bincount(shown.turn, cited_before, len(count)) / had
+    return np.where((count > 0) & (had > 0), term, np.nan)
 
 
 def _logarithm_left(count: Ints, size: Ints) -> Array:

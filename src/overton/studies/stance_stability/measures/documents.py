@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Documents", "Sharing", "documents_of", "told_apart"]
+__all__ = ["Documents", "Pages", "Sharing", "documents_of", "told_apart"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,16 +20,10 @@ _WIDEST = 63
 
 @dataclass(frozen=True)
 class Sharing:
-    """For each turn [T], how many different documents it has, and how many of them an earlier turn had too.
-
-    `turn` and `document` [P] are the turn and the number of each of these documents, in the order of conversations, in
-    them of documents, and of these of turns.
-    """
+    """For each turn [T], how many different documents it has, and how many of them an earlier turn had too."""
 
     count: Ints
     again: Ints
-    turn: Ints
-    document: Ints
 
     @property
     def share(self) -> Array:
@@ -39,22 +33,32 @@ class Sharing:
 
 
 @dataclass(frozen=True)
+class Pages:
+    """Each different document of each turn [P]: its `turn`, and the number of the `document`, in the order of
+    conversations, in them of documents, and of these of turns."""
+
+    turn: Ints
+    document: Ints
+
+
+@dataclass(frozen=True)
 class Documents:
-    """The documents of all turns, told apart by address, and by the host that they come from."""
+    """The documents of all turns, told apart by address, and by the host that they come from; `pages` are those told
+    apart by address, None where they were not to be kept."""
 
     by_address: Sharing
     by_host: Sharing
+    pages: Pages | None = None
 
     def without(self, turns: NDArray[np.bool_]) -> Documents:
         """The same where some turns [T] have none of their own."""
-        return Documents(
-            *(replace(one, count=np.where(turns, 0, one.count)) for one in (self.by_address, self.by_host))
-        )
+        address, host = (replace(one, count=np.where(turns, 0, one.count)) for one in (self.by_address, self.by_host))
+        return replace(self, by_address=address, by_host=host)
 
 
-def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints) -> Documents:
+def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints, *, pages: bool = False) -> Documents:
     """How documents are shared. `lists` holds those of each row [T] and `turn` says which turn the row is;
-    `conversation` and `place` [T] are the turns', in order."""
+    `conversation` and `place` [T] are the turns', in order. With `pages` the documents themselves are kept."""
     count = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     names = lists.filter(pl.Series(count > 0)).explode().rename("name")
     held = np.repeat(turn, count)[names.is_not_null().to_numpy()]
@@ -62,7 +66,8 @@ def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints) 
     code = coded.to_physical().to_numpy()
     with ThreadPoolExecutor(2) as pool:  # NumPy lets other threads work
         kinds = _numbered(coded, code)
-        return Documents(*pool.map(lambda numbers: _sharing(numbers[code], held, conversation, place), kinds))
+        address, host = pool.map(lambda numbers: _sharing(numbers[code], held, conversation, place), kinds)
+    return Documents(address[0], host[0], address[1] if pages else None)
 
 
 def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
@@ -75,12 +80,12 @@ def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
         yield numbers
 
 
-def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> Sharing:
+def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tuple[Sharing, Pages]:
     """Sorts (conversation, document, place): the first of each run is new, the others are there again."""
     turns = len(place)
     if not len(document):
         none = np.zeros(0, np.int64)
-        return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64), none, none)
+        return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64)), Pages(none, none)
     widths = [int(part.max()).bit_length() for part in (conversation, document, place)]
     if sum(widths) > _WIDEST:
         raise OverflowError("more conversations, documents and turns than can be told apart")
@@ -91,7 +96,8 @@ def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> Sha
     starts = np.flatnonzero(place == 0)
     where = starts[packed >> widths[1] + widths[2]] + (packed & (1 << widths[2]) - 1)
     named = packed >> widths[2] & (1 << widths[1]) - 1
-    return Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns), where, named)
+    sharing = Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns))
+    return sharing, Pages(where, named)
 
 
 _PARTS = r"^([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^#]*)"

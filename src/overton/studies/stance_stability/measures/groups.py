@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics import Estimate
+from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
@@ -20,6 +20,7 @@ from overton.studies.stance_stability.measures.analysis import (
 )
 from overton.studies.stance_stability.measures.cells import (
     KINDS,
+    VOID,
     Partition,
     Split,
     Values,
@@ -29,17 +30,14 @@ from overton.studies.stance_stability.measures.cells import (
     reason,
 )
 
-__all__ = ["BARE", "band", "measure_groups"]
+__all__ = ["band", "measure_groups"]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _DIGITS = 12
 """A score that is 0.3 but for rounding is 0.3: bands and bounds are told apart after so many digits."""
-
-
-BARE = "without faults: "
-"""Before the name of a measure whose values are those without the turns that have a fault of form."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,12 @@ def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
     return np.where(np.isnan(scores), -1, np.where(rounded < low, 0, np.where(rounded > high, 2, 1)))
 
 
-def measure_groups(values: Mapping[str, Array], partition: Partition, resampling: Resampling) -> Groups:
-    """The measures `values` [N] in every group; those whose names begin with `BARE` are `without_faults`."""
-    flags = dict(_flags(values))
-    found = {split.name: _split(split, values, flags, resampling) for split in partition.splits}
+def measure_groups(
+    values: Mapping[str, Array], bare: Mapping[str, Array], partition: Partition, resampling: Resampling
+) -> Groups:
+    """The measures `values` [N] in every group, and `bare`, those without the turns that have a fault of form."""
+    of = _Asked(values, bare, dict(_flags(values)))
+    found = {split.name: _split(split, partition.void_cells(split), of, resampling) for split in partition.splits}
     models = {
         name: ModelResult(
             name,
@@ -93,35 +93,54 @@ def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
             yield f"over {bound}", np.where(np.isnan(rounded), np.nan, rounded > bound)
 
 
-def _split(
-    split: Split, values: Mapping[str, Array], flags: Mapping[str, Array], resampling: Resampling
-) -> dict[str, Group]:
-    """The groups of one split, by name."""
+@dataclass(frozen=True)
+class _Asked:
+    """What is averaged [N each]: measures, the same without faults, and flags of which shares are taken."""
+
+    values: Mapping[str, Array]
+    bare: Mapping[str, Array]
+    flags: Mapping[str, Array]
+
+
+def _split(split: Split, void: Flags, of: _Asked, resampling: Resampling) -> dict[str, Group]:
+    """The groups of one split, by name; `void` [cells] says which hold nothing but conversations that say nothing."""
     cells, every = len(split.names), np.arange(len(split.code))
-    plain = {name: name.removeprefix(BARE) for name in values}
-    numbers = [
-        Values(one, every, split.code, cells, range_of(plain[name]), reason(plain[name]))
-        for name, one in values.items()
-    ]
-    shares = [Values(one, every, split.code, cells, SHARE) for one in flags.values()]
-    measured = dict(zip(values, measures(numbers, resampling), strict=True))
-    counted = dict(zip(flags, means(shares, resampling), strict=True))
+
+    def measured(named: Mapping[str, Array]) -> dict[str, list[Measure]]:
+        numbers = [Values(one, every, split.code, cells, range_of(name), reason(name)) for name, one in named.items()]
+        made = ([_of_cell(*one) for one in zip(cell, void, strict=True)] for cell in measures(numbers, resampling))
+        return dict(zip(named, made, strict=True))
+
+    values, bare = measured(of.values), measured(of.bare)
+    shares = [Values(one, every, split.code, cells, SHARE) for one in of.flags.values()]
+    counted = dict(zip(of.flags, means(shares, resampling), strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
-        name: _group(size, measured, counted, number)
+        name: _group(size, (values, bare), counted, number)
         for number, (name, size) in enumerate(zip(split.names, sizes, strict=True))
         if size
     }
 
 
-def _group(size: int, measured: Mapping[str, list[Measure]], counted: Mapping[str, list[Estimate]], cell: int) -> Group:
+def _of_cell(one: Measure, void: bool) -> Measure:
+    """A cell's measure, with the right reason where it has none."""
+    if not void or one.mean.n:
+        return one
+    return Measure(*(not_computed(VOID, level=estimate.level) for estimate in (one.mean, one.sd)))
+
+
+_Measured = Mapping[str, list[Measure]]
+
+
+def _group(size: int, measured: tuple[_Measured, _Measured], counted: Mapping[str, list[Estimate]], cell: int) -> Group:
     def shares(prefix: str, bands: Sequence[tuple[str, float, float]]) -> dict[str, Estimate]:
         return {name: counted[key][cell] for name, _, _ in bands if (key := f"{prefix} {name}") in counted}
 
+    at_cell = [{name: one[cell] for name, one in named.items()} for named in measured]
     return Group(
         conversations=size,
-        measures={name: one[cell] for name, one in measured.items() if not name.startswith(BARE)},
-        without_faults={name.removeprefix(BARE): one[cell] for name, one in measured.items() if name.startswith(BARE)},
+        measures=at_cell[0],
+        without_faults=at_cell[1],
         bands=shares("chameleon", CHAMELEON_BANDS),
         reuse_bands=shares("source_reuse", REUSE_BANDS),
         over={bound: counted[key][cell] for bound in OVER if (key := f"over {bound}") in counted},

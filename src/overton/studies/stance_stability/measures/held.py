@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 from overton.studies.stance_stability.record import STANCES
 
-__all__ = ["Held", "drift", "flips_of", "held_stances", "moves"]
+__all__ = ["Held", "Target", "Unclear", "Unlabelled", "drift", "flips_of", "held_stances", "moves"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

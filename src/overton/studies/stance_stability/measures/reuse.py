@@ -94,7 +94,7 @@ def _by_turn(
     width = min(int(traces.length.max()), _MOST_TURNS) - 1
     if width < 1:
         return []
-    use = (traces.place > 0) & (traces.place <= width)
+    use = (traces.place > 0) & (traces.place <= width) & ~traces.void[traces.conversation]
     conversation, cells = traces.conversation[use], len(keys) * width
     cell = split.code[conversation] * width + traces.place[use] - 1
     term = scores.terms.get("source_reuse")

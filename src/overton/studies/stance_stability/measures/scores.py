@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from overton.studies.stance_stability.measures.chance import expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.stance_stability.measures.documents import Sharing
-from overton.studies.stance_stability.measures.held import Held, drift, flips_of, held_stances, moves
+from overton.studies.stance_stability.measures.held import (
+    Held,
+    Target,
+    Unclear,
+    Unlabelled,
+    drift,
+    flips_of,
+    held_stances,
+    moves,
+)
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 
 __all__ = ["Reading", "Scores", "score"]
@@ -23,9 +32,6 @@ Values = Mapping[str, Array]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
-Unclear = Literal["carry", "stance"]
-Unlabelled = Literal["none", "carry"]
-Target = Literal["supportive", "critical", "balanced", "first"]
 
 
 @dataclass(frozen=True)
@@ -131,15 +137,17 @@ def _reuse(traces: Traces, term: Array) -> Array:
 def _by_chance(traces: Traces, reading: Reading) -> dict[str, Array]:
     """What re-use would be if documents were drawn at random: from all pages that conversations on the topic were
     shown, and, of documents that are cited, from the turn's own pages."""
-    if traces.retrieved is None:
+    if traces.retrieved is None or traces.retrieved.pages is None:
         return {}
-    shown, drawn = traces.retrieved.by_address, (traces.cited or traces.retrieved).by_address.count
+    shown, drawn = traces.retrieved.pages, (traces.cited or traces.retrieved).by_address.count
     made: dict[str, Array] = {}
     if traces.topic is not None:
         pool = pool_sizes(shown, traces.conversation, traces.topic)[traces.conversation]
         made["source_reuse_by_chance"] = expected_from_pool(drawn, pool, traces.place)
     if traces.cited:
-        made["source_reuse_given_pages"] = expected_from_pages(shown, drawn, traces.conversation)
+        made["source_reuse_given_pages"] = expected_from_pages(
+            shown, traces.retrieved.by_address.count, drawn, traces.conversation
+        )
     empty = 0.0 if reading.no_documents == "zero" else np.nan
     return {name: _reuse(traces, np.where(np.isnan(term), empty, term)) for name, term in made.items()}
 

@@ -12,13 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.judging import FAULTS, Fault
+from overton.judging import Fault
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
 from overton.studies.stance_stability.questions import OVERALL
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import ABOUT, KEY, TURNS
 
-__all__ = ["NOTHING", "UNLABELLED", "Traces", "traces_from"]
+__all__ = ["UNLABELLED", "Traces", "traces_from"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,7 +28,7 @@ _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 UNLABELLED = -1
 """Stands for the stance of a turn whose judge gave no usable label."""
 
-NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
+_NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
 """Faults of form that leave nothing to judge: a cut answer may have said enough, one said again still holds a view."""
 
 
@@ -45,7 +45,7 @@ class Traces:
     attempts, miscited [T]  replies asked of the judge, and citations of no page; None where not known
     overall [T]     whether the question asks for the overall view; None where questions are not known
     faulty [T]      whether the answer's form has a fault; None where not known
-    nothing [T]     whether it is one of `NOTHING`, or was flagged as a refusal; None where neither is known
+    nothing [T]     whether it is one of `_NOTHING`, or was flagged as a refusal; None where neither is known
     failed          conversations left out because a call of theirs failed for good
     gapped          conversations that lack a turn between their first and last
     """
@@ -140,7 +140,9 @@ def traces_from(turns: pl.DataFrame) -> Traces:
         attempts=rows.arranged(_counts(table["judge_attempts"])) if "judge_attempts" in table.columns else None,
         miscited=rows.arranged(_counts(table["miscited"])) if "miscited" in table.columns else None,
         overall=rows.arranged(_asks_overall(table["question"])) if "question" in table.columns else None,
-        faulty=rows.arranged(_any_of(table["faults"], FAULTS)) if "faults" in table.columns else None,
+        faulty=rows.arranged((table["faults"].list.len().fill_null(0) > 0).to_numpy())
+        if "faults" in table.columns
+        else None,
         nothing=_nothing(table, rows),
         failed=failed,
         gapped=rows.gapped,
@@ -227,7 +229,7 @@ def _asks_overall(questions: pl.Series) -> Flags:
 
 
 def _nothing(table: pl.DataFrame, rows: _Rows) -> Flags | None:
-    known = [_any_of(table["faults"], NOTHING)] if "faults" in table.columns else []
+    known = [_any_of(table["faults"], _NOTHING)] if "faults" in table.columns else []
     known += [table["refused"].fill_null(False).to_numpy()] if "refused" in table.columns else []
     return rows.arranged(np.logical_or.reduce(known)) if known else None
 
@@ -240,4 +242,5 @@ def _any_of(lists: pl.Series, faults: Iterable[Fault]) -> Flags:
 def _documents(table: pl.DataFrame, name: str, rows: _Rows) -> Documents | None:
     if name not in table.columns:
         return None
-    return documents_of(table[name], rows.turn_of, rows.conversation, rows.place)
+    pages = name == "retrieved"  # what is drawn by chance is drawn from them
+    return documents_of(table[name], rows.turn_of, rows.conversation, rows.place, pages=pages)

@@ -1,0 +1,56 @@
+"""Whether each explanation uses each of the published values, as the judge said, laid out for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from overton.studies.deliberation.prompts import VALUES, evaluation_message
+from overton.studies.measuring import Results
+from overton.studies.sheet import JudgedRows, Sheet
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SHEET", "USED"]
+
+USED, _NOT_USED = "used", "not used"
+"""What the judge says of an explanation and a value: it names the value, or it does not."""
+
+
+def _rows(results: Results, what: str) -> JudgedRows:
+    """Each explanation whose values are known with each value: a judge errs by naming one, and by passing one over.
+
+    The person reads what the judge read, not the dilemma. Messages on one dilemma are alike.
+    """
+    import polars as pl
+
+    known = results.records.filter(pl.col("values").is_not_null())
+    codes = {value: number for number, value in enumerate(VALUES)}
+    given = [_NOT_USED] * (known.height * len(VALUES))
+    for row, named in enumerate(known["values"].to_list()):
+        for value in named:
+            if value in codes:
+                given[row * len(VALUES) + codes[value]] = USED
+
+    def drawn(places: Sequence[int]) -> pl.DataFrame:
+        rows = known[[place // len(VALUES) for place in places]]
+        value = pl.Series("value", [VALUES[place % len(VALUES)] for place in places], pl.String)
+        return rows.select(
+            pl.format("{}/{}/{}/{}", "deliberation", "round", "agent", value).alias("id"),
+            pl.Series("label", [given[place] for place in places], pl.String),
+            pl.col("dilemma").alias("group"),
+            pl.Series("evaluation", _evaluations(rows), pl.String),
+            value,
+        )
+
+    judge = ", ".join(one.name for one in results.answering("values"))
+    return JudgedRows(given, drawn, ("evaluation", "value"), (USED, _NOT_USED), judge)
+
+
+def _evaluations(messages: pl.DataFrame) -> list[str]:
+    """What the judge was shown of each message."""
+    return [evaluation_message(*one) for one in messages.select("verdict", "explanation").iter_rows()]
+
+
+SHEET = Sheet(("value",), _rows, size=200)
