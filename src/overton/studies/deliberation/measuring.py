@@ -13,12 +13,8 @@ from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
-<<<<<<< HEAD
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
-=======
-from overton.studies.measuring import Headline, How, Measuring, Results
 from overton.studies.numbers import sentence
->>>>>>> main
 from overton.studies.options import Option
 from overton.studies.retesting import Repeated, told_of_itself
 

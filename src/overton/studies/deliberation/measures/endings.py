@@ -30,9 +30,6 @@ from overton.studies.deliberation.measures.parts import Part, Parts, Speaker, su
 from overton.studies.deliberation.measures.results import ContrastIn, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
-<<<<<<< HEAD
-__all__ = ["measure_archetypes", "measure_changes", "measure_consensus", "measure_verdicts", "rounds_of"]
-=======
 __all__ = [
     "changes_by_model",
     "measure_archetypes",
@@ -40,8 +37,8 @@ __all__ = [
     "measure_consensus",
     "measure_verdicts",
     "overall_consensus",
+    "rounds_of",
 ]
->>>>>>> main
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]
