@@ -23,7 +23,7 @@ from overton.studies.exhibits import (
     Section,
     Table,
 )
-from overton.studies.numbers import number, sentence
+from overton.studies.numbers import number, reason, sentence
 
 __all__ = ["findings", "in_report", "sections", "told"]
 
@@ -92,8 +92,8 @@ def _said(base: str, candidate: str, one: Compared, unit: str) -> str:
     """A verdict in words."""
     measure, own = one.measure, one.alone.own
     if isnan(own.value):
-        return f"{measure.title}: {candidate} and {base} cannot be compared. {own.method}."
-    margin = number(one.margin, measure.gap).replace("+", "")
+        return f"{measure.title}: {candidate} and {base} cannot be compared: {reason(own)}."
+    margin = _margin(one)
     words = {
         "higher": f"{candidate} is higher than {base}",
         "lower": f"{candidate} is lower than {base}",
@@ -101,6 +101,12 @@ def _said(base: str, candidate: str, one: Compared, unit: str) -> str:
         "undecided": f"whether {candidate} differs from {base} is undecided",
     }
     return f"{measure.title}: {words[one.verdict]} ({sentence(own, measure.gap)}).{_more(one, unit)}"
+
+
+def _margin(one: Compared) -> str:
+    """The margin, in the units of the difference."""
+    margin = number(one.margin, one.measure.gap).replace("+", "")
+    return f"{margin} percentage points" if one.measure.gap == "points" else margin
 
 
 def _more(one: Compared, unit: str) -> str:
@@ -135,7 +141,7 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
         measure.title,
         columns,
         [_row(*row, several=several) for row in rows],
-        note=f"Candidate minus base; the margin is {number(rows[0][2].margin, measure.gap).replace('+', '')}.",
+        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.",
         summary=True,
     )
 

@@ -119,7 +119,7 @@ def opened(
 
 def _held(path: Path) -> Run | RawTable:
     """A run where there is a manifest, else a table."""
-    if path.is_dir():
+    if (path / "manifest.json").is_file():
         return open_run(path)
     return open_table(path)
 
