@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from overton.api.comparing.results import Compared, Comparison, Lost, Pair, Standing
-from overton.api.comparing.sameness import Differing, instruments, subjects
+from overton.api.comparing.results import NOTHING_TOLD, Compared, Comparison, Differing, Pair, Standing
+from overton.api.comparing.sameness import instruments, subjects
 from overton.api.comparing.sources import Side, Source, comparing_of, opened, pairs_of
 from overton.errors import InputError, Problem
 from overton.statistics.comparing import (
@@ -93,7 +93,7 @@ def of_sources(  # noqa: PLR0917
             for place, (base, candidate) in enumerate(pairs)
         ],
         ranks={name: ranks for name in asked if (ranks := _ranks(pairs, compared[name], name, jackknife))},
-        lost={side.name: _lost(side) for pair in pairs for side in pair},
+        lost={side.name: side.source.lost.get(side.model, NOTHING_TOLD) for pair in pairs for side in pair},
         differing=differing,
         although=although,
     )
@@ -202,11 +202,10 @@ def _worst(one: _Met) -> tuple[float, float] | None:
 
 def _price(sides: tuple[Side, Side], more: int) -> float | None:
     """What so many more items would cost in both runs, by what theirs have cost; None where no price is known."""
-    runs = {side.source.path: side.source for side in sides}.values()
-    if not more or any(one.run is None or not one.run.manifest.spent.cost for one in runs):
+    told = {side.source.path: side.source.told for side in sides}.values()
+    if not more or any(one is None or not one.cost or not one.items for one in told):
         return None
-    each = (one.run.manifest.spent.cost / len(one.asked) for one in runs if one.run and one.asked)
-    return more * sum(each)
+    return more * sum(one.cost / len(one.items) for one in told if one is not None)
 
 
 def _ranks(
@@ -226,18 +225,3 @@ def _ranks(
         value = one.shown(sorted(one.place), jackknife.over(max(len(one.place), 1)))
         standings.append(Standing(name, value, found[name]))
     return sorted(standings, key=lambda one: (one.places.best + one.places.worst, -one.value.value, one.name))
-
-
-def _lost(side: Side) -> Lost:
-    """What is not there of a model."""
-    source = side.source
-    missing = source.run.manifest.missing if source.run else {}
-    names = tuple(sorted({name for lane, items in missing.items() if side.model in ("", lane) for name in items}))
-    if source.records is None:
-        return Lost(None, None, None, names)
-    import polars as pl
-
-    records = source.records.filter(pl.col("model") == side.model) if side.model else source.records
-    refused = int(records["refused"].sum()) if "refused" in records.columns else None
-    failed = records["failure"].count() if "failure" in records.columns else None
-    return Lost(records.height, failed, refused, names)

@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from overton.api.comparing.sameness import Differing
+import msgspec
+
 from overton.statistics import Estimate
 from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
 from overton.studies.comparing import Measure
 from overton.studies.plain import SCHEMA, number_of, plain
 
-__all__ = ["Compared", "Comparison", "Lost", "Pair", "Standing"]
+__all__ = ["NOTHING_TOLD", "Compared", "Comparison", "Differing", "Kind", "Lost", "Pair", "Standing", "lost_of"]
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Bounds = tuple[float, float] | None
+Kind = Literal["instrument", "subject", "precision", "unknown"]
+
+
+class Differing(NamedTuple):
+    """One thing that is not the same: what kind of thing, between which two, and in words."""
+
+    kind: Kind
+    base: str
+    candidate: str
+    said: str
 
 
 @dataclass(frozen=True)
@@ -85,8 +99,7 @@ def _simultaneous(one: Gap) -> dict[str, Any]:
     return {**_interval(one.own), "equivalence": _interval(one.equivalence), "method": "max-t over shared items"}
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """What is not there of one of those compared: of so many records, how many failed for good and how many were
     flagged as refusals; and the items that its run left out since they were not whole. None where that is not known.
     """
@@ -94,7 +107,23 @@ class Lost:
     records: int | None
     failed: int | None
     refused: int | None
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+NOTHING_TOLD = Lost(None, None, None)
+"""Of a table nothing is known."""
+
+
+def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> Lost:
+    """What is not there of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
+    import polars as pl
+
+    own = records.filter(pl.col("model") == model) if model else records
+    names = {name for lane, items in missing.items() if model in ("", lane) for name in items}
+    refused = int(own["refused"].sum()) if "refused" in own.columns else None
+    return Lost(
+        own.height, int(own["failure"].count()) if "failure" in own.columns else None, refused, tuple(sorted(names))
+    )
 
 
 @dataclass(frozen=True)
@@ -159,5 +188,5 @@ class Comparison:
                 ]
                 for name, standings in self.ranks.items()
             },
-            "lost": {name: vars(one) | {"missing": list(one.missing)} for name, one in self.lost.items()},
+            "lost": {name: plain(one) for name, one in self.lost.items()},
         }

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isnan
 
-from overton.api.comparing.results import Compared, Comparison, Lost, Standing
-from overton.api.comparing.sameness import Differing
+from overton.api.comparing.results import Compared, Comparison, Differing, Lost, Standing
 from overton.statistics.comparing import POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.comparing import Measure

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.analyses import chosen_how
+from overton.api.comparing.results import Lost, lost_of
+from overton.api.comparing.told import Told, told_of
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
@@ -20,9 +22,7 @@ from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from overton.studies.comparing import Contribution
+    from overton.studies.comparing import Contribution, Sides
     from overton.studies.table import RawTable
 
 __all__ = ["Side", "Source", "comparing_of", "of_runs", "opened", "pairs_of", "parted"]
@@ -35,7 +35,8 @@ MARK = "#"
 class Source:
     """One argument: a run or a table, and what each model in it gives.
 
-    `label` names it; `model` is the one that was meant, '' for all. `records` are None for a table.
+    `label` names it; `model` is the one that was meant, '' for all. `told` says how it was asked, None for a table; of a
+    baseline file that is known, and there is no run.
     """
 
     label: str
@@ -43,7 +44,8 @@ class Source:
     run: Run | None
     sides: Mapping[str, Sequence[Contribution]]
     model: str = ""
-    records: pl.DataFrame | None = None
+    lost: Mapping[str, Lost] = field(default_factory=dict)
+    told: Told | None = None
 
     @property
     def models(self) -> list[str]:
@@ -53,8 +55,8 @@ class Source:
     @cached_property
     def asked(self) -> frozenset[str]:
         """The items that were asked about; of a table those that stand in it."""
-        if self.run is not None:
-            return frozenset(item.id for item in self.run.items())
+        if self.told is not None:
+            return frozenset(self.told.items)
         return frozenset(name for side in self.sides.values() for one in side for name in one.items)
 
 
@@ -154,8 +156,13 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
     comparing = comparing_of(study)
     if isinstance(held, Run):
         results = results_of([held])
-        return Source(label, path, held, comparing.records(results, how), records=results.records)
+        return _of_run(label, held, results, comparing.records(results, how))
     return Source(label, path, None, comparing.table(held, how))
+
+
+def _of_run(label: str, run: Run, results: Results, sides: Sides) -> Source:
+    lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
+    return Source(label, run.path, run, sides, lost=lost, told=told_of(run))
 
 
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[Source]:
@@ -164,7 +171,7 @@ def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) ->
     labels = _labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
     return [
-        Source(label, run.path, run, comparing.records(one, how), records=one.records)
+        _of_run(label, run, one, comparing.records(one, how))
         for label, run, one in zip(labels, runs, each, strict=True)
     ]
 
