@@ -96,7 +96,8 @@ def subjects(base: Side, candidate: Side, study: AnyStudy) -> Iterator[Differing
 
 def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
     if first.name == second.name and first.identity != second.identity:
-        yield f"{first.name} is another model under one name ({first.spec} and {second.spec})"
+        specs = f"{first.spec} and {second.spec}" if first.spec != second.spec else "other arguments or weights"
+        yield f"{first.name} is another model under one name ({specs})"
     if first.settings != second.settings:
         yield f"settings differ ({_settings(first.settings)} and {_settings(second.settings)})"
     if first.holds_form != second.holds_form:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from overton.studies.comparing import Contribution, Sides
     from overton.studies.table import RawTable
 
+    Held = Run | RawTable | Path
+
 __all__ = ["Side", "Source", "comparing_of", "of_runs", "opened", "pairs_of", "parted"]
 
 MARK = "#"
@@ -35,8 +37,8 @@ MARK = "#"
 class Source:
     """One argument: a run or a table, and what each model in it gives.
 
-    `label` names it; `model` is the one that was meant, '' for all. `told` says how it was asked, None for a table; of a
-    baseline file that is known, and there is no run.
+    `label` names it; `model` is the one that was meant, '' for all. `told` says how it was asked, None for a table; a
+    baseline file tells that, too, and is no run.
     """
 
     label: str
@@ -110,35 +112,43 @@ def opened(
         raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
     places = [parted(one) for one in given]
     held = [_held(path) for path, _ in places]
+    if all(isinstance(one, Path) for one in held):
+        raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table beside it")])
     named = _study(study, held, [path for path, _ in places])
     chosen = chosen_how(named, how)
     labels = _labels([path for path, _ in places])
-    found = [
-        _source(named, chosen, label, path, one) for label, (path, _), one in zip(labels, places, held, strict=True)
-    ]
+    found = _sources(named, chosen, labels, [path for path, _ in places], held)
     return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
 
 
-def _held(path: Path) -> Run | RawTable:
-    """A run where there is a manifest, else a table."""
+def _held(path: Path) -> Held:
+    """A run where there is a manifest, a baseline by its path, else a table."""
+    from overton.api.comparing.baselines import is_baseline
+
+    if is_baseline(path):
+        return path
     if (path / "manifest.json").is_file():
         return open_run(path)
     return open_table(path)
 
 
-def _study(study: str | None, held: Sequence[Run | RawTable], paths: Sequence[Path]) -> AnyStudy:
+def _study(study: str | None, held: Sequence[Held], paths: Sequence[Path]) -> AnyStudy:
     found = {_study_of(one, path, study) for one, path in zip(held, paths, strict=True)}
     if len(found) > 1:
         raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
     return study_named(found.pop())
 
 
-def _study_of(held: Run | RawTable, path: Path, study: str | None) -> str:
+def _study_of(held: Held, path: Path, study: str | None) -> str:
     if isinstance(held, Run):
         name = study_named(held.manifest.study).labels or held.manifest.study
         if study is not None and study_named(study).name != name:
             raise InputError([Problem(str(path), "", f"is a run of {held.manifest.study}, not of {study}")])
         return name
+    if isinstance(held, Path):
+        from overton.api.comparing.baselines import study_of
+
+        return study_of(held)
     if study is not None:
         return study_named(study).name
     fitting = [
@@ -150,6 +160,28 @@ def _study_of(held: Run | RawTable, path: Path, study: str | None) -> str:
         reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
         raise InputError([Problem(str(path), "", reason)])
     return fitting[0]
+
+
+def _sources(
+    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], held: Sequence[Held]
+) -> list[Source]:
+    """The sources; what measures a baseline has is known by those of the others."""
+    from overton.api.comparing.baselines import of_baseline
+
+    made = {
+        label: _source(study, how, label, path, one)
+        for label, path, one in zip(labels, paths, held, strict=True)
+        if not isinstance(one, Path)
+    }
+    measures = {
+        one.measure.name: one.measure for source in made.values() for side in source.sides.values() for one in side
+    }
+    kept = {
+        label: of_baseline(one, label, measures)
+        for label, one in zip(labels, held, strict=True)
+        if isinstance(one, Path)
+    }
+    return [(made | kept)[label] for label in labels]
 
 
 def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTable) -> Source:

@@ -37,7 +37,7 @@ class Answering(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """How a run was asked. `items` maps ids to digests of what was asked about; `cost` is in US dollars, of all calls."""
+    """How a run was asked. `items` maps ids to digests of what was asked; `cost` is in US dollars, of all calls."""
 
     study: str
     prompts: dict[str, str]
