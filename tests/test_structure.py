@@ -23,7 +23,7 @@ FLOORS = [
     {"judging"},
     {"studies"},
     {"engine", "models", "retrieval", "reporting", "corpora"},
-    {"hosts"},
+    {"hosts", "labelling"},
     {"api"},
     {"cli", "tasks", "corpus", "items", "judge", "commands"},
     {"testing"},

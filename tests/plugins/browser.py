@@ -67,6 +67,7 @@ class Page:
     async def open(self, path: Path) -> None:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.send(f"{domain}.enable")
+        self._loaded.clear()
         await self.send("Page.navigate", url=path.as_uri())
         await asyncio.wait_for(self._loaded.wait(), 60)
 

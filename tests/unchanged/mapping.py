@@ -172,6 +172,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),
+    ("dilemmas", "records"): _columns("judged_again", "verdict_again", "reading_again"),
     # Intervals are over topics by default; chance is had without drawing, and a test stands beside it. Drift,
     # reversals, chance and the judge's errors stand beside the score's parts, and answers' faults of form beside it.
     ("stance-stability", "analysis"): _analysis(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from overton.judging.sheets import Answers, Key
     from overton.studies.sheet import JudgedRows, Sheet
 
-__all__ = ["draw_sheet", "fresh_sheet", "opened_sheet", "read_agreement", "write_files"]
+__all__ = ["as_text", "draw_sheet", "fresh_sheet", "judged_rows", "opened_sheet", "read_agreement", "write_files"]
 
 _LARGEST = 200_000_000
 
@@ -48,7 +48,7 @@ def draw_sheet(
     from overton.judging.sheets import KeyRow, draw, key_of
 
     opened, files = open_run(run), fresh_sheet(Path(sheet))
-    sheet_of, chosen, judged = _judged(opened, what)
+    sheet_of, chosen, judged = judged_rows(opened, what)
     places = draw(judged.given, size=sheet_of.size if size is None else size, seed=seed, stratified=stratified)
     rows = judged.drawn(places)
     key = key_of(
@@ -61,7 +61,7 @@ def draw_sheet(
         stratified=stratified,
         population={label: list(judged.given).count(label) for label in judged.labels},
     )
-    write_files(files, key, rows.select(_shown(name) for name in judged.shown).to_dicts())
+    write_files(files, key, rows.select(as_text(name) for name in judged.shown).to_dicts())
     return files
 
 
@@ -114,7 +114,7 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
     return known, read_sheet(_text(sheet), known, str(sheet))
 
 
-def _judged(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
+def judged_rows(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
     """The study's sheet, which of its labels is meant, and what the judge gave.
 
     Raises:
@@ -132,7 +132,7 @@ def _judged(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
     return made, chosen, made.rows(results, chosen)
 
 
-def _shown(name: str) -> pl.Expr:
+def as_text(name: str) -> pl.Expr:
     """A column as text, '' where it is null."""
     import polars as pl
 

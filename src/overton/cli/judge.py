@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, Any
 
 import typer
 
 from overton.cli import options as opt
 from overton.cli.known import Knowing
 from overton.cli.studies import Labelling
-from overton.errors import command
+from overton.errors import InputError, Problem, command
 
 __all__ = ["app"]
 
@@ -25,10 +26,20 @@ app = typer.Typer(
 @app.command(cls=Knowing)
 def sample(
     run: opt.RunArgument,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV file to make; its key is written beside it.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="PATH", help="CSV file to make, its key beside it; with --people a folder of pages."
+        ),
+    ],
     size: Annotated[
         int | None,
-        typer.Option("--size", min=1, metavar="N", help="How many labelled rows; as many as the paper has by default."),
+        typer.Option(
+            "--size",
+            min=1,
+            metavar="N",
+            help="How many labelled rows; by default as many as the paper has, with --people 100.",
+        ),
     ] = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Seed of the draw; 0 by default.", show_default=False)
@@ -44,8 +55,44 @@ def sample(
             help="The label, where a study's judge gives several.",
         ),
     ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option("--people", min=1, metavar="N", help="Make a page for each of so many people, not a CSV sheet."),
+    ] = None,
+    shared: Annotated[
+        int | None,
+        typer.Option("--shared", min=0, metavar="N", help="With --people: how many rows are on every page; 30."),
+    ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="With --people: draw whole conversations, threads in a condition, or the like."),
+    ] = False,
 ) -> None:
-    """Draw labelled turns or matched pairs onto a sheet for a person, with the judge's labels in a key apart."""
+    """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""
+    if people is None:
+        _refuse_without_people(shared=shared, whole=whole)
+        _draw_sheet(run, out, size, seed, stratified, what)
+    else:
+        _draw_pages(
+            run,
+            out,
+            people=people,
+            size=100 if size is None else size,
+            shared=30 if shared is None else shared,
+            seed=seed,
+            stratified=stratified,
+            whole=whole,
+            what=what,
+        )
+
+
+def _refuse_without_people(*, shared: int | None, whole: bool) -> None:
+    given = {"--shared": shared is not None, "--whole": whole}
+    if problems := [Problem(name, "", "goes with --people") for name, there in given.items() if there]:
+        raise InputError(problems)
+
+
+def _draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bool, what: str | None) -> None:
     from overton.api.sheets import draw_sheet
     from overton.cli.output import results, say
 
@@ -53,6 +100,17 @@ def sample(
     say(f"Fill in the column 'person'. The judge's labels are in {key}, which is not for that person.")
     say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
     results().print(str(sheet), soft_wrap=True)
+
+
+def _draw_pages(run: Path, out: Path, **how: Any) -> None:
+    from overton.api.labelling import TASK, draw_labels
+    from overton.cli.output import results, say
+
+    for page in draw_labels(run, out, **how):
+        results().print(str(page), soft_wrap=True)
+    say(f"Send each person one page. The judge's labels are in {out / TASK}, which is not for them.")
+    read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
+    say(f"Put the files that they save into {out}, then: {read}")
 
 
 @app.command(cls=Knowing)

@@ -9,21 +9,18 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from gzip import compress
-from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from overton.reporting.shell import asset, filled
 from overton.reporting.svg import drawn, inline, specification, style_sheet
 from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
-from overton.untrusted import make_folder, visible, write_whole
+from overton.untrusted import make_folder, write_whole
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 
@@ -121,22 +118,17 @@ def _parts(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | 
 
 def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> str:
     specifications = {chart.name: specification(chart) for chart in report.charts}
-    script, style = _asset("report.js"), style_sheet() + _asset("report.css")
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            report=report,
-            sections=[
-                (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
-            ],
-            pack=packed,
-            payload=Markup(_SLOT),
-            data={"measures": _embedded(report.data), "charts": _embedded(specifications)},
-            script=Markup(script),
-            style=Markup(style),
-            policy=_policy(script, style),
-        )
+    return filled(
+        asset("report.html"),
+        style_sheet() + asset("shared.css") + asset("report.css"),
+        asset("shared.js") + asset("report.js"),
+        report=report,
+        sections=[
+            (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
+        ],
+        pack=packed,
+        payload=Markup(_SLOT),
+        data={"measures": _embedded(report.data), "charts": _embedded(specifications)},
     )
 
 
@@ -160,32 +152,3 @@ def _embedded(data: Any) -> tuple[str, Markup]:
     if len(json) <= _PLAIN:
         return "application/json", inside_script(json)
     return "text/plain", Markup(b64encode(compress(json, 5, mtime=0)).decode())
-
-
-def _policy(script: str, style: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("overton.reporting").joinpath("page", name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    # `finalize` makes every expression's text visible before it is escaped; our own markup passes as it is.
-    return Environment(
-        loader=DictLoader({"report.html": _asset("report.html")}),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )

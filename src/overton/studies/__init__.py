@@ -16,7 +16,7 @@ from overton.studies.prompts import Prompts
 from overton.studies.readable import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.registry import Listed, listed, study_named
 from overton.studies.respondent import respondent
-from overton.studies.sheet import JudgedRows, Sheet
+from overton.studies.sheet import JudgedRows, Sheet, definitions_in
 from overton.studies.study import INTERFACE, Dataset, Demo, Role, Study
 from overton.studies.table import RawTable, told
 
@@ -55,6 +55,7 @@ __all__ = [
     "Wanted",
     "ask_all_until_read",
     "ask_until_read",
+    "definitions_in",
     "degenerate",
     "json_lines",
     "listed",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from overton.judging.agreement import SheetAgreement, leniency
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from overton.studies.measuring import Results
 
-__all__ = ["JudgedRows", "Sheet", "agreement_tables"]
+__all__ = ["JudgedRows", "Sheet", "agreement_tables", "definitions_in"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,14 @@ class JudgedRows:
 
     `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
     are alike) and the columns `shown` to a person. `labels` are those that it can be, `judge` gave them.
+
+    The rest is for pages on which people label, and may be left out. `question` is what they are asked: its first
+    paragraph is shown beside each row, the others say how to decide. `definitions` says what each label means, in the
+    judge's own words (`definitions_in`), so that people and judge answer the same question. `seen` has all that the
+    judge saw of a row, by heading the column of `drawn` that holds it; by default what is `shown`. `row` and `group`
+    are one row's and one group's names in a sentence. Where `drawn` has a column `whole`, that is what rows are drawn
+    with when whole groups are. `units()` gives the columns of `drawn` but what is shown, of all labelled units in the
+    order of `given`, where that costs less than drawing them all.
     """
 
     given: Sequence[str | None]
@@ -30,6 +38,12 @@ class JudgedRows:
     shown: Sequence[str]
     labels: Sequence[str]
     judge: str
+    question: str = ""
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, str] = field(default_factory=dict)
+    row: str = "row"
+    group: str = "group"
+    units: Callable[[], pl.DataFrame] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,19 @@ class Sheet:
     rows: Callable[[Results, str], JudgedRows]
     size: int
     usual: Callable[[Results], str] | None = None
+
+
+def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
+    """What each label means, word for word from a judge's prompt, in which a line 'LABEL: ...' says so.
+
+    Raises:
+        ValueError: the prompt has no such line of a label.
+    """
+    lines = [line.strip().partition(": ") for line in prompt.splitlines()]
+    found = {name: told.strip() for name, _, told in lines if name in labels and told}
+    if missing := [label for label in labels if label not in found]:
+        raise ValueError(f"the prompt does not say in a line of its own what {missing[0]!r} means")
+    return {label: found[label] for label in labels}
 
 
 def agreement_tables(found: SheetAgreement) -> list[Table]:

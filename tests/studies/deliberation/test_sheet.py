@@ -41,6 +41,7 @@ def test_each_explanation_stands_with_each_value_and_unknown_ones_are_left_out()
         "id": f"d1/a+b/1/Agent 1/{LAST}",
         "label": "used",
         "group": "d1",
+        "whole": "d1/a+b/1/Agent 1",
         "evaluation": "My current verdict: NTA.\n\nHere's my thinking: Reason 1.",
         "value": LAST,
     }

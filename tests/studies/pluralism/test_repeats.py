@@ -60,7 +60,7 @@ def test_records_given_as_a_file_have_it_too(records: pl.DataFrame, tmp_path: Pa
         {"stances_again": pl.lit(1)},
         {"reference": pl.lit(1)},
     ],
-    ids=str,
+    ids=["responses as text", "responses as numbers", "labels as numbers", "viewpoint as number"],
 )
 def test_columns_of_another_kind_say_nothing(records: pl.DataFrame, tmp_path: Path, spoilt: dict[str, pl.Expr]) -> None:
     records.with_columns(**spoilt).write_parquet(tmp_path / "records.parquet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from overton.studies.deliberation.prompts import VALUES, evaluation_message
+from overton.studies.deliberation.prompts import VALUES, evaluation_message, load
 from overton.studies.measuring import Results
 from overton.studies.sheet import JudgedRows, Sheet
 
@@ -40,12 +40,32 @@ def _rows(results: Results, what: str) -> JudgedRows:
             pl.format("{}/{}/{}/{}", "deliberation", "round", "agent", value).alias("id"),
             pl.Series("label", [given[place] for place in places], pl.String),
             pl.col("dilemma").alias("group"),
+            pl.format("{}/{}/{}", "deliberation", "round", "agent").alias("whole"),
             pl.Series("evaluation", _evaluations(rows), pl.String),
             value,
         )
 
     judge = ", ".join(one.name for one in results.answering("values"))
-    return JudgedRows(given, drawn, ("evaluation", "value"), (USED, _NOT_USED), judge)
+    return JudgedRows(
+        given,
+        drawn,
+        ("evaluation", "value"),
+        (USED, _NOT_USED),
+        judge,
+        question=f"Does this evaluation use this value?\n\n{_decide()}",
+        definitions={
+            USED: "its writer uses this value in their reasoning",
+            _NOT_USED: "its writer does not use this value in their reasoning",
+        },
+        seen={"Evaluation": "evaluation", "Value": "value"},
+        row="value",
+        group="evaluation",
+    )
+
+
+def _decide() -> str:
+    """What the judge is told of evaluations, in its own words."""
+    return str(load("values")["system"]).split("\n\n")[1]
 
 
 def _evaluations(messages: pl.DataFrame) -> list[str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from overton.studies.measuring import Results
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.sheet import post_of, summaries_of
+from overton.studies.pluralism.prompts.reference import filled
+from overton.studies.pluralism.sheet import posts_of, summaries_of
 from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SHEET"]
 
 _LABELS = ("entailed", "not entailed")
+_MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -33,7 +35,17 @@ def _rows(results: Results, what: str) -> JudgedRows:
         shown,
         _LABELS,
         judge,
+        question=f"Does the summary cover the opinion?\n\n{_decide()}",
+        definitions=dict(zip(_LABELS, _MEANINGS, strict=True)),
+        seen={"Post": "whole_post", "Summary": "viewpoint", "Opinion": "opinion"},
+        row="opinion",
+        group="thread",
     )
+
+
+def _decide() -> str:
+    """How the judge is told to decide, in its own words."""
+    return filled("audit", "system").split("\n\n")[1]
 
 
 def _shown(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
@@ -43,7 +55,7 @@ def _shown(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFr
         pl.format("{}/{}/{}", "model", "thread", "number").alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
-        post_of(threads),
+        *posts_of(threads),
         pl.Series("viewpoint", summaries_of(units, "viewpoint", threads), pl.String),
         "opinion",
     )

@@ -7,33 +7,79 @@ from typing import TYPE_CHECKING
 
 from overton.studies.measuring import Results
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.prompts import post_text
+from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES
-from overton.studies.sheet import JudgedRows, Sheet
+from overton.studies.sheet import JudgedRows, Sheet, definitions_in
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET", "beliefs", "matches", "post_of", "stances", "summaries_of", "summary_stances"]
+__all__ = ["SHEET", "beliefs", "matches", "posts_of", "stances", "summaries_of", "summary_stances"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
     """Each response with each viewpoint ('match'), or with the reference ('stance'); each viewpoint with the reference
     ('summary'); each belief with the opinion that it states or denies ('belief')."""
+    records, threads = results.records, results.items
     judge = ", ".join(one.name for one in results.answering("judge"))
     if what == "summary":
         shown = ("post", "reference", "viewpoint")
-        return JudgedRows(*summary_stances(results.records, results.items), shown, STANCES, judge)
+        return JudgedRows(
+            *summary_stances(records, threads),
+            shown,
+            STANCES,
+            judge,
+            question="How does this opinion stand towards the reference opinion?",
+            definitions=_definitions("summaries_system"),
+            seen={"Post": "whole_post", "Reference opinion": "reference", "Opinion": "viewpoint"},
+            row="opinion",
+            group="thread",
+        )
     if what == "belief":
         shown = ("opinion", "asked", "belief")
-        return JudgedRows(*beliefs(results.records, results.items), shown, _BELIEF_LABELS, judge)
+        return JudgedRows(
+            *beliefs(records, threads),
+            shown,
+            _BELIEF_LABELS,
+            judge,
+            question="Does this statement say what was asked for: the opinion, or its opposite?",
+            definitions=dict(zip(_BELIEF_LABELS, _BELIEF_MEANINGS, strict=True)),
+            seen={"Opinion": "opinion", "Asked for": "asked", "Statement": "belief"},
+            row="statement",
+            group="thread",
+        )
     if what == "stance":
         shown = ("post", "reference", "response")
-        return JudgedRows(*stances(results.records, results.items), shown, STANCES, judge)
+        return JudgedRows(
+            *stances(records, threads),
+            shown,
+            STANCES,
+            judge,
+            question="How does this response stand towards the reference opinion?",
+            definitions=_definitions("response_system"),
+            seen={"Post": "whole_post", "Reference opinion": "reference", "Response": "response"},
+            row="response",
+            group="thread in a condition",
+        )
     lexical = any(run.options.get("matching") == "lexical" for run in results.runs)
     shown = ("post", "viewpoint", "response")
     named = "words in common" if lexical else judge
-    return JudgedRows(*matches(results.records, results.items), shown, _MATCH_LABELS, named)
+    decide = PROMPTS.fill("judge.pair_system").strip().split("\n\n")[1]
+    return JudgedRows(
+        *matches(records, threads),
+        shown,
+        _MATCH_LABELS,
+        named,
+        question=f"Does this response voice the opinion?\n\n{decide}",
+        definitions=dict(zip(_MATCH_LABELS, _MATCH_MEANINGS, strict=True)),
+        seen={"Post": "whole_post", "Opinion": "viewpoint", "Response": "response"},
+        row="pair",
+        group="thread in a condition",
+    )
+
+
+def _definitions(prompt: str) -> dict[str, str]:
+    return definitions_in(PROMPTS.fill(f"judge.{prompt}"), STANCES)
 
 
 SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100)
@@ -42,8 +88,15 @@ SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100)
 _MATCH_LABELS = ("match", "no match")
 """Whether a response entails a viewpoint."""
 
+_MATCH_MEANINGS = ("the response voices the opinion", "the response does not voice the opinion")
+
 _BELIEF_LABELS = ("says that", "does not")
 """Whether a belief states the opinion, or its negation, as was asked; the judge that wrote it holds that it does."""
+
+_BELIEF_MEANINGS = (
+    "who says this of themselves holds what was asked for: the opinion, or its plain negation",
+    "it says something else, or adds reasons or strength of its own",
+)
 
 Drawn = Callable[[Sequence[int]], "pl.DataFrame"]
 """The rows at these places: id, label, group, and what a person is shown of each."""
@@ -131,17 +184,18 @@ def _viewed(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataF
         pl.format("{}/{}/{}", "thread", "reference", "viewpoint").alias("id"),
         "label",
         pl.col("thread").alias("group"),
-        post_of(threads),
+        *posts_of(threads),
         *(pl.Series(name, told[name], pl.String) for name in told),
     )
 
 
-def post_of(threads: Sequence[ReferenceThread]) -> pl.Expr:
-    """The column `post` for rows with a `thread`: what a person is shown of it."""
+def posts_of(threads: Sequence[ReferenceThread]) -> list[pl.Expr]:
+    """The columns `post` and `whole_post` for rows with a `thread`: as a sheet has it, and as the judge saw it."""
     import polars as pl
 
-    posts = {thread.id: post_text(thread)[:_LONGEST_POST] for thread in threads}
-    return pl.col("thread").replace_strict(posts, return_dtype=pl.String).alias("post")
+    posts = {thread.id: post_text(thread) for thread in threads}
+    whole = pl.col("thread").replace_strict(posts, return_dtype=pl.String)
+    return [whole.str.slice(0, _LONGEST_POST).alias("post"), whole.alias("whole_post")]
 
 
 def summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThread]) -> list[str]:
@@ -178,7 +232,8 @@ def _shown(
         pl.format("{}/{}/{}/{}", "model", "trial", "number", about).alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
-        post_of(threads),
+        pl.format("{}/{}", "model", "trial").alias("whole"),
+        *posts_of(threads),
         pl.col("summary").alias(about),
         pl.col("text").alias("response"),
     )

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from overton.studies.measuring import Results
-from overton.studies.sheet import JudgedRows, Sheet
+from overton.studies.sheet import JudgedRows, Sheet, definitions_in
+from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.showing import Turn, bounded
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["SHEET"]
 
 _LABELS = ("stance", "premise_stance")
+
+_CHARACTERS = 12_000
+"""Of the earlier turns, where a run does not say how many its judge was shown."""
 
 
 def _usual(results: Results) -> str:
@@ -28,12 +40,72 @@ def _rows(results: Results, what: str) -> JudgedRows:
         pl.format("{}/{}", group, "turn").alias("id"),
         pl.col(what).alias("label"),
         group.alias("group"),
-        *("proposition", "question", "answer"),
+        *("topic", "turn", "proposition", "question", "answer"),
     )
     # The premise is in the question: to show a proposition would lead the person away from it.
-    shown = ("proposition", "question", "answer") if what == "stance" else ("question", "answer")
-    judge = ", ".join(one.name for one in results.answering("judge"))
-    return JudgedRows(rows["label"].to_list(), lambda places: rows[list(places)], shown, STANCES, judge)
+    by_topic = what == "stance"
+    return JudgedRows(
+        rows["label"].to_list(),
+        lambda places: _with_context(rows, places, results, by_topic=by_topic),
+        ("proposition", "question", "answer") if by_topic else ("question", "answer"),
+        STANCES,
+        ", ".join(one.name for one in results.answering("judge")),
+        question=_question(by_topic=by_topic),
+        definitions=definitions_in(prompts.filled("judge" if by_topic else "stance", "system"), STANCES),
+        seen={
+            **({"What the stance is towards": "matter"} if by_topic else {}),
+            "Earlier turns": "earlier",
+            "Question": "question",
+            "Answer": "answer",
+        },
+        row="turn",
+        group="conversation",
+        units=lambda: rows.select("id", "label", "group").drop_nulls("label"),
+    )
+
+
+def _question(*, by_topic: bool) -> str:
+    """What the judge is asked, as a question; how the judge is told to decide, in its own words."""
+    if by_topic:
+        decide = prompts.filled("judge", "system").split("\n\n")[1]
+        return f"Where does this answer stand?\n\n{decide}"
+    return "Where does this answer stand towards the premise of its question?"
+
+
+def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *, by_topic: bool) -> pl.DataFrame:
+    """The rows at these places, with what the judge was told that the stance is towards, and the earlier turns."""
+    import polars as pl
+
+    drawn = rows[list(places)]
+    told = [run.options.get("judged_characters") for run in results.runs]
+    characters = next((number for number in told if isinstance(number, int)), _CHARACTERS)
+    held = rows.filter(pl.col("group").is_in(drawn["group"].unique().to_list())).sort("turn", maintain_order=True)
+    turns = {str(name): some.to_dicts() for (name,), some in held.partition_by("group", as_dict=True).items()}
+    topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
+    return drawn.with_columns(
+        pl.Series(
+            "matter",
+            [_matter(row, turns[row["group"]], topics) if by_topic else "" for row in drawn.iter_rows(named=True)],
+            pl.String,
+        ),
+        pl.Series(
+            "earlier",
+            [_earlier(row, turns[row["group"]], characters) for row in drawn.iter_rows(named=True)],
+            pl.String,
+        ),
+    )
+
+
+def _matter(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], topics: Mapping[str, Topic]) -> str:
+    topic = topics.get(row["topic"])
+    name, first = (topic.topic, topic.questions[0].text) if topic else (row["topic"], turns[0]["question"])
+    return prompts.matter(row["proposition"] or "", name or "", first or "")
+
+
+def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], characters: int) -> str:
+    before = [Turn(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
+    shown = bounded(before, characters)
+    return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 
 
 SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual)

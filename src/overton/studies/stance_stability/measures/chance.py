@@ -52,9 +52,9 @@ def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints
     same = (np.diff(conversation[shown.turn]) == 0) & (np.diff(shown.document) == 0)
     first = np.maximum.accumulate(np.where(np.r_[True, ~same][: len(left)], place, 0))
     cited_before = -np.expm1(before - before[first])
-    with np.errstate(invalid="ignore"):
-        term = np.bincount(shown.turn, cited_before, len(count)) / had
-    return np.where((count > 0) & (had > 0), term, np.nan)
+    expected = np.bincount(shown.turn, cited_before, len(count))
+    nothing = np.full(len(count), np.nan)
+    return np.asarray(np.divide(expected, had, out=nothing, where=(count > 0) & (had > 0)))
 
 
 def _logarithm_left(count: Ints, size: Ints) -> Array:

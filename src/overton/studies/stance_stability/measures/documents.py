@@ -28,8 +28,8 @@ class Sharing:
     @property
     def share(self) -> Array:
         """The term of equation 1, |D_i and D_<i| / |D_i|; NaN for a turn without documents."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.again / self.count)
+        nothing = np.full(len(self.count), np.nan)
+        return np.asarray(np.divide(self.again, self.count, out=nothing, where=self.count > 0))
 
 
 @dataclass(frozen=True)

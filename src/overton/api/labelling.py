@@ -1,0 +1,145 @@
+"""Pages on which people label what a run's judge labelled: drawn, dealt out and written, one HTML file a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.api.runs import open_run
+from overton.api.sheets import as_text, judged_rows
+from overton.errors import InputError, Problem, RunError
+from overton.untrusted import make_folder, write_whole
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.labelling import Asked, Design
+    from overton.studies.sheet import JudgedRows
+
+__all__ = ["TASK", "draw_labels"]
+
+TASK = "task.json"
+"""What a folder of pages has of the task; it holds the judge's labels, and is not for people."""
+
+
+def draw_labels(
+    run: str | Path,
+    folder: str | Path,
+    *,
+    people: int = 2,
+    size: int = 100,
+    shared: int = 30,
+    seed: int = 0,
+    stratified: bool = False,
+    whole: bool = False,
+    what: str | None = None,
+) -> list[Path]:
+    """Draw `size` of a run's labelled rows, and write a page for each person into a new folder; gives the pages.
+
+    Each page, `person-1.html` and so on, is one file that works offline. `shared` rows are on every page, so that
+    people can be compared; the others are on one page each. Everybody's order is their own. With `stratified` there are
+    as many of each of the judge's labels as can be; with `whole`, rows are drawn by whole groups (conversations, say),
+    as many as hold `size` rows on average. `what` names the label where a study has several, one of its `sheet.whats`.
+
+    Beside the pages stands `task.json`: what was asked of whom, with the judge's labels and the chance of every row.
+
+    Raises:
+        InputError: the folder is there already, a number is too small, `stratified` and `whole` are both asked for, the
+            study has no sheet, or nothing is labelled.
+        RunError: `run` is not a run folder, or has no records; the files cannot be written.
+    """
+    from overton.judging.dealing import dealt
+    from overton.judging.labelling import Task, task_of
+    from overton.labelling import Unit, page_of
+
+    out = Path(folder)
+    _check(out, stratified=stratified, whole=whole)
+    opened = open_run(run)
+    _, label, judged = judged_rows(opened, what)
+    design: Design = "whole" if whole else "stratified" if stratified else "plain"
+    drawn, asked, groups = _drawn(judged, size, seed, design)
+    task = task_of(
+        Task(
+            name="",
+            study=opened.manifest.study,
+            what=label,
+            judge=judged.judge,
+            question=judged.question or "Which label fits?",
+            labels={label: judged.definitions.get(label, "") for label in judged.labels},
+            seed=seed,
+            design=design,
+            population={label: list(judged.given).count(label) for label in judged.labels},
+            groups=groups,
+            rows=asked,
+            people=dealt([one.group for one in asked], people=people, shared=shared, seed=seed, whole=whole),
+        )
+    )
+    seen = judged.seen or {name: name for name in judged.shown}
+    texts = drawn.select(as_text(column).alias(name) for name, column in seen.items())
+    units = [Unit(row) for row in texts.iter_rows(named=True)]
+    pages = {
+        f"person-{number}.html": page_of(task, units, number, row=judged.row, group=judged.group)
+        for number in range(1, people + 1)
+    }
+    return _written(out, {TASK: msgspec.json.format(msgspec.json.encode(task), indent=1), **pages})
+
+
+def _check(out: Path, *, stratified: bool, whole: bool) -> None:
+    problems = [Problem(str(out), "", "exists already; name another folder")] if out.exists() else []
+    if stratified and whole:
+        problems.append(Problem("--whole", "", "is another draw than --stratified: choose one of them"))
+    if problems:
+        raise InputError(problems)
+
+
+def _drawn(judged: JudgedRows, size: int, seed: int, design: Design) -> tuple[pl.DataFrame, tuple[Asked, ...], int]:
+    """What is drawn, as the study lays it out and as the task has it; and how many groups there are."""
+    from overton.judging.dealing import chosen
+    from overton.judging.labelling import Asked
+
+    groups = _groups(judged, design)
+    of_each = [groups.get(place, "") for place in range(len(judged.given))]
+    taken = chosen(judged.given, of_each, size=size, seed=seed, design=design)
+    rows = judged.drawn([place for place, _ in taken])
+    named = zip(rows["id"], rows["label"], taken, strict=True)
+    asked = tuple(Asked(name, label, groups[place], chance) for name, label, (place, chance) in named)
+    return rows, asked, len(set(groups.values()))
+
+
+_PART = 50_000
+"""Units that are laid out at a time, texts and all, where only their groups are wanted."""
+
+
+def _groups(judged: JudgedRows, design: Design) -> Mapping[int, str]:
+    """What each labelled row is alike with, or is drawn with where whole groups are, by its place."""
+    labelled = [place for place, label in enumerate(judged.given) if label is not None]
+    starts = range(0, len(labelled), _PART)
+    parts = [judged.units()] if judged.units else (judged.drawn(labelled[at : at + _PART]) for at in starts)
+    names: list[str] = []
+    for part in parts:
+        names += part["whole" if design == "whole" and "whole" in part.columns else "group"].to_list()
+    return dict(zip(labelled, names, strict=True))
+
+
+def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """The files but for the first, which is the task: written before them, since pages without it are of no use."""
+    make_folder(folder)
+    paths: list[Path] = []
+    try:
+        for name, content in files.items():
+            paths.append(write_whole(folder / name, [content]))
+    except RunError:
+        _clear(folder, paths)
+        raise
+    return paths[1:]
+
+
+def _clear(folder: Path, paths: Sequence[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # somebody else put something into it
+        folder.rmdir()

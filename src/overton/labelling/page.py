@@ -1,0 +1,103 @@
+"""A page for one person: each unit with all that the judge saw and nothing that it said, and one key a label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from overton.judging.labelling import CANNOT_TELL, Task
+from overton.reporting.shell import asset, filled
+from overton.reporting.text import encoded, inside_script
+
+__all__ = ["Unit", "page_of"]
+
+_KEYS = "123456789abcdfghijklmnopqstvwxyz"
+"""What is pressed for a label, in order: digits, then the letters that do nothing else. Labels past these have none."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is shown of one of a task's rows: the texts that the judge saw, by heading, in order."""
+
+    texts: Mapping[str, str]
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """One unit on the page: its place among the task's rows, the number of its group from 1 where groups are shown
+    whole, and pairs of the numbers of a heading and of a text."""
+
+    place: int
+    group: int | None
+    texts: list[tuple[int, int]]
+
+
+def page_of(task: Task, units: Sequence[Unit], number: int, *, row: str = "row", group: str = "group") -> bytes:
+    """The page `number` of a task, from 1, as UTF-8. `units` are what is shown of each of the task's rows.
+
+    The file loads nothing and holds none of the judge's labels, names of models, or names of rows and groups: they
+    could say what a label will be. Texts stand in it as JSON that no markup can end.
+
+    Raises:
+        ValueError: there are not as many units as rows, or no such page.
+    """
+    if len(units) != len(task.rows) or not 1 <= number <= len(task.people):
+        raise ValueError("one unit a row is needed, and a page that the task has")
+    asked, *decide = task.question.split("\n\n")
+    held = encoded(_held(task, units, number, row, group))
+    text = filled(
+        _own("label.html"),
+        asset("shared.css") + _own("label.css"),
+        asset("shared.js") + _own("answers.js") + _own("label.js"),
+        task=task,
+        number=number,
+        count=len(task.people[number - 1]),
+        asked=asked,
+        decide=decide,
+        row=row,
+        held=inside_script(held),
+    )
+    return text.encode()
+
+
+def _held(task: Task, units: Sequence[Unit], number: int, row: str, group: str) -> dict[str, Any]:
+    """What the page's script reads; a text that stands in several units is held once."""
+    asked = task.people[number - 1]
+    texts: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    shown = [
+        _Shown(
+            place,
+            groups.setdefault(task.rows[place].group, len(groups) + 1) if task.design == "whole" else None,
+            [
+                (texts.setdefault(name, len(texts)), texts.setdefault(text, len(texts)))
+                for name, text in units[place].texts.items()
+                if text.strip()
+            ],
+        )
+        for place in asked
+    ]
+    keys = [*_KEYS, *[""] * len(task.labels)]
+    return {
+        "task": task.name,
+        "page": number,
+        "cannotTell": CANNOT_TELL,
+        "labels": [
+            {"name": name, "meaning": meaning, "key": key}
+            for (name, meaning), key in zip(task.labels.items(), keys, strict=False)
+        ],
+        "row": row,
+        "group": group,
+        "groups": len(groups),
+        "texts": list(texts),
+        "units": shown,
+    }
+
+
+@cache
+def _own(name: str) -> str:
+    return files("overton.labelling").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,69 @@
+"""The page as a file: what it holds, what it must not hold, and what keeps it from loading anything."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from overton.judging.labelling import Task
+from overton.labelling import Unit, page_of
+
+
+def held(page: bytes) -> dict[str, Any]:
+    found = re.search(rb'<script type="application/json" id="task">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_a_page_has_its_persons_rows_in_their_order_and_nothing_that_the_judge_said(
+    task: Task, units: list[Unit]
+) -> None:
+    page = page_of(task, units, 2, row="turn", group="conversation")
+    assert [one["place"] for one in held(page)["units"]] == list(task.people[1])
+    for secret in ("judged", "the-judge", task.rows[0].id, task.rows[0].group):
+        assert secret not in page.decode()
+
+
+def test_texts_of_many_rows_are_held_once_and_empty_ones_not_at_all(task: Task, units: list[Unit]) -> None:
+    shown = held(page_of(task, units, 1))
+    assert shown["texts"].count("The same question.") == 1
+    assert all("Left out" not in shown["texts"][name] for one in shown["units"] for name, _ in one["texts"])
+
+
+def test_only_whole_groups_are_told_from_each_other(task: Task, units: list[Unit]) -> None:
+    assert {one["group"] for one in held(page_of(task, units, 1))["units"]} == {None}
+    whole = held(page_of(msgspec.structs.replace(task, design="whole"), units, 1))
+    assert whole["units"][0]["group"] == 1
+    assert whole["groups"] == max(one["group"] for one in whole["units"])
+
+
+def test_each_label_has_a_key_of_its_own_that_does_nothing_else_as_long_as_there_are_keys(
+    task: Task, units: list[Unit]
+) -> None:
+    many = msgspec.structs.replace(task, labels={f"label {number}": "" for number in range(40)})
+    keys = [label["key"] for label in held(page_of(many, units, 1))["labels"]]
+    assert len(keys) == 40
+    given = [key for key in keys if key]
+    assert given[:10] == [*"123456789", "a"]
+    assert len(set(given)) == len(given) == 32
+    assert not {"u", "r", "e", "0", "?"} & set(given)
+
+
+def test_nothing_but_the_pages_own_script_and_style_is_allowed(task: Task, units: list[Unit]) -> None:
+    text = page_of(task, units, 1).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    assert policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
+    assert "unsafe" not in policy[1]
+    assert not re.search(r"<[^>]*\s(src|href|on\w+)=", text)
+
+
+def test_a_page_that_the_task_lacks_is_a_mistake(task: Task, units: list[Unit]) -> None:
+    with pytest.raises(ValueError, match="a page that the task has"):
+        page_of(task, units, 3)
+    with pytest.raises(ValueError, match="one unit a row"):
+        page_of(task, units[1:], 1)
