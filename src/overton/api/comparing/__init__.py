@@ -1,7 +1,7 @@
 """Models compared over the items that they share: differences with intervals, verdicts, places; baselines and gates."""
 
-from overton.api.comparing.baselines import baseline
 from overton.api.comparing.gating import Gate, gate
+from overton.api.comparing.keeping import baseline
 from overton.api.comparing.making import compare
 from overton.api.comparing.results import Comparison
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from overton.api.comparing.results import Lost
-from overton.api.comparing.sources import Source, opened
-from overton.api.comparing.told import Told, told_of
+from overton.api.comparing.source import Source
+from overton.api.comparing.told import Told
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.studies.comparing import Contribution, Measure
-from overton.studies.options import option_place
-from overton.untrusted import bytes_of, json_of, write_whole
+from overton.untrusted import bytes_of, json_of
 
-__all__ = ["baseline", "is_baseline", "of_baseline", "study_of"]
+__all__ = ["FORMAT", "File", "Kept", "is_baseline", "of_baseline", "study_of"]
 
 FORMAT = 1
 SUFFIX = ".json"
 _LARGEST = 50_000_000
-_DIGITS = 12
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class Kept(msgspec.Struct, frozen=True):
     """What each item gives to one measure; see `Contribution`."""
 
     items: list[str]
@@ -37,7 +34,7 @@ class _Kept(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class _File(msgspec.Struct, frozen=True):
+class File(msgspec.Struct, frozen=True):
     """A baseline file. `sides` is by model ('' for all together), then by measure."""
 
     baseline: int
@@ -45,49 +42,10 @@ class _File(msgspec.Struct, frozen=True):
     name: str
     told: Told
     lost: dict[str, Lost]
-    sides: dict[str, dict[str, _Kept]]
+    sides: dict[str, dict[str, Kept]]
 
 
-_decoded = msgspec.json.Decoder(_File).decode
-
-
-def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), seed: int = 0, **how: Any) -> Path:
-    """Keep of a run, or of one model of it ('RUN#MODEL'), what each item gives to each headline measure, and to
-    `measures` besides; writes `out`, which `compare` and `gate` take in the place of the run. Gives the file.
-
-    Replies and items are not in it: sums by item, counts of what is not there, and how the run was asked.
-
-    Raises:
-        InputError: it is no run, or has no such measure.
-        RunError: it has no records, or the file cannot be written.
-    """
-    study, _, (source,) = opened([run], None, {**how, "seed": seed})
-    if source.run is None:
-        raise InputError([Problem(str(run), "", "is no run: only a run knows how it was asked")])
-    told = told_of(source.run, journal=True)
-    sides = {name: side for name, side in source.sides.items() if not source.model or name == source.model}
-    known = {one.measure.name for side in sides.values() for one in side}
-    if unknown := [name for name in measures if name not in known]:
-        reason = f"no such measure; known are {', '.join(sorted(known))}"
-        raise InputError([Problem(option_place("measure"), name, reason) for name in unknown])
-    kept = {
-        name: {one.measure.name: _kept(one) for one in side if one.measure.leads or one.measure.name in measures}
-        for name, side in sides.items()
-    }
-    made = _File(FORMAT, study.name, source.label, told, dict(source.lost), kept)
-    return write_whole(Path(out), [msgspec.json.encode(made), b"\n"])
-
-
-def _kept(one: Contribution) -> _Kept:
-    worst = None if one.worst is None or not one.items else one.worst()
-    return _Kept(
-        list(one.items),
-        np.round(one.parts, _DIGITS).tolist(),
-        None if one.lost is None else one.lost.tolist(),
-        None if one.moot is None else one.moot.tolist(),
-        None if worst is None else (worst[0].tolist(), worst[1].tolist()),
-        one.why,
-    )
+_decoded = msgspec.json.Decoder(File).decode
 
 
 def is_baseline(path: Path) -> bool:
@@ -121,7 +79,7 @@ def of_baseline(path: Path, label: str, measures: Mapping[str, Measure]) -> Sour
     return Source(label, path, None, sides, lost=held.lost, told=held.told)
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> File:
     try:
         held = json_of(bytes_of(path, _LARGEST), _decoded)
     except (OSError, Unreadable) as error:
@@ -133,7 +91,7 @@ def _read(path: Path) -> _File:
     return held
 
 
-def _contribution(path: Path, kept: _Kept, measure: Measure) -> Contribution:
+def _contribution(path: Path, kept: Kept, measure: Measure) -> Contribution:
     """What was kept, checked: as many rows as items, all of one width, and numbers.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
@@ -17,7 +16,7 @@ from overton.api.comparing.results import Compared, Comparison
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.studies.numbers import sentence
 from overton.studies.plain import number_of
-from overton.untrusted import bytes_of, converted, visible_line
+from overton.untrusted import bytes_of, converted, text_of, toml_of, visible_line
 
 __all__ = ["Check", "Gate", "Guard", "gate", "junit", "markdown", "told"]
 
@@ -123,8 +122,8 @@ def _read(path: Path) -> _Config:
         InputError: it is none.
     """
     try:
-        found = converted(tomllib.loads(bytes_of(path, _LARGEST).decode()), _Config)
-    except (OSError, Unreadable, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        found = converted(toml_of(text_of(bytes_of(path, _LARGEST))), _Config)
+    except (OSError, Unreadable) as error:
         raise InputError([Problem(str(path), "", f"is no gate that can be read: {reason_of(error)}")]) from error
     if not found.guard:
         raise InputError([Problem(str(path), "guard", "guards nothing: name a measure and a margin")])

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from overton.api.comparing.results import NOTHING_TOLD, Compared, Comparison, Differing, Pair, Standing
 from overton.api.comparing.sameness import instruments, subjects
-from overton.api.comparing.sources import Side, Source, comparing_of, opened, pairs_of
+from overton.api.comparing.source import Side, Source
+from overton.api.comparing.sources import comparing_of, opened, pairs_of
 from overton.errors import InputError, Problem
 from overton.statistics.comparing import (
     equivalence_level,

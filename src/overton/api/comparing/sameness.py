@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from overton.api.comparing.results import Differing, Kind
-from overton.api.comparing.sources import Side, Source
+from overton.api.comparing.source import Side, Source
 from overton.api.comparing.told import Answering, Told, reported
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.analyses import chosen_how
-from overton.api.comparing.results import Lost, lost_of
-from overton.api.comparing.told import Told, told_of
+from overton.api.comparing.baselines import is_baseline, of_baseline, study_of
+from overton.api.comparing.results import lost_of
+from overton.api.comparing.source import Side, Source
+from overton.api.comparing.told import told_of
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
@@ -22,58 +23,15 @@ from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
-    from overton.studies.comparing import Contribution, Sides
+    from overton.studies.comparing import Sides
     from overton.studies.table import RawTable
 
     Held = Run | RawTable | Path
 
-__all__ = ["Side", "Source", "comparing_of", "of_runs", "opened", "pairs_of", "parted"]
+__all__ = ["comparing_of", "of_runs", "opened", "pairs_of", "parted"]
 
 MARK = "#"
 """Stands between a run, or a table, and the one of its models that is meant."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """One argument: a run or a table, and what each model in it gives.
-
-    `label` names it; `model` is the one that was meant, '' for all. `told` says how it was asked, None for a table; a
-    baseline file tells that, too, and is no run.
-    """
-
-    label: str
-    path: Path
-    run: Run | None
-    sides: Mapping[str, Sequence[Contribution]]
-    model: str = ""
-    lost: Mapping[str, Lost] = field(default_factory=dict)
-    told: Told | None = None
-
-    @property
-    def models(self) -> list[str]:
-        """The models in it, or the one meant; what is of all of them together is left out."""
-        return [self.model] if self.model else [name for name in self.sides if name]
-
-    @cached_property
-    def asked(self) -> frozenset[str]:
-        """The items that were asked about; of a table those that stand in it."""
-        if self.told is not None:
-            return frozenset(self.told.items)
-        return frozenset(name for side in self.sides.values() for one in side for name in one.items)
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of those compared: a model of a source, or '' for all of the source together; `name` tells it from others."""
-
-    name: str
-    source: Source
-    model: str
-
-    @property
-    def contributions(self) -> dict[str, Contribution]:
-        """What its items give, by measure."""
-        return {one.measure.name: one for one in self.source.sides[self.model]}
 
 
 def comparing_of(study: AnyStudy) -> Comparing:
@@ -123,8 +81,6 @@ def opened(
 
 def _held(path: Path) -> Held:
     """A run where there is a manifest, a baseline by its path, else a table."""
-    from overton.api.comparing.baselines import is_baseline
-
     if is_baseline(path):
         return path
     if (path / "manifest.json").is_file():
@@ -146,8 +102,6 @@ def _study_of(held: Held, path: Path, study: str | None) -> str:
             raise InputError([Problem(str(path), "", f"is a run of {held.manifest.study}, not of {study}")])
         return name
     if isinstance(held, Path):
-        from overton.api.comparing.baselines import study_of
-
         return study_of(held)
     if study is not None:
         return study_named(study).name
@@ -166,8 +120,6 @@ def _sources(
     study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], held: Sequence[Held]
 ) -> list[Source]:
     """The sources; what measures a baseline has is known by those of the others."""
-    from overton.api.comparing.baselines import of_baseline
-
     made = {
         label: _source(study, how, label, path, one)
         for label, path, one in zip(labels, paths, held, strict=True)
