@@ -78,8 +78,9 @@ class Draw:
 class Labels:
     """What people and judge say of N rows, as numbers [N]; people's of rows without a label are not looked at.
 
-    A share has 1 where the label is given, else 0. A mean is of the rows that count: `counts` and `judged_counts` are 0
-    where a label has no number. `lowest` and `highest` are what a value can be.
+    A share has 1 where the label is given, else 0, and what lies between where people differ. A mean is of the rows
+    that count: `counts` and `judged_counts` are 0 where a label has no number. `lowest` and `highest` are what a value
+    can be.
     """
 
     people: Array
