@@ -22,13 +22,17 @@ from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import FEWEST, Spread, gaps
 
-__all__ = ["NEEDED", "Draw", "Labels", "Three", "corrected", "difference"]
+__all__ = ["COVERED", "NEEDED", "Draw", "Labels", "Three", "corrected", "difference"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NEEDED = 20
 """So many labelled rows correct a judge: with fewer, how far it can be trusted is not known well enough."""
+
+COVERED = 50
+"""So many labelled rows have an interval: with fewer, limits for a label that is rare and often missed by the judge held
+the truth 68 to 90 times in a hundred (docs/judges.md)."""
 
 _UNSEEN = 0.5
 """So many rows are added whose spread is that of labels without a judge: a judge without an error in the draw may have
@@ -177,7 +181,15 @@ def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: 
     if tuned.labels < needed:
         why = f"too few labels ({tuned.labels}; {needed} are needed to correct a judge)"
         return Three(judge, not_computed(why, level=level, n=int(part.labelled.sum())), alone)
-    return Three(judge, _estimate((part, said), tuned, lent, "prediction-powered", level), alone)
+    found = _estimate((part, said), tuned, lent, "prediction-powered", level)
+    return Three(judge, found if tuned.labels >= COVERED else _without_limits(found, tuned.labels), alone)
+
+
+def _without_limits(found: Estimate, labels: int) -> Estimate:
+    if isnan(found.low):
+        return found
+    why = f"{NO_INTERVAL}too few labels ({labels}; {COVERED} are needed)"
+    return Estimate(found.value, nan, nan, found.n, why, found.level)
 
 
 def _tuned(draw: Draw, labels: Labels) -> _Tuned:
