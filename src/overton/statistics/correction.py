@@ -31,8 +31,11 @@ NEEDED = 20
 """So many labelled rows correct a judge: with fewer, how far it can be trusted is not known well enough."""
 
 COVERED = 50
-"""So many labelled rows have an interval: with fewer, limits for a label that is rare and often missed by the judge held
-the truth 68 to 90 times in a hundred (docs/judges.md)."""
+"""So many labelled rows have an interval: with fewer, limits for a label that is rare and often missed by the judge
+held the truth 68 to 90 times in a hundred (docs/judges.md)."""
+
+Enough = tuple[int, int]
+ENOUGH: Enough = (NEEDED, COVERED)
 
 _UNSEEN = 0.5
 """So many rows are added whose spread is that of labels without a judge: a judge without an error in the draw may have
@@ -146,17 +149,17 @@ class _Left(NamedTuple):
 
 
 def corrected(
-    draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95, needed: int = NEEDED
+    draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95, enough: Enough = ENOUGH
 ) -> tuple[Three, list[Three]]:
     """The number of all rows, and of each group (flags [N]): by the judge, corrected, by labelled rows alone.
 
-    Groups share the judge's trust, and lend each other their spread. With fewer than `needed` labels nothing is
-    corrected.
+    Groups share the judge's trust, and lend each other their spread. `enough` says how many labels correct
+    anything, and how many have an interval.
     """
     whole = np.ones(len(draw.labelled), bool)
     tuned = _tuned(draw, labels)
-    every = _three((draw, labels), whole, tuned, None, (level, needed))
-    return every, [_three((draw, labels), group, tuned, tuned, (level, needed)) for group in groups]
+    every = _three((draw, labels), whole, tuned, None, (level, enough))
+    return every, [_three((draw, labels), group, tuned, tuned, (level, enough)) for group in groups]
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
@@ -172,8 +175,8 @@ def difference(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(value, low, high, n, "from both intervals", a.level)
 
 
-def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: tuple[float, int]) -> Three:
-    level, needed = asked
+def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: tuple[float, Enough]) -> Three:
+    level, (needed, covered) = asked
     part, said = both[0].of(rows), both[1].of(rows)
     total = said.judged_counts.sum()
     judge = float(said.judged @ said.judged_counts / total) if total else nan
@@ -182,13 +185,13 @@ def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: 
         why = f"too few labels ({tuned.labels}; {needed} are needed to correct a judge)"
         return Three(judge, not_computed(why, level=level, n=int(part.labelled.sum())), alone)
     found = _estimate((part, said), tuned, lent, "prediction-powered", level)
-    return Three(judge, found if tuned.labels >= COVERED else _without_limits(found, tuned.labels), alone)
+    return Three(judge, found if tuned.labels >= covered else _without_limits(found, tuned.labels, covered), alone)
 
 
-def _without_limits(found: Estimate, labels: int) -> Estimate:
+def _without_limits(found: Estimate, labels: int, covered: int) -> Estimate:
     if isnan(found.low):
         return found
-    why = f"{NO_INTERVAL}too few labels ({labels}; {COVERED} are needed)"
+    why = f"{NO_INTERVAL}too few labels ({labels}; {covered} are needed)"
     return Estimate(found.value, nan, nan, found.n, why, found.level)
 
 

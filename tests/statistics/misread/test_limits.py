@@ -45,6 +45,7 @@ def test_a_number_below_what_it_can_be_is_the_least_with_room_above() -> None:
     ("labels", "clusters", "moved", "why"),
     [
         (19, 8, 0.0, "too few labels"),
+        (49, 8, 0.0, "too few labels"),
         (100, 4, 0.0, "too few topics"),
         (100, 8, 0.9, "errs too often"),
     ],

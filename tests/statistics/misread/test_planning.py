@@ -31,7 +31,7 @@ def test_a_width_that_not_even_all_labels_give_has_a_reason() -> None:
 
 
 def test_a_width_that_is_there_already_takes_the_fewest_that_correct() -> None:
-    assert rows_for_width(gaps(0.01, 0.01), 100, 600, 0.5).labels == 20
+    assert rows_for_width(gaps(0.01, 0.01), 100, 600, 0.5).labels == 50
 
 
 def test_units_planned_from_a_pilot_give_the_width_when_they_are_labelled() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from overton.statistics.correction import NEEDED
+from overton.statistics.correction import COVERED, NEEDED
 from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.resampling import FEWEST, Counts, Range, Resampling
 from overton.statistics.resampling.limits import gaps, spread_of
@@ -67,6 +67,9 @@ def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labe
     clusters = len(np.unique(resampling.cluster[measure.below[0] != 0]))
     if clusters < FEWEST:
         why = f"too few {resampling.unit} ({clusters}; {FEWEST} are needed)"
+        return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
+    if labels < COVERED:
+        why = f"too few labels ({labels}; {COVERED} are needed)"
         return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
     low, high = (hypot(*both) for both in zip(found.clusters, found.errors, strict=True))
     low, high = max(value - low, within[0]), min(value + high, within[1])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from overton.statistics.correction import NEEDED
+from overton.statistics.correction import COVERED
 from overton.statistics.misread.limits import Gaps
 from overton.statistics.misread.whole import WHOLE
 
@@ -45,7 +45,7 @@ def rows_for_width(gaps: Gaps, labelled: int, rows: int, width: float) -> Plan:
     least = gaps.clusters[1] - gaps.clusters[0]
     if width <= least:
         return Plan("rows", 0, 0, expected(rows), least, _MORE_ITEMS)
-    needed = _fewest(expected, NEEDED, rows, width)
+    needed = _fewest(expected, COVERED, rows, width)
     if needed is None:
         return Plan("rows", 0, 0, expected(rows), least, f"all {rows} labels leave a wider one")
     return Plan("rows", needed, 0, expected(needed), least)

@@ -40,7 +40,7 @@ def whole_units(draw: Draw, people: Array, judged: Array, within: Range, level: 
         *within,
         share=False,
     )
-    three, _ = corrected(draw, labels, [], level, WHOLE)
+    three, _ = corrected(draw, labels, [], level, (WHOLE, WHOLE))
     values = people[told]
     if len(np.unique(draw.cluster[told])) < FEWEST or np.ptp(values) > _FLAT:
         return three
