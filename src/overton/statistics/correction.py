@@ -31,7 +31,7 @@ NEEDED = 20
 """So many labelled rows correct a judge: with fewer, how far it can be trusted is not known well enough."""
 
 COVERED = 50
-"""So many labelled rows have an interval: with fewer, limits for a rare label that the judge often misses held the truth
+"""So many labelled rows have an interval: with fewer, limits for a rare label that the judge often misses hold the truth
 70 to 90 times in a hundred (docs/judges.md)."""
 
 _UNSEEN = 0.5
