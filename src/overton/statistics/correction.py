@@ -31,11 +31,12 @@ NEEDED = 20
 """So many labelled rows correct a judge: with fewer, how far it can be trusted is not known well enough."""
 
 COVERED = 50
-"""So many labelled rows have an interval: with fewer, limits for a label that is rare and often missed by the judge
-held the truth 68 to 90 times in a hundred (docs/judges.md)."""
+"""So many labelled rows have an interval: with fewer, limits for a rare label that the judge often misses hold
+the truth 70 to 90 times in a hundred (docs/judges.md)."""
 
 Enough = tuple[int, int]
 ENOUGH: Enough = (NEEDED, COVERED)
+"""How many labels correct a judge, and how many have an interval."""
 
 _UNSEEN = 0.5
 """So many rows are added whose spread is that of labels without a judge: a judge without an error in the draw may have
