@@ -99,6 +99,13 @@ def test_sources_that_nothing_cites_are_one_warning(folder: Folder, night_buses:
     ]
 
 
+def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(folder: Folder) -> None:
+    (issue,) = read_items(STUDY)[:1]
+    own = msgspec.to_builtins(issue)
+    for content in (json.dumps(own, indent=2), json.dumps([own]), json.dumps([own], indent=2)):
+        assert read_items(STUDY, folder({"issue.json": content}) / "issue.json") == [issue]
+
+
 @pytest.mark.parametrize(
     ("content", "key", "reason"),
     [

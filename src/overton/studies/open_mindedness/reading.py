@@ -34,6 +34,7 @@ from overton.studies.parsing import Parsed, Text, findings_of, object_lines, rea
 __all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
 
 _MAX_ISSUES = 10_000
+_LIST = re.compile(r"\s*\[\s*\{")
 _MOST_DIGITS = 200  # no id is longer
 
 
@@ -58,8 +59,8 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     """The issues of `texts`, sorted by id, numbers in ids by their value.
 
-    A '.jsonl' file holds one `Issue` a line; any other is one issue in the ProCon layout, its name the issue's id. The
-    table of positions adds what issues lack. Where nothing gives an issue's positions, they are taken from its
+    A '.jsonl' file holds one `Issue` a line; any other is one issue, an `Issue` where it has an `id`, else in the
+    ProCon layout, which has none: the file's name is the issue's id then. Issues may stand in a list, too. The table of positions adds what issues lack. Where nothing gives an issue's positions, they are taken from its
     paraphrases.
 
     An error keeps a run from starting: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated
@@ -99,11 +100,14 @@ def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
             continue
         notes = Notes(text.name)
         content = read_whole(text, notes)
+        if content is not None and _LIST.match(content):
+            yield from _from_lines(text, others)
+            continue
         data = read_json(content, notes) if content is not None else None
         if data is None:
             others.append(notes)
         else:
-            yield draft_from_procon(data, text.stem, notes)
+            yield draft_from_own(data, notes) if "id" in data else draft_from_procon(data, text.stem, notes)
 
 
 def _from_lines(text: Text, others: list[Notes]) -> Iterator[Draft]:
