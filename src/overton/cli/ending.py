@@ -106,7 +106,13 @@ def _state(run: Run) -> Exit:
         again = command("resume", run.path, "--retry-failed")
         say(f"{run.failed} calls failed for good. Ask them again with: {again}")
         return Exit.SOME_FAILED
-    return Exit.SOME_FAILED if unmade else Exit.DONE
+    return Exit.SOME_FAILED if unmade or _lacking(run) else Exit.DONE
+
+
+def _lacking(run: Run) -> bool:
+    """Whether items that the run was to make could not be made."""
+    made = run.study.dataset
+    return made is not None and made.lacking is not None and made.lacking(run.rows()) > 0
 
 
 def _hint(run: Run) -> tuple[str, ...]:

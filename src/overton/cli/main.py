@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 import overton
 from overton.cli import commands, corpus, judge, models
+from overton.cli import items as making
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
@@ -77,10 +78,12 @@ items.add_typer(
         cls=Checking,
         help="Name every problem of a study's items; nothing is asked.",
         no_args_is_help=True,
-        subcommand_metavar="STUDY PATH",
+        subcommand_metavar="[STUDY] PATH",
     ),
     name="check",
 )
+items.command("list", cls=Knowing)(making.list_)
+items.command("new", cls=Knowing)(making.new)
 app.add_typer(items, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")

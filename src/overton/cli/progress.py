@@ -9,7 +9,7 @@ from time import monotonic
 from overton.cli.output import notes
 from overton.hosts.local import Progress, Watch
 
-__all__ = ["watching"]
+__all__ = ["duration", "share", "watching"]
 
 _PLAIN_EVERY = 15.0
 
@@ -26,24 +26,24 @@ def watching(what: str) -> Iterator[Watch]:
 
 @contextmanager
 def _live(what: str) -> Iterator[Watch]:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[trials]}", markup=False),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
     )
     # Rich would take over the streams of the process, and read colours and links in what others write to them.
     bar = Bar(*columns, console=notes(), redirect_stdout=False, redirect_stderr=False)
-    task = bar.add_task(what, total=None, detail="")
+    task = bar.add_task(what, total=None, detail="", trials="")
 
     def watch(seen: Progress) -> None:
         bar.start()  # not before there is anything to see: a person may have to be asked first
-        bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
+        trials = f"{seen.done:,} of {seen.total:,} trials"
+        bar.update(task, total=1.0, completed=share(seen), trials=trials, detail=_detail(seen))
 
     try:
         yield watch
@@ -63,9 +63,26 @@ def _plain(what: str) -> Watch:
     return watch
 
 
+def share(seen: Progress) -> float:
+    """How much of a session is done, 0 to 1: of its calls where it makes any, else of its trials."""
+    done, total = (seen.answered, seen.calls) if seen.answered else (seen.done, seen.total)
+    return 1.0 if seen.done == seen.total else min(done / total, 1.0) if total else 0.0
+
+
+def duration(seconds: float) -> str:
+    """A time to come in words: it is an estimate, so two figures are enough."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes < 48 * 60 else f"{round(minutes / 1440)} days"
+
+
 def _detail(seen: Progress) -> str:
     tally = seen.tally
-    parts = [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
+    parts = [f"about {duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
+    parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
     if tally.recalled:
         parts.append(f"{tally.recalled} from the journal")
     if seen.cost:

@@ -67,7 +67,12 @@ def test_a_mark_that_comes_twice_brings_its_source_once(folder: Folder, night_bu
 
 def test_the_sample_findings_name_file_key_and_reason(procon: Path) -> None:
     assert errors(procon) == [
-        ("four-day-school-week.json", "paraphrases", "are missing; make them with 'overton items rephrase'")
+        (
+            "four-day-school-week.json",
+            "paraphrases",
+            "are missing; make them with 'overton items rephrase', or without a model with 'overton items"
+            " fill-templates'",
+        )
     ]
     assert errors(procon, study=REPHRASING) == []
     assert ("four-day-school-week.json", "pros[1]", "cites [9], which has no source") in warnings(procon)
@@ -99,11 +104,12 @@ def test_sources_that_nothing_cites_are_one_warning(folder: Folder, night_buses:
     ]
 
 
-def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(folder: Folder) -> None:
+def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(tmp_path: Path) -> None:
     (issue,) = read_items(STUDY)[:1]
     own = msgspec.to_builtins(issue)
     for content in (json.dumps(own, indent=2), json.dumps([own]), json.dumps([own], indent=2)):
-        assert read_items(STUDY, folder({"issue.json": content}) / "issue.json") == [issue]
+        (tmp_path / "issue.json").write_text(content)
+        assert read_items(STUDY, tmp_path / "issue.json") == [issue]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from overton.hosts.local.probing import PROBE, READY
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy, Canned
 
-__all__ = ["ModelPlan", "Plan", "plan"]
+__all__ = ["Course", "ModelPlan", "Plan", "course_of", "plan"]
 
 BYTES_PER_TOKEN = 4.0
 """English prose has about four bytes a token in today's tokenizers: an estimate, marked so wherever it is shown."""
@@ -114,7 +114,7 @@ class _Count:
 
 
 @dataclass
-class _Course:
+class Course:
     """What each name was asked: by every lane for itself, and once for all of them."""
 
     own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
@@ -150,7 +150,7 @@ class _CannedAsk:
     """
 
     def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
-        self.course = _Course()
+        self.course = Course()
         self._shared: set[tuple[str, tuple[Message, ...]]] = set()
         self._canned = canned
         self._retrieval = retrieval
@@ -185,7 +185,12 @@ def _in_form(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
-async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> _Course:
+async def course_of(study: AnyStudy, trials: Sequence[Trial], number: int) -> Course:
+    """What `trials` of one lane ask on the study's canned replies of this number."""
+    return await _course(study, trials, (study.replies() or (_in_form,))[number], set())
+
+
+async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> Course:
     ask = _CannedAsk(canned, study.retrieval, names)
     for trial in trials:
         await study.conduct(trial, ask)

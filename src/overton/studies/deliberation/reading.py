@@ -92,6 +92,14 @@ def _starter() -> Traversable:
     return files("overton.studies.deliberation") / "starter" / "dilemmas.jsonl"
 
 
+def _blank() -> Dilemma:
+    return Dilemma(
+        "my-dilemma",
+        "AITA for what this dilemma is about in one line?",
+        "Tell here, as the one who asks, what happened and what both sides say.",
+    )
+
+
 DILEMMAS = Items(
     Dilemma,
     "dilemma",
@@ -99,5 +107,6 @@ DILEMMAS = Items(
     parse=_parse,
     dataset="dilemmas.jsonl",
     starter=_starter,
+    blank=_blank,
 )
 """Dilemmas, with their crowds' verdicts where they are known."""
