@@ -25,7 +25,7 @@ _TOO_EARLY = 2
 
 @dataclass(frozen=True)
 class CallsEach:
-    """Calls of models that a trial makes, as canned replies have it; `fixed` where no reply makes them more or fewer."""
+    """Calls of models that a trial makes, by canned replies; `fixed` where no reply makes them more or fewer."""
 
     calls: float
     fixed: bool
