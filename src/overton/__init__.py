@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
     from overton.api.demo import demo
+    from overton.api.doctor import doctor
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
     from overton.api.reports import report
@@ -32,6 +33,7 @@ __all__ = [
     "corpus",
     "demo",
     "describe",
+    "doctor",
     "export_run",
     "extend",
     "import_logs",
@@ -54,6 +56,7 @@ _HOMES = {
     "analyze": "analyses",
     "demo": "demo",
     "describe": "documented",
+    "doctor": "doctor",
     "export_run": "inspect_logs",
     "extend": "runs",
     "import_logs": "inspect_logs",

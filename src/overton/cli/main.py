@@ -12,11 +12,13 @@ from typer.core import TyperGroup
 import overton
 from overton.cli import commands, corpus, judge, models
 from overton.cli import items as making
+from overton.cli.checking import Checking
+from overton.cli.doctor import doctor
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
 from overton.cli.params import told
-from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
+from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
 
@@ -32,7 +34,7 @@ class _Ordered(TyperGroup):
 
 
 _ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
-_ORDER += ["export", "import", "describe", "demo"]
+_ORDER += ["export", "import", "describe", "demo", "doctor"]
 
 
 def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
@@ -89,6 +91,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
 app.command(cls=Knowing)(commands.describe)
 app.command(cls=Knowing)(commands.demo)
+app.command(cls=Knowing)(doctor)
 
 
 def _version(wanted: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -31,14 +30,14 @@ from overton.studies.options import fields_of, fields_of_call, option_place, val
 from overton.studies.registry import Listed, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Kind
 
-__all__ = ["Analyzing", "Checking", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "typed"]
+__all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "StudyGroup", "typed"]
 
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a command of a study's own has under the names that all commands have them."""
 
 
-class _StudyGroup(TyperGroup, ABC):
+class StudyGroup(TyperGroup, ABC):
     """A group with a command for each study of some kinds, imported when it is called for."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("asks",)
@@ -196,7 +195,7 @@ def _own(own: Command) -> Any:
     return command(body, params, {option_place(field.name): field.flag for field in fields}, own.help)
 
 
-class Running(_StudyGroup):
+class Running(StudyGroup):
     """`overton run STUDY`."""
 
     def make(self, study: AnyStudy) -> Any:
@@ -204,7 +203,7 @@ class Running(_StudyGroup):
         return _runs(study, argument=False)
 
 
-class ItemMaking(_StudyGroup):
+class ItemMaking(StudyGroup):
     """`overton items STUDY`, for studies that make items or check them, and the commands that studies add."""
 
     kinds = ("makes",)
@@ -236,71 +235,7 @@ class ItemMaking(_StudyGroup):
         return [*super().rows(), *((one.name, one.help) for one in own_commands())]
 
 
-class Checking(_StudyGroup):
-    """`overton items check STUDY PATH`, and `overton items check PATH` for what is known by its keys."""
-
-    kinds = ("asks", "makes", "labels")
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command for a study's items, or for the file in the place of a study's name.
-
-        Raises:
-            InputError: there is neither such a study nor such a file, or nobody can tell what it holds.
-        """
-        try:
-            return super().get_command(ctx, cmd_name)
-        except InputError as error:
-            if not Path(cmd_name).exists():
-                wrong = [replace(problem, reason=f"{problem.reason}; nor is it a file") for problem in error.problems]
-                raise InputError(wrong) from None
-        return typed(cmd_name, self._recognised(Path(cmd_name)))
-
-    def _recognised(self, path: Path) -> Any:
-        """The command that checks what is in a file, as what it is."""
-
-        def body(**reading: Any) -> None:
-            from overton.api.kinds import kind_of, recognised
-            from overton.cli.output import say
-
-            study = recognised(path)
-            asks = kind_of(study)
-            later = "" if asks.name == study.name else f", not yet for {asks.name}, whose check says what is missing"
-            say(f"Read as {study.items.plural} for {study.name}{later}.")
-            _check(study, path, reading)
-
-        return command(
-            body, [], {}, "Name every problem of the items in a file, whatever their kind; nothing is asked."
-        )
-
-    def make(self, study: AnyStudy) -> Any:
-        """The command that checks its items."""
-
-        def body(path: Path, **reading: Any) -> None:
-            _check(study, path, reading)
-
-        layouts = f"{study.items.layouts[:1].upper()}{study.items.layouts[1:]}."
-        path = Param("path", _NAMED, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
-        params = [path, *field_params(fields_of(study.items.reading))]
-        help_ = (
-            f"Name every problem of {study.items.plural}; nothing is asked. Exit code 2 where an error would keep a run"
-            " from starting."
-        )
-        return command(body, params, words_of(study, study.items.reading), help_)
-
-
-def _check(study: AnyStudy, path: Path, reading: dict[str, Any]) -> None:
-    from overton.api.items import check_items
-    from overton.cli.output import results, say
-
-    findings = check_items(study, path, **reading)
-    for finding in findings:
-        results().print(str(finding), soft_wrap=True)
-    errors = sum(finding.severity == "error" for finding in findings)
-    say(f"{errors} errors, {len(findings) - errors} warnings")
-    raise typer.Exit(2 if errors else 0)
-
-
-class Labelling(_StudyGroup):
+class Labelling(StudyGroup):
     """`overton judge STUDY`, for studies that label what exists: here they go by their words."""
 
     kinds = ("labels",)
@@ -319,7 +254,7 @@ class Labelling(_StudyGroup):
         return _runs(study, argument=True)
 
 
-class Planning(_StudyGroup):
+class Planning(StudyGroup):
     """`overton plan STUDY`."""
 
     kinds = ("asks", "makes", "labels")
@@ -341,7 +276,7 @@ class Planning(_StudyGroup):
         return command(body, params, _words(study), f"Count calls and tokens, and price them. {study.question}")
 
 
-class Analyzing(_StudyGroup):
+class Analyzing(StudyGroup):
     """`overton analyze STUDY FILE`, for studies that ask, and whatever else has measures."""
 
     def study(self, name: str) -> AnyStudy | None:

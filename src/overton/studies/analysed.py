@@ -52,6 +52,10 @@ class Analysed(msgspec.Struct, frozen=True):
         """
         return estimates_of(_study_of(type(self)), self)
 
+    def __repr__(self) -> str:
+        models = ", ".join(getattr(self, "models", ()))
+        return f"{type(self).__module__}.Analysis({models}): estimates() has every number, to_json() all of it"
+
     def _repr_html_(self) -> str | None:
         """The terminal's summary for a notebook; None, so that the notebook shows a text, outside of `overton`."""
         measuring = _study_of(type(self)).measuring

@@ -15,7 +15,9 @@ from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import PROBE, READY
+from overton.reporting.fragment import fragment
 from overton.retrieval import Source
+from overton.studies.exhibits import Column, Section, Table
 from overton.studies.study import AnyStudy, Canned
 
 __all__ = ["Course", "ModelPlan", "Plan", "course_of", "plan"]
@@ -62,6 +64,22 @@ class Plan(msgspec.Struct, frozen=True):
     models: list[ModelPlan]
     cost: float | None
     cost_at_most: float | None
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook: a row for each model and role."""
+        titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most")
+        columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
+        rows = [[row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_paid(row)] for row in self.models]
+        note = "Tokens are estimated at four bytes each; nothing was asked."
+        table = Table(f"{self.items} items, {self.trials:,} trials a model", columns, rows, note=note)
+        return fragment([Section("plan", f"Plan of {self.study}", [table])])
+
+
+def _paid(row: ModelPlan) -> list[str]:
+    if row.retrieves:
+        return ["–"] * 4
+    costs = ("unknown" if cost is None else f"${cost:,.2f}" for cost in (row.cost, row.cost_at_most))
+    return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs]
 
 
 def plan(

@@ -17,14 +17,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
-from overton.studies.deliberation.measures.results import (
-    Choice,
-    Contrast,
-    ContrastBy,
-    ContrastIn,
-    ContrastOf,
-    Setting,
-)
+from overton.studies.deliberation.measures.results import Choice, Contrast, ContrastBy, ContrastIn, ContrastOf, Setting
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain, shaped
 from overton.studies.retesting import SelfAgreement
