@@ -264,14 +264,22 @@ class Planning(StudyGroup):
 
         def body(**given: Any) -> None:
             from overton.api.runs import plan
-            from overton.cli.ending import show_plan
+            from overton.cli.ending import show_plan, show_time
 
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
+            time = asked.pop("time")
             asked.pop("out", None)
-            show_plan(plan(study.name, **asked), max_cost, max_calls, json=json)
+            planned = plan(study.name, **asked)
+            show_plan(planned, max_cost, max_calls, json=json)
+            if time:
+                show_time(study.name, planned, asked)
 
         params = [*_asked(study, argument=study.kind != "asks"), *_shared(paying=False)]
+        told = "Ask a few calls of models that run here, and say how long the plan takes; others are never asked."
+        params.append(
+            Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=told)], default=False)
+        )
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
         return command(body, params, _words(study), f"Count calls and tokens, and price them. {study.question}")
 
