@@ -11,6 +11,8 @@ from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
+from overton.reporting.fragment import fragment
+from overton.studies.analysed import show_with
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
@@ -19,6 +21,9 @@ from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
+
+
+show_with(fragment)
 
 
 @dataclass(frozen=True)
