@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
+from overton.reporting.fragment import fragment
+from overton.studies.analysed import show_with
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
@@ -20,6 +23,9 @@ from overton.studies.study import AnyStudy
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
 
 
+show_with(fragment)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """An analysis, with the study that it is of and how it was made; `results` are None for a table made elsewhere."""
@@ -28,14 +34,17 @@ class Outcome:
     analysis: Any
     how: How
     results: Results | None
+    labels: Labelled | None = None
 
     def document(self) -> dict[str, Any]:
-        """The analysis as JSON holds it."""
-        return document(self.study.name, measuring_of(self.study).schema, self.analysis)
+        """The analysis as JSON holds it, with `labels` where people labelled."""
+        labels = self.labels.document() if self.labels else {}
+        return document(self.study.name, measuring_of(self.study).schema, self.analysis) | labels
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
-        return summary(measuring_of(self.study).sections(self.analysis))
+        sections = self.labels.sections() if self.labels else []
+        return summary([*sections, *measuring_of(self.study).sections(self.analysis)])
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> Any:
@@ -71,7 +80,8 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if named.name not in (held.name, held.labels):
         raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
     results = results_of([run])
-    return Outcome(named, measuring.records(results, chosen), chosen, results)
+    labels = labelled([run], results, chosen.level)
+    return Outcome(named, measuring.records(results, chosen), chosen, results, labels)
 
 
 def schema(study: str) -> dict[str, Any]:
@@ -80,11 +90,13 @@ def schema(study: str) -> dict[str, Any]:
     Raises:
         InputError: there is no such study, or it has nothing to measure.
     """
+    from overton.studies.labelled import with_labels
     from overton.studies.plain import schema as schema_of
 
     named = study_named(study)
     measuring = measuring_of(named)
-    return schema_of(measuring.analysis(), named.name, measuring.schema)
+    made = schema_of(measuring.analysis(), named.name, measuring.schema)
+    return made if named.sheet is None else with_labels(made)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from overton.api.analyses import chosen_how
+from overton.api.labels import labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
-from overton.studies.measuring import Measured, Results
+from overton.studies.exhibits import Section
+from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
 from overton.studies.plain import document
 from overton.studies.registry import study_named
@@ -66,15 +68,45 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     results = results_of(runs)
     analysis = measuring.records(results, chosen)
     shown = measuring.shown(results, analysis, chosen)
+    labels = labelled(runs, results, chosen.level)
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
-        sections=shown.sections,
-        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
+        sections=[
+            *(labels.sections() if labels.found else ()),
+            *shown.sections,
+            *_compared(study, runs, results, chosen),
+        ],
+        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *labels.warnings(), *shown.warnings]],
         trials=shown.trials,
-        data=document(study.name, measuring.schema, analysis, without=shown.without),
+        data=document(study.name, measuring.schema, analysis, without=shown.without) | labels.document(),
     )
+
+
+_MOST_COMPARED = 12
+"""Models that a report compares with each other: more make a table that nobody reads."""
+
+
+def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
+    """Models of the runs in pairs, or why they are not compared; nothing of one alone."""
+    measuring = measuring_of(study)
+    if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
+        return
+    from overton.api.comparing.making import of_sources
+    from overton.api.comparing.shown import in_report
+    from overton.api.comparing.sources import of_runs
+    from overton.statistics.resampling import Jackknife
+    from overton.studies.exhibits import Callout
+
+    try:
+        made = of_sources(study, of_runs(runs, results, study, how), Jackknife(how.level, seed=how.seed))
+    except InputError as error:
+        said = "; ".join(f"{problem.place}: {problem.reason}" for problem in error.problems)
+        yield Section("compared", "Models compared", [Callout(f"The models are not compared. {said}.", "warning")])
+        return
+    if any(pair.measures for pair in made.pairs):
+        yield in_report(made)
 
 
 def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:

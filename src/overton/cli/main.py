@@ -10,12 +10,15 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import commands, corpus, judge, models
+from overton.cli import commands, comparing, corpus, judge, models
+from overton.cli import items as making
+from overton.cli.checking import Checking
+from overton.cli.doctor import doctor
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
 from overton.cli.params import told
-from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
+from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
 
@@ -30,8 +33,22 @@ class _Ordered(TyperGroup):
         return sorted(self.commands, key=_ORDER.index)
 
 
-_ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
-_ORDER += ["export", "import", "describe", "demo"]
+_ORDER = [
+    "run",
+    "plan",
+    "resume",
+    "extend",
+    "report",
+    "analyze",
+    "compare",
+    "baseline",
+    "gate",
+    "judge",
+    "items",
+    "models",
+    "corpus",
+]
+_ORDER += ["export", "import", "describe", "demo", "doctor"]
 
 
 def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
@@ -48,7 +65,7 @@ app = typer.Typer(
     cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
-    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable.",
+    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable, 5 beyond a gate's margin, 6 undecided there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawn boxes double the time that --help takes
@@ -66,6 +83,9 @@ app.add_typer(
 )
 app.command(cls=Knowing)(commands.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
+app.command(cls=Knowing)(comparing.compare)
+app.command(cls=Knowing)(comparing.baseline)
+app.command(cls=Knowing)(comparing.gate)
 app.add_typer(judge.app, name="judge")
 app.command(cls=Knowing)(commands.export)
 app.command("import", cls=Knowing)(commands.import_logs)
@@ -77,15 +97,18 @@ items.add_typer(
         cls=Checking,
         help="Name every problem of a study's items; nothing is asked.",
         no_args_is_help=True,
-        subcommand_metavar="STUDY PATH",
+        subcommand_metavar="[STUDY] PATH",
     ),
     name="check",
 )
+items.command("list", cls=Knowing)(making.list_)
+items.command("new", cls=Knowing)(making.new)
 app.add_typer(items, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
 app.command(cls=Knowing)(commands.describe)
 app.command(cls=Knowing)(commands.demo)
+app.command(cls=Knowing)(doctor)
 
 
 def _version(wanted: bool) -> None:

@@ -195,12 +195,29 @@ def _starter_viewpoints() -> Traversable:
     return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
 
 
+_POST = ("A community", "What the post asks?", "What its writer says; may be empty.")
+
+
+def _blank_thread() -> Thread:
+    said = (Comment("c1", "What somebody answered.", 12), Comment("c2", "What somebody else answered.", 3))
+    return Thread("my-thread", *_POST, said)
+
+
+def _blank_reference() -> ReferenceThread:
+    views = (
+        Viewpoint("v1", "What the first group of comments holds.", 12, ("c1",), 1),
+        Viewpoint("v2", "What the second group of comments holds.", 3, ("c2",), 1),
+    )
+    return ReferenceThread("my-thread", *_POST, views, "hand-made")
+
+
 THREADS = Items(
     Thread,
     "thread",
     "JSONL file of threads, or a folder of them",
     parse=_lines(_thread),
     dataset="threads.jsonl",
+    blank=_blank_thread,
 )
 """Threads as a crowd wrote them."""
 
@@ -211,5 +228,6 @@ REFERENCES = Items(
     parse=_lines(_reference),
     dataset="references.jsonl",
     starter=_starter_viewpoints,
+    blank=_blank_reference,
 )
 """Threads with the viewpoints that were found in them."""
