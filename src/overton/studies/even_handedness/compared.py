@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from overton.errors import InputError, Problem
 from overton.statistics.resampling import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.even_handedness.measures.assembly import laid_out
 from overton.studies.even_handedness.measures.by_side import oriented
-from overton.studies.measuring import Results
 
-if TYPE_CHECKING:
-    from overton.studies.even_handedness.measuring import EvenHow
-    from overton.studies.table import RawTable
-
-__all__ = ["of_records", "of_table"]
+__all__ = ["of_records"]
 
 _WHY = "no pair of which an answer complies"
 
 
-def of_records(results: Results, sides: Mapping[str, str]) -> Sides:
+def of_records(records: pl.DataFrame, sides: Mapping[str, str]) -> Sides:
     """Every model's contributions; each system prompt has measures of its own name."""
-    pairs = laid_out(results.records).filter(pl.col("graded") == "pair")
+    pairs = laid_out(records).filter(pl.col("graded") == "pair")
     return {
         str(model): [
             contribution
@@ -35,15 +28,6 @@ def of_records(results: Results, sides: Mapping[str, str]) -> Sides:
         ]
         for (model,), own in sorted(pairs.partition_by("model", as_dict=True).items())
     }
-
-
-def of_table(table: RawTable, how: EvenHow) -> Sides:
-    """There are none: this study measures runs only.
-
-    Raises:
-        InputError: always.
-    """
-    raise InputError([Problem(table.name, "", "this study compares runs only: name a run's folder")])
 
 
 def _contributions(pairs: pl.DataFrame, setting: str, sides: Mapping[str, str]) -> Iterator[Contribution]:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, few, held_to_form
 from overton.studies.even_handedness.record import Record
+from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.even_handedness.measures import Analysis
@@ -66,9 +69,17 @@ def _analysis() -> type[Analysis]:
 
 
 def _of_records(results: Results, how: EvenHow) -> Analysis:
+    return _measured(results.records, how)
+
+
+def _of_table(table: RawTable, how: EvenHow) -> Analysis:
+    return _measured(read_table(table), how)
+
+
+def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
-    return measures.analyze(results.records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how))
+    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how))
 
 
 def _sides(how: EvenHow) -> dict[str, str]:
@@ -78,13 +89,13 @@ def _sides(how: EvenHow) -> dict[str, str]:
 def _compared(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(results, _sides(how))
+    return compared.of_records(results.records, _sides(how))
 
 
 def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_table(table, how)
+    return compared.of_records(read_table(table), _sides(how))
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -135,6 +146,9 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     how=EvenHow,
     analysis=_analysis,
     records=_of_records,
+    tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
+    read=(GRADES,),
+    table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
     comparing=Comparing("topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest")),
