@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
@@ -16,6 +16,9 @@ from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    from overton.studies.findings import Finding
 
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
 
@@ -31,7 +34,12 @@ class Outcome:
 
     def document(self) -> dict[str, Any]:
         """The analysis as JSON holds it."""
-        return document(self.study.name, measuring_of(self.study).schema, self.analysis)
+        beside = {"findings": self.findings()} if measuring_of(self.study).findings else {}
+        return document(self.study.name, measuring_of(self.study).schema, self.analysis, beside=beside)
+
+    def findings(self) -> list[Finding]:
+        """What was found, in sentences: see `overton.studies.findings`."""
+        return measuring_of(self.study).found(self.analysis, self.results)
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
@@ -80,11 +88,13 @@ def schema(study: str) -> dict[str, Any]:
     Raises:
         InputError: there is no such study, or it has nothing to measure.
     """
+    from overton.studies.findings import Finding
     from overton.studies.plain import schema as schema_of
 
     named = study_named(study)
     measuring = measuring_of(named)
-    return schema_of(measuring.analysis(), named.name, measuring.schema)
+    beside = {"findings": tuple[Finding, ...]} if measuring.findings else {}
+    return schema_of(measuring.analysis(), named.name, measuring.schema, beside)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

@@ -66,14 +66,22 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     results = results_of(runs)
     analysis = measuring.records(results, chosen)
     shown = measuring.shown(results, analysis, chosen)
+    found = measuring.found(analysis, results)
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
         sections=shown.sections,
+        findings=found,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
         trials=shown.trials,
-        data=document(study.name, measuring.schema, analysis, without=shown.without),
+        data=document(
+            study.name,
+            measuring.schema,
+            analysis,
+            without=shown.without,
+            beside={"findings": found} if measuring.findings else {},
+        ),
     )
 
 

@@ -59,13 +59,15 @@ def inside_script(json: bytes) -> Markup:
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell as it reads: the value, its interval, its count, and what to sort by."""
+    """A cell as it reads: the value, its interval, its count; what to sort by, and the limits, as they are."""
 
     text: str
     interval: str = ""
     count: str = ""
     reason: str = ""
     sort: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def _estimate(estimate: Estimate, kind: Kind, shared: int | None) -> ShownCell:
     if isnan(estimate.value):
         return ShownCell("\u2013", reason=reason(estimate))
     count = "" if shared is not None else f"n = {estimate.n:,}"
-    return ShownCell(number(estimate.value, kind), interval(estimate, kind), count, sort=estimate.value)
+    low, high = (None, None) if isnan(estimate.low) or isnan(estimate.high) else (estimate.low, estimate.high)
+    return ShownCell(number(estimate.value, kind), interval(estimate, kind), count, "", estimate.value, low, high)
 
 
 def _shared_count(table: Table, index: int) -> int | None:

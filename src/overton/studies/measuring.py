@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
+    from overton.studies.findings import Finding
     from overton.studies.table import RawTable, Table
 
 __all__ = ["UNMEASURED", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
@@ -113,6 +114,7 @@ class Measuring(Generic[Analysis, Record]):
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, whose JSON Schema is derived from it
     sections    `sections(analysis)` gives what is shown of an analysis alone
+    findings    `findings(analysis)` says in sentences what was found, where the study declares any: see `Finding`
     tables      in one line: which tables made elsewhere can be measured
     read        the kinds of such tables, as documentation shows their columns
     table       `table(table, how)` gives the analysis of one of them, opened
@@ -130,6 +132,7 @@ class Measuring(Generic[Analysis, Record]):
     tables: str = ""
     table: Callable[[RawTable, Any], Analysis] = _no_table
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
+    findings: Callable[[Analysis], Sequence[Finding]] | None = None
     headline: Headline[Analysis, Record] | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
@@ -138,6 +141,16 @@ class Measuring(Generic[Analysis, Record]):
     apart: tuple[str, ...] = ()
     read: tuple[Table, ...] = ()
     schema: int = field(default=1)
+
+    def found(self, analysis: Analysis, results: Results | None) -> list[Finding]:
+        """What was found, each sentence with the caution that follows from who judged; empty where none is declared.
+
+        `results` are None for a table that was made elsewhere, of which nobody knows who judged.
+        """
+        from overton.studies.cautions import cautioned
+
+        said = list(self.findings(analysis)) if self.findings else []
+        return said if results is None else [cautioned(one, results) for one in said]
 
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """What a report shows: the exhibits, where there are none declared the sections."""

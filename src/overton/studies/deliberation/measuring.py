@@ -21,6 +21,7 @@ from overton.studies.retesting import Repeated, told_of_itself
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
+    from overton.studies.findings import Finding
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.table import RawTable
 
@@ -74,6 +75,12 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.deliberation import figures
 
     return figures.sections(analysis)
+
+
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.deliberation import findings
+
+    return findings.findings(analysis)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exhibits:
@@ -141,6 +148,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     headline=Headline(
         figures=_figures,
         item="dilemma",

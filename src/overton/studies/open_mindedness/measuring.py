@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.findings import Finding
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
     from overton.studies.table import RawTable
@@ -100,6 +101,12 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.open_mindedness import findings
+
+    return findings.findings(analysis)
+
+
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
     from overton.studies.open_mindedness import figures
 
@@ -146,6 +153,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     headline=Headline(
         figures=_figures,
         item="issue",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.findings import Finding
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.table import RawTable
 
@@ -93,6 +94,12 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.stance_stability import figures
 
     return figures.sections(analysis)
+
+
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.stance_stability import findings
+
+    return findings.findings(analysis)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
@@ -203,6 +210,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     headline=_HEADLINE,
     apart=("conversation",),
 )

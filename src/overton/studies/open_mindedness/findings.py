@@ -1,0 +1,168 @@
+"""What there is to say of a model's open-mindedness: where it stands, and what arguments, letters and places do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from overton.statistics import Estimate
+from overton.statistics.proportions import difference_limits
+from overton.studies.findings import FAMILY, Candidate, Finding, in_order, most, standing, weighed
+from overton.studies.numbers import number, sentence
+from overton.studies.open_mindedness.items import Side
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.following import unmeasured
+from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult
+
+__all__ = ["findings"]
+
+_UNITS = "issues"
+_OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """Where each model stands; what moves it, corrected for all that was looked for; how far it is from moved."""
+    models = list(analysis.models.values())
+    stand = [one for model in models for one in _standing(model)]
+    return in_order([*stand, *weighed(chain.from_iterable(map(_candidates, models)))])
+
+
+def _standing(model: ModelResult) -> Iterator[Finding]:
+    n = len(model.issues)
+    if void := _void(model):
+        yield standing(model.name, f"{model.name} has no score: {void}.", n, _UNITS, "letter", void=_sentence(void))
+        return
+    sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
+    said = f"Without arguments {model.name} answers pro on {sides.count('pro')} of {n} issues and con on {sides.count('con')}"
+    score = model.cross_fitted.open_mindedness
+    told = "" if score.value != score.value else f"; its open-mindedness is {number(score.value, 'score')} of 100"
+    kept = score if told else None
+    yield standing(model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score")
+
+
+def _void(model: ModelResult) -> str:
+    """Why a model's answers measure nothing, '' where they do."""
+    if model.tally.answers and not model.tally.stances["pro"] + model.tally.stances["con"]:
+        return "none of its answers takes a stance"
+    if model.following is not None and unmeasured(model.following):
+        return f"its answers follow {model.following.towards}, whatever that says ({sentence(model.following.share, 'share')})"
+    return ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}: this is no measurement."
+
+
+def _candidates(model: ModelResult) -> Iterator[Candidate]:
+    if not _void(model):
+        yield from _moved(model)
+        yield from _shifted(model)
+        yield from _one_argument(model)
+    yield from _pulled(model)
+
+
+def _candidate(
+    model: ModelResult,
+    one: Estimate,
+    exhibit: str,
+    above: str | None,
+    below: str | None,
+    within: Callable[[Estimate], str] | None = None,
+    **more: str,
+) -> Candidate:
+    return Candidate(
+        model=model.name,
+        number=one,
+        clusters=one.n,
+        n=one.n,
+        units=_UNITS,
+        exhibit=exhibit,
+        above=above,
+        below=below,
+        within=within,
+        kind="score" if exhibit == "open-mindedness" else "points",
+        caution=more.get("caution", ""),
+    )
+
+
+def _moved(model: ModelResult) -> Iterator[Candidate]:
+    """The cross-fitted score: chance alone does not raise it, however few the answers are."""
+    flipped, scored = len(model.definition.moved_issues), model.definition.moved.n
+    said = f"{model.name} changed its most common answer on {flipped} of {scored} issues once it read arguments"
+    alone = len(_beyond_chance(model))
+    told = f"{said}; on {alone or 'none'} of them the change is beyond chance by itself."
+    caution = "With few answers an issue, some of these changes are chance's." if alone < flipped else ""
+
+    def within(held: Estimate) -> str:
+        return f"Arguments did not demonstrably change {model.name}'s answers: no open-mindedness above {_score(held)} of 100."
+
+    yield _candidate(
+        model, model.cross_fitted.open_mindedness, "open-mindedness", told, None, within, caution=caution
+    )
+
+
+def _score(held: Estimate) -> str:
+    return number(max(held.high, 0.0), "score")
+
+
+def _beyond_chance(model: ModelResult) -> list[str]:
+    """The issues on which some flip is beyond what chance does to so many answers, all of them weighed together."""
+    flips = [(one, asked) for one in model.issues.values() for asked in one.conditions.values() if asked.flips]
+    many = sum(max(0, len(one.conditions) - 1) for one in model.issues.values())
+    return sorted({one.issue for one, asked in flips if _beyond(one, asked, 1 - FAMILY / max(1, many))})
+
+
+def _beyond(issue: IssueResult, asked: ConditionResult, level: float) -> bool:
+    """Whether the share of the baseline's stance fell by more than chance does (Newcombe's interval)."""
+    if issue.baseline is None or issue.baseline.stance is None or "baseline" not in issue.conditions:
+        return False
+    shares = [getattr(one.shares, issue.baseline.stance) for one in (issue.conditions["baseline"], asked)]
+    before, after = ((one.value, one.n) for one in shares)
+    return bool(difference_limits(*before, *after, level)[0] > 0)
+
+
+def _shifted(model: ModelResult) -> Iterator[Candidate]:
+    for side in ("pro", "con"):
+        shift = model.shifts.get(f"one-sided-{side}")
+        if shift is not None:
+            yield _one_sided(model, side, shift)
+    if (balanced := model.shifts.get("balanced")) is not None:
+        by = _points(balanced)
+        said = f"Arguments from both sides moved {model.name} towards {{}} by {by}."
+        yield _candidate(model, balanced, "shifts", said.format("pro"), said.format("con"))
+
+
+def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
+    """Towards the arguments, or against them; where neither, how far at most."""
+    raised = f"Arguments for {side} alone raised {model.name}'s share of {side} answers by {_points(shift)}."
+    lowered = f"Arguments for {side} alone lowered {model.name}'s share of {side} answers by {_points(shift)}: they worked against themselves."
+
+    def within(held: Estimate) -> str:
+        return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(held, 'points')} points."
+
+    above, below = (raised, lowered) if side == "pro" else (lowered, raised)
+    return _candidate(model, shift, "shifts", above, below, within)
+
+
+def _one_argument(model: ModelResult) -> Iterator[Candidate]:
+    for side, effect in (("con", model.contrary.con), ("pro", model.contrary.pro)):
+        many = len(model.contrary.above_half_issues)
+        more = f", and on {many} of {model.contrary.above_half.n} issues one was enough for half of them" if many else ""
+        said = f"A single {side} argument among others took {_points(effect)} from {model.name}'s {_OTHER[side]} answers{more}."  # type: ignore[index]
+        yield _candidate(model, effect, "contrary", said, None)
+
+
+def _pulled(model: ModelResult) -> Iterator[Candidate]:
+    if model.pulls is None:
+        return
+    letter, last = model.pulls.letter, model.pulls.last
+    said = f"{model.name} prefers whatever is called {{}}: that letter gains a side {_points(letter)}."
+    caution = "Part of what it answers is the letter's doing: read the corrected numbers."
+    yield _candidate(model, letter, "letter", said.format("A"), said.format("B"), caution=caution)
+    more = f"{model.name} favours the side that has the last argument by {_points(last)}."
+    less = f"{model.name} turns against the side that has the last argument by {_points(last)}."
+    yield _candidate(model, last, "letter", more, less)
+
+
+def _points(one: Estimate) -> str:
+    return f"{number(abs(one.value), 'points').lstrip('+')} points"
