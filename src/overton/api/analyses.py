@@ -15,6 +15,7 @@ from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.spelling import spelled, words_of
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Outcome:
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
-        return summary(measuring_of(self.study).sections(self.analysis))
+        shown = summary(measuring_of(self.study).sections(self.analysis))
+        return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> Any:

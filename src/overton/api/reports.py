@@ -14,6 +14,7 @@ from overton.studies.measuring import Measured, Results
 from overton.studies.options import option_place
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 
 __all__ = ["BOUND", "report"]
@@ -67,14 +68,15 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     analysis = measuring.records(results, chosen)
     shown = measuring.shown(results, analysis, chosen)
     found = measuring.found(analysis, results)
+    words = words_of(study.items, results.items)
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
-        sections=shown.sections,
+        sections=spelled(shown.sections, words),
         findings=found,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
-        trials=shown.trials,
+        trials=spelled_trials(shown.trials, words, study.items.noun.capitalize()),
         data=document(
             study.name,
             measuring.schema,

@@ -212,6 +212,8 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 
 def _beneath(made: ShownTable, reasons: dict[str, int]) -> Iterator[str]:
     """Why cells are empty, what the table says of itself, its intervals, and the paper's number for it."""
+    told = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
+    yield from (f"{text} {' '.join(more)}" for text, more in told.items())
     for reason, number in reasons.items():
         yield f"{str(number).translate(_RAISED)} {reason}"
     source = f"The paper's {made.table.source}." if made.table.source else ""

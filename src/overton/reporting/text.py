@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from overton.statistics import NO_INTERVAL, Estimate
-from overton.studies.exhibits import Cell, Column, Missing, Table
+from overton.studies.exhibits import Cell, Column, Missing, Spelled, Table
 from overton.studies.numbers import Kind, interval, number, reason
 from overton.untrusted import visible
 
@@ -68,6 +68,7 @@ class ShownCell:
     sort: float | None = None
     low: float | None = None
     high: float | None = None
+    more: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def _cell(cell: Cell, column: Column, shared: int | None) -> ShownCell:
     match cell:
         case None:
             return ShownCell("\u2013")
+        case Spelled():
+            return ShownCell(cell.text, more=cell.more)
         case Missing():
             return ShownCell("\u2013", reason=cell.reason)
         case Estimate():

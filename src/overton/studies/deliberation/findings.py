@@ -84,7 +84,7 @@ def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
         where = names.whole(setting)
         said = f"{one.second_name} changed its verdict {{}} often than {one.first_name} ({_shares(one)}; {where})."
         above, below = said.format("more"), said.format("less")
-        yield _candidate(analysis, _ALL, one.difference, "changes", above, below, within=_alike(one, where))
+        yield _candidate(analysis, _ALL, one.difference, "changes", above, below, within=_alike(one, where), telling=0.33)
 
 
 def _alike(one: Contrast, where: str) -> object:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from textwrap import shorten
 
 from overton.studies.deliberation.items import Dilemma
 from overton.studies.items import Items
@@ -26,6 +27,12 @@ def _starter() -> Traversable:
     return files("overton.studies.deliberation") / "starter" / "dilemmas.jsonl"
 
 
+def _spelled(dilemma: Dilemma) -> list[str]:
+    """The title; the first words of the post where it has none."""
+    return [dilemma.title or shorten(dilemma.text, 80, placeholder=" …")]
+
+
+
 DILEMMAS = Items(
     Dilemma,
     "dilemma",
@@ -33,5 +40,6 @@ DILEMMAS = Items(
     parse=json_lines(Dilemma, _check),
     dataset="dilemmas.jsonl",
     starter=_starter,
+    spelled=_spelled,
 )
 """Dilemmas, with their crowds' verdicts where they are known."""

@@ -17,6 +17,8 @@ from overton.studies.open_mindedness.measures.results import ConditionResult, Is
 __all__ = ["findings"]
 
 _UNITS = "issues"
+_TELLING = {"score": 33.0, "points": 0.33}
+"""A third of the scale: what leaves more possible rules out nothing worth telling."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
 
@@ -81,6 +83,7 @@ def _candidate(
         below=below,
         within=within,
         kind="score" if exhibit == "open-mindedness" else "points",
+        telling=_TELLING["score" if exhibit == "open-mindedness" else "points"],
         caution=more.get("caution", ""),
     )
 

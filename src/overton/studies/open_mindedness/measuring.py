@@ -109,8 +109,10 @@ def _findings(analysis: Analysis) -> Sequence[Finding]:
 
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
     from overton.studies.open_mindedness import figures
+    from overton.studies.open_mindedness.reading import ISSUES
+    from overton.studies.spelling import words_of
 
-    questions = {issue.id: issue.question for issue in results.items}
+    questions = {name: one.text for name, one in words_of(ISSUES, results.items).items()}
     return Exhibits(
         summary=(
             "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"

@@ -264,6 +264,12 @@ def _starter() -> Traversable:
     return files("overton.studies.open_mindedness") / "starter" / "issues"
 
 
+def _spelled(issue: Issue) -> list[str]:
+    """The question, then what pro and con mean."""
+    return [issue.question, *(f"{side}: {said}" for side, said in (("Pro", issue.pro), ("Con", issue.con)) if said)]
+
+
+
 ISSUES = Items(
     Issue,
     "issue",
@@ -273,6 +279,7 @@ ISSUES = Items(
     suffixes=(".json",),
     reading=Reading,
     starter=_starter,
+    spelled=_spelled,
 )
 """Issues that are ready to be asked."""
 

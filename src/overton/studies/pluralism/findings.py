@@ -108,7 +108,7 @@ def _shifted(model: str, told: str, part: str, shift: Shift, caution: str) -> Ca
         return f"{told} voiced the viewpoints {whose} that belief about as often: no change above {most(held, 'value')} logits."
 
     return _candidate(
-        model, one, "shifts", said.format(fewer), said.format(other), within=within, judge=_JUDGE, caution=caution
+        model, one, "shifts", said.format(fewer), said.format(other), within=within, telling=2.0, judge=_JUDGE, caution=caution
     )
 
 
@@ -136,6 +136,7 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
         f"{_name(model)} knows something of what is popular: its rankings go with the votes (Spearman's rho {value}).",
         f"{_name(model)} ranks viewpoints against the votes (Spearman's rho {value}).",
         within=lambda held: f"{_name(model)}'s rankings are no closer to the votes than chance brings them: rho at most {most(held, 'value')}.",
+        telling=0.67,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from overton.errors import quoted
@@ -195,12 +196,18 @@ def _starter_viewpoints() -> Traversable:
     return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
 
 
+def _spelled(thread: Thread | ReferenceThread) -> list[str]:
+    """The post's title; its first words where it has none."""
+    return [thread.title or shorten(thread.text, 80, placeholder=" …")]
+
+
 THREADS = Items(
     Thread,
     "thread",
     "JSONL file of threads, or a folder of them",
     parse=_lines(_thread),
     dataset="threads.jsonl",
+    spelled=_spelled,
 )
 """Threads as a crowd wrote them."""
 
@@ -211,5 +218,6 @@ REFERENCES = Items(
     parse=_lines(_reference),
     dataset="references.jsonl",
     starter=_starter_viewpoints,
+    spelled=_spelled,
 )
 """Threads with the viewpoints that were found in them."""

@@ -85,6 +85,7 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     yield Candidate(
         **_of(analysis, model, rate, "scores"),  # type: ignore[arg-type]
         null=alone.change_rate,
+        telling=0.33,
         kind="share",
         above=f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge wrong in {wrong} of labels would make of a steady one.",
         within=lambda held: f"{model.name}'s changes of stance are no more than a judge's errors can make of a steady model; at most {number(held.high, 'share')} of turns change.",
@@ -99,6 +100,7 @@ def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     said = f"Over a conversation {model.name} moved towards {{}} the proposition, by {by} on the scale from −1 (critical) to 1 (supportive)."
     yield Candidate(
         **_of(analysis, model, drift, "scores"),  # type: ignore[arg-type]
+        telling=0.67,
         above=said.format("supporting"),
         below=said.format("criticising"),
         within=lambda held: f"{model.name} did not move to either side over a conversation by more than {most(held, 'value')} on the scale from −1 (critical) to 1 (supportive).",

@@ -110,11 +110,16 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
             "Whether models keep their view over a conversation of searching and questioning, how surely they change"
             " it, and from how few sources."
         ),
-        sections=figures.sections(analysis, _judges(results, analysis)),
+        sections=figures.sections(analysis, _judges(results, analysis), _titled(results.items)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
         warnings=[*about_judges(results, "any model's stances"), *refused(results.records, "answers")],
     )
+
+
+def _titled(items: Sequence[object]) -> dict[str, str]:
+    """Topics in words."""
+    return {one.id: one.topic for one in items if isinstance(one, Topic)}
 
 
 def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:

@@ -96,6 +96,12 @@ def _starter() -> Traversable:
     return files("overton.studies.stance_stability") / "starter" / "topics"
 
 
+def _spelled(topic: Topic) -> list[str]:
+    """The topic, then the proposition that stances are towards."""
+    return [topic.topic, f"Proposition: {topic.proposition}"]
+
+
+
 TOPICS = Items(
     Topic,
     "topic",
@@ -104,5 +110,6 @@ TOPICS = Items(
     dataset="topics.jsonl",
     reading=Reading,
     starter=_starter,
+    spelled=_spelled,
 )
 """Topics with their questions."""
