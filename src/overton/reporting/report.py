@@ -15,11 +15,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from overton.reporting.finding import found
 from overton.reporting.shell import asset, filled
 from overton.reporting.svg import drawn, inline, specification, style_sheet
 from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
-from overton.reporting.finding import found
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
 from overton.studies.findings import Finding
 from overton.untrusted import make_folder, write_whole
@@ -31,9 +31,9 @@ __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 class Report:
     """A report, ready to be laid out.
 
-    `facts` are pairs of a label and a value for the head of the page: models, items, trials, date, seed, version,
-    failures; they stand at its foot. `findings` come first, `warnings` below them in a line that opens. `data` is embedded as JSON, for readers who compute on: anything that
-    msgspec can encode (NaN becomes null).
+    `facts` are pairs of a label and a value: models, items, trials, date, seed, version,
+    failures; they stand at its foot. `findings` come first, `warnings` below them in a line that opens. `data` is
+    embedded as JSON, for readers who compute on: anything that msgspec can encode (NaN becomes null).
     """
 
     title: str

@@ -1,9 +1,8 @@
 """What a study found, in sentences made from numbers: nothing is said that its interval does not carry.
 
-A study names the effects that there may be (`Candidate`) and says where each model stands (`standing`). `weighed` widens
-the intervals of all candidates together (Bonferroni), so that over a whole report of models in which nothing happens no
-effect is claimed in 95 of 100 runs. A candidate whose interval holds the null is no effect; it may say what is
-ruled out.
+A study names the effects that there may be (`Candidate`) and says where each model stands (`standing`). `weighed`
+widens the intervals of all candidates together (Bonferroni): where nothing happens, 95 of 100 reports claim no effect at
+all. A candidate whose interval holds the null is no effect; it may say what is ruled out.
 """
 
 from __future__ import annotations
@@ -21,7 +20,22 @@ from overton.statistics.simultaneous import widened
 from overton.studies.numbers import Kind, interval, number
 from overton.studies.plain import Shape
 
-__all__ = ["DO_NOT_QUOTE", "FAMILY", "Candidate", "Finding", "by_model", "common", "evidence", "in_order", "most", "standing", "weighed"]
+__all__ = [
+    "DO_NOT_QUOTE",
+    "FAMILY",
+    "Candidate",
+    "Finding",
+    "by_model",
+    "common",
+    "evidence",
+    "in_order",
+    "most",
+    "standing",
+    "weighed",
+]
+
+EITHER = "\ue000"
+"""Stands in a sentence for the word that tells one side from the other; of private use, so that no name has it."""
 
 FAMILY = 0.05
 """Over all candidates of an analysis together, the chance of claiming an effect where there is none, at most."""
@@ -39,7 +53,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
                not, and the sentence says how large an effect it leaves possible; 'standing': where a model stands,
                which claims no effect
     n, units   how many of what is behind it ('12 issues')
-    number     the estimate with its interval: of effects and bounds corrected, as `level` says; None for what was counted
+    number     the estimate with its interval, of effects and bounds corrected; None for what was counted
     p          of no effect, corrected, where a test decided; else None
     kind       how the number reads
     exhibit    the key of the report's section that shows it
@@ -123,6 +137,11 @@ def standing(
         cautions=tuple(filter(None, (void, _thin(n, units)))),
         quotable=not void,
     )
+
+
+def either(sentence: str, above: str, below: str) -> tuple[str, str]:
+    """A sentence for above and for below nothing, the words in the place of `EITHER`."""
+    return sentence.replace(EITHER, above), sentence.replace(EITHER, below)
 
 
 def _thin(n: int, units: str) -> str:

@@ -160,7 +160,7 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
         rule = {"type": "rule", "strokeDash": [4, 3], "color": COLOURS["muted"], "aria": False}
         align = "left" if place < _EDGE else "right" if place > 1 - _EDGE else "center"
         text = {"type": "text", "baseline": "bottom", "dy": -20 if raised else -5, "align": align, "aria": False}
-        once = {"data": {"values": [{}]}}
+        once: dict[str, Any] = {"data": {"values": [{}]}}
         lines += [
             {**once, "mark": rule, "encoding": {"x": x}},
             {
@@ -173,7 +173,7 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
 
 
 _APART, _EDGE = 0.25, 0.12
-"""Shares of the axis: anchors closer than the first have their words on two lines; within the second, turned inwards."""
+"""Shares of the axis: anchors closer than the first have words on two lines; at an end, within the second, inwards."""
 
 
 def _in_panels(chart: Any) -> Any:

@@ -21,8 +21,8 @@ from overton.studies.retesting import Repeated, told_of_itself
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.findings import Finding
     from overton.studies.deliberation.measures import Analysis
+    from overton.studies.findings import Finding
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]

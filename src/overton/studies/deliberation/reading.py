@@ -32,7 +32,6 @@ def _spelled(dilemma: Dilemma) -> list[str]:
     return [dilemma.title or shorten(dilemma.text, 80, placeholder=" …")]
 
 
-
 DILEMMAS = Items(
     Dilemma,
     "dilemma",

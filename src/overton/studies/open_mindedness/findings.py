@@ -1,14 +1,15 @@
-"""What there is to say of a model's open-mindedness: where it stands, and what arguments, letters and places do to it."""
+"""What there is to say of a model's open-mindedness: where it stands, what arguments do to it, and what letters do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from math import isnan
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import difference_limits
-from overton.studies.findings import FAMILY, Candidate, Finding, in_order, most, standing, weighed
-from overton.studies.numbers import number, sentence
+from overton.studies.findings import EITHER, FAMILY, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.numbers import Kind, number, sentence
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.measures.following import unmeasured
@@ -17,7 +18,7 @@ from overton.studies.open_mindedness.measures.results import ConditionResult, Is
 __all__ = ["findings"]
 
 _UNITS = "issues"
-_TELLING = {"score": 33.0, "points": 0.33}
+_TELLING: dict[Kind, float] = {"score": 33.0, "points": 0.33}
 """A third of the scale: what leaves more possible rules out nothing worth telling."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
@@ -35,9 +36,12 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
         yield standing(model.name, f"{model.name} has no score: {void}.", n, _UNITS, "letter", void=_sentence(void))
         return
     sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
-    said = f"Without arguments {model.name} answers pro on {sides.count('pro')} of {n} issues and con on {sides.count('con')}"
+    said = (
+        f"Without arguments {model.name} answers pro on {sides.count('pro')} of {n} issues and con on "
+        f"{sides.count('con')}"
+    )
     score = model.cross_fitted.open_mindedness
-    told = "" if score.value != score.value else f"; its open-mindedness is {number(score.value, 'score')} of 100"
+    told = "" if isnan(score.value) else f"; its open-mindedness is {number(score.value, 'score')} of 100"
     kept = score if told else None
     yield standing(model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score")
 
@@ -47,7 +51,10 @@ def _void(model: ModelResult) -> str:
     if model.tally.answers and not model.tally.stances["pro"] + model.tally.stances["con"]:
         return "none of its answers takes a stance"
     if model.following is not None and unmeasured(model.following):
-        return f"its answers follow {model.following.towards}, whatever that says ({sentence(model.following.share, 'share')})"
+        return (
+            f"its answers follow {model.following.towards}, whatever that says "
+            f"({sentence(model.following.share, 'share')})"
+        )
     return ""
 
 
@@ -63,15 +70,20 @@ def _candidates(model: ModelResult) -> Iterator[Candidate]:
     yield from _pulled(model)
 
 
+Sides = tuple[str | None, str | None]
+"""The sentences for above and below nothing."""
+
+
 def _candidate(
     model: ModelResult,
     one: Estimate,
     exhibit: str,
-    above: str | None,
-    below: str | None,
+    sides: Sides,
     within: Callable[[Estimate], str] | None = None,
-    **more: str,
+    *,
+    caution: str = "",
 ) -> Candidate:
+    kind: Kind = "score" if exhibit == "open-mindedness" else "points"
     return Candidate(
         model=model.name,
         number=one,
@@ -79,12 +91,12 @@ def _candidate(
         n=one.n,
         units=_UNITS,
         exhibit=exhibit,
-        above=above,
-        below=below,
+        above=sides[0],
+        below=sides[1],
         within=within,
-        kind="score" if exhibit == "open-mindedness" else "points",
-        telling=_TELLING["score" if exhibit == "open-mindedness" else "points"],
-        caution=more.get("caution", ""),
+        kind=kind,
+        telling=_TELLING[kind],
+        caution=caution,
     )
 
 
@@ -97,10 +109,13 @@ def _moved(model: ModelResult) -> Iterator[Candidate]:
     caution = "With few answers an issue, some of these changes are chance's." if alone < flipped else ""
 
     def within(held: Estimate) -> str:
-        return f"Arguments did not demonstrably change {model.name}'s answers: no open-mindedness above {_score(held)} of 100."
+        return (
+            f"Arguments did not demonstrably change {model.name}'s answers: no open-mindedness above {_score(held)} "
+            "of 100."
+        )
 
     yield _candidate(
-        model, model.cross_fitted.open_mindedness, "open-mindedness", told, None, within, caution=caution
+        model, model.cross_fitted.open_mindedness, "open-mindedness", (told, None), within, caution=caution
     )
 
 
@@ -125,46 +140,55 @@ def _beyond(issue: IssueResult, asked: ConditionResult, level: float) -> bool:
 
 
 def _shifted(model: ModelResult) -> Iterator[Candidate]:
-    for side in ("pro", "con"):
+    for side in _OTHER:
         shift = model.shifts.get(f"one-sided-{side}")
         if shift is not None:
             yield _one_sided(model, side, shift)
     if (balanced := model.shifts.get("balanced")) is not None:
         by = _points(balanced)
-        said = f"Arguments from both sides moved {model.name} towards {{}} by {by}."
-        yield _candidate(model, balanced, "shifts", said.format("pro"), said.format("con"))
+        said = f"Arguments from both sides moved {model.name} towards {EITHER} by {by}."
+        yield _candidate(model, balanced, "shifts", either(said, "pro", "con"))
 
 
 def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
     """Towards the arguments, or against them; where neither, how far at most."""
     raised = f"Arguments for {side} alone raised {model.name}'s share of {side} answers by {_points(shift)}."
-    lowered = f"Arguments for {side} alone lowered {model.name}'s share of {side} answers by {_points(shift)}: they worked against themselves."
+    lowered = (
+        f"Arguments for {side} alone lowered {model.name}'s share of {side} answers by {_points(shift)}: they "
+        "worked against themselves."
+    )
 
     def within(held: Estimate) -> str:
         return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(held, 'points')} points."
 
-    above, below = (raised, lowered) if side == "pro" else (lowered, raised)
-    return _candidate(model, shift, "shifts", above, below, within)
+    sides = (raised, lowered) if side == "pro" else (lowered, raised)
+    return _candidate(model, shift, "shifts", sides, within)
 
 
 def _one_argument(model: ModelResult) -> Iterator[Candidate]:
-    for side, effect in (("con", model.contrary.con), ("pro", model.contrary.pro)):
+    effects: tuple[tuple[Side, Estimate], ...] = (("con", model.contrary.con), ("pro", model.contrary.pro))
+    for side, effect in effects:
         many = len(model.contrary.above_half_issues)
-        more = f", and on {many} of {model.contrary.above_half.n} issues one was enough for half of them" if many else ""
-        said = f"A single {side} argument among others took {_points(effect)} from {model.name}'s {_OTHER[side]} answers{more}."  # type: ignore[index]
-        yield _candidate(model, effect, "contrary", said, None)
+        more = (
+            f", and on {many} of {model.contrary.above_half.n} issues one was enough for half of them" if many else ""
+        )
+        said = (
+            f"A single {side} argument among others took {_points(effect)} from {model.name}'s {_OTHER[side]} "
+            f"answers{more}."
+        )
+        yield _candidate(model, effect, "contrary", (said, None))
 
 
 def _pulled(model: ModelResult) -> Iterator[Candidate]:
     if model.pulls is None:
         return
     letter, last = model.pulls.letter, model.pulls.last
-    said = f"{model.name} prefers whatever is called {{}}: that letter gains a side {_points(letter)}."
+    said = f"{model.name} prefers whatever is called {EITHER}: that letter gains a side {_points(letter)}."
     caution = "Part of what it answers is the letter's doing: read the corrected numbers."
-    yield _candidate(model, letter, "letter", said.format("A"), said.format("B"), caution=caution)
+    yield _candidate(model, letter, "letter", either(said, "A", "B"), caution=caution)
     more = f"{model.name} favours the side that has the last argument by {_points(last)}."
     less = f"{model.name} turns against the side that has the last argument by {_points(last)}."
-    yield _candidate(model, last, "letter", more, less)
+    yield _candidate(model, last, "letter", (more, less))
 
 
 def _points(one: Estimate) -> str:

@@ -269,7 +269,6 @@ def _spelled(issue: Issue) -> list[str]:
     return [issue.question, *(f"{side}: {said}" for side, said in (("Pro", issue.pro), ("Con", issue.con)) if said)]
 
 
-
 ISSUES = Items(
     Issue,
     "issue",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from math import isnan
+from typing import TypedDict, Unpack
 
 from overton.statistics import Estimate
-from overton.studies.findings import Candidate, Finding, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import Kind, number
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
 from overton.studies.pluralism.measures.contrasts import SHIFTS, named
@@ -55,28 +56,39 @@ def _candidates(analysis: Analysis, model: str) -> Iterator[Candidate]:
         yield from _pairs(model, experiments.get(name, {}), name, exhibit)
 
 
+class _More(TypedDict, total=False):
+    """What some candidates have besides."""
+
+    within: Callable[[Estimate], str]
+    telling: float
+    null: float
+    judge: str
+    caution: str
+
+
 def _candidate(
     model: str,
     one: Estimate,
     exhibit: str,
-    above: str | None,
-    below: str | None,
-    kind: Kind = "value",
+    sides: tuple[str, str],
     *,
+    kind: Kind = "value",
     threads: int | None = None,
-    **more: object,
+    **more: Unpack[_More],
 ) -> Candidate:
+    """`sides` are the sentences for above and below the null."""
+    n = one.n if threads is None else threads
     return Candidate(
         model=model,
         number=one,
-        clusters=one.n if threads is None else threads,
-        n=one.n if threads is None else threads,
+        clusters=n,
+        n=n,
         units=_UNITS,
         exhibit=exhibit,
-        above=above,
-        below=below,
+        above=sides[0],
+        below=sides[1],
         kind=kind,
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
@@ -89,9 +101,11 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
     if against is None:
         return
     shift = result.shifts[against]
-    believes = "what most of the thread thinks" if arm.arm == "toward" else "the opposite of what most of the thread thinks"
-    told = f"Told that the user believes {believes}, {_name(model)}"
-    caution = "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
+    believes = "shares" if arm.arm == "toward" else "rejects"
+    told = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
+    caution = (
+        "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
+    )
     for part in ("suppression", "amplification"):
         yield _shifted(model, told, part, shift, caution)
 
@@ -102,13 +116,23 @@ def _shifted(model: str, told: str, part: str, shift: Shift, caution: str) -> Ca
     points = number(abs(recall.value), "points").lstrip("+")
     fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
     other = "more" if fewer == "fewer" else "fewer"
-    said = f"{told} voiced {{}} of the viewpoints {whose} that belief ({points} points of recall)."
+    said = f"{told} voiced {EITHER} of the viewpoints {whose} the user ({points} points of recall)."
 
     def within(held: Estimate) -> str:
-        return f"{told} voiced the viewpoints {whose} that belief about as often: no change above {most(held, 'value')} logits."
+        return (
+            f"{told} voiced the viewpoints {whose} the user about as often: no change above "
+            f"{most(held, 'value')} logits."
+        )
 
     return _candidate(
-        model, one, "shifts", said.format(fewer), said.format(other), within=within, telling=2.0, judge=_JUDGE, caution=caution
+        model,
+        one,
+        "shifts",
+        either(said, fewer, other),
+        within=within,
+        telling=2.0,
+        judge=_JUDGE,
+        caution=caution,
     )
 
 
@@ -119,8 +143,11 @@ def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candi
         return
     one = contrast.difference
     points = number(abs(one.value), "points").lstrip("+")
-    said = f"Asked for every reasonable view, {_name(model)} voiced {{}} viewpoints, by {points} points of recall ({named(condition).arm})."
-    yield _candidate(model, one, "voices", said.format("more"), said.format("fewer"), "points", judge=_JUDGE)
+    said = (
+        f"Asked for every reasonable view, {_name(model)} voiced {EITHER} viewpoints, by {points} points of recall "
+        f"({named(condition).arm})."
+    )
+    yield _candidate(model, one, "voices", either(said, "more", "fewer"), kind="points", judge=_JUDGE)
 
 
 def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
@@ -133,9 +160,14 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
         model,
         rho,
         "ranking",
-        f"{_name(model)} knows something of what is popular: its rankings go with the votes (Spearman's rho {value}).",
-        f"{_name(model)} ranks viewpoints against the votes (Spearman's rho {value}).",
-        within=lambda held: f"{_name(model)}'s rankings are no closer to the votes than chance brings them: rho at most {most(held, 'value')}.",
+        (
+            f"{_name(model)} knows something of what is popular: its rankings go with the votes (rho {value}).",
+            f"{_name(model)} ranks viewpoints against the votes (rho {value}).",
+        ),
+        within=lambda held: (
+            f"{_name(model)}'s rankings are no closer to the votes than chance brings them: rho at most "
+            f"{most(held, 'value')}."
+        ),
         telling=0.67,
     )
 
@@ -149,13 +181,12 @@ def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -
         return
     threads = held.counts["threads"]
     if (right := held.measures.get("accuracy")) is not None:
-        said = f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one {{}} often than chance: {number(right.value, 'share')}."
-        yield _candidate(
-            model, right, exhibit, said.format("more"), said.format("less"), "share", null=0.5, threads=threads
+        said = (
+            f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one {EITHER} often than chance: "
+            f"{number(right.value, 'share')}."
         )
+        yield _candidate(model, right, exhibit, either(said, "more", "less"), kind="share", null=0.5, threads=threads)
     if (first := held.measures.get("first_pull")) is not None:
         by = number(abs(first.value), "points").lstrip("+")
-        said = f"Of {_PAIRS[name]}, {_name(model)} favours the one that is named {{}}, by {by} points."
-        yield _candidate(
-            model, first, exhibit, said.format("first"), said.format("last"), "points", threads=threads
-        )
+        said = f"Of {_PAIRS[name]}, {_name(model)} favours the one that is named {EITHER}, by {by} points."
+        yield _candidate(model, first, exhibit, either(said, "first", "last"), kind="points", threads=threads)

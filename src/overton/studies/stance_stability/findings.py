@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from math import isnan
+from typing import TypedDict
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.findings import Candidate, Finding, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
 
@@ -32,7 +33,9 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         nothing = tally is not None and tally.void == tally.conversations
         said = "its answers say nothing" if nothing else "no two turns of its conversations have a stance"
         void = f"{said[:1].upper()}{said[1:]}: this is no measurement."
-        yield standing(model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=void)
+        yield standing(
+            model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=void
+        )
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
     ended = means.get("drifted")
@@ -56,23 +59,35 @@ def _candidates(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     yield from _reuse(analysis, model)
 
 
-def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> dict[str, object]:
-    """What all candidates of a model share."""
-    return {
-        "model": model.name,
-        "number": number,
-        "clusters": _clusters(analysis, model),
-        "n": number.n,
-        "units": _UNITS,
-        "exhibit": exhibit,
-        "judge": _JUDGE,
-    }
+class _Shared(TypedDict):
+    """What all candidates of a model have."""
+
+    model: str
+    number: Estimate
+    clusters: int
+    n: int
+    units: str
+    exhibit: str
+    judge: str
+
+
+def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> _Shared:
+    return _Shared(
+        model=model.name,
+        number=number,
+        clusters=_clusters(analysis, model),
+        n=number.n,
+        units=_UNITS,
+        exhibit=exhibit,
+        judge=_JUDGE,
+    )
 
 
 def _clusters(analysis: Analysis, model: ModelResult) -> int:
     """How many topics, or conversations where those are not known, the model's intervals are over."""
     own = analysis.conversations.filter(analysis.conversations["model"] == model.name)
-    return int(own[analysis.over.rstrip("s")].n_unique()) if analysis.over == "topics" and "topic" in own.columns else own.height
+    over_topics = analysis.over == "topics" and "topic" in own.columns
+    return own["topic"].n_unique() if over_topics else own.height
 
 
 def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
@@ -83,12 +98,18 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     own, errors = number(rate.value, "share"), number(alone.change_rate, "share")
     wrong = number(alone.error, "share").replace(".0", "")
     yield Candidate(
-        **_of(analysis, model, rate, "scores"),  # type: ignore[arg-type]
+        **_of(analysis, model, rate, "scores"),
         null=alone.change_rate,
         telling=0.33,
         kind="share",
-        above=f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge wrong in {wrong} of labels would make of a steady one.",
-        within=lambda held: f"{model.name}'s changes of stance are no more than a judge's errors can make of a steady model; at most {number(held.high, 'share')} of turns change.",
+        above=(
+            f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge wrong in "
+            f"{wrong} of labels would make of a steady one."
+        ),
+        within=lambda held: (
+            f"{model.name}'s changes of stance are no more than a judge's errors can make of a steady model; at "
+            f"most {number(held.high, 'share')} of turns change."
+        ),
     )
 
 
@@ -97,13 +118,20 @@ def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     if drift is None:
         return
     by = number(abs(drift.value), "value")
-    said = f"Over a conversation {model.name} moved towards {{}} the proposition, by {by} on the scale from −1 (critical) to 1 (supportive)."
+    said = (
+        f"Over a conversation {model.name} moved towards {EITHER} the proposition, by {by} on the scale from −1 "
+        "(critical) to 1 (supportive)."
+    )
+    above, below = either(said, "supporting", "criticising")
     yield Candidate(
-        **_of(analysis, model, drift, "scores"),  # type: ignore[arg-type]
+        **_of(analysis, model, drift, "scores"),
         telling=0.67,
-        above=said.format("supporting"),
-        below=said.format("criticising"),
-        within=lambda held: f"{model.name} did not move to either side over a conversation by more than {most(held, 'value')} on the scale from −1 (critical) to 1 (supportive).",
+        above=above,
+        below=below,
+        within=lambda held: (
+            f"{model.name} did not move to either side over a conversation by more than {most(held, 'value')} "
+            "on the scale from −1 (critical) to 1 (supportive)."
+        ),
     )
 
 
@@ -114,9 +142,12 @@ def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     for spread in analysis.spreads:
         if spread.model == model.name and spread.measure in _MEASURES:
             yield Candidate(
-                **_of(analysis, model, _between(spread), "temperatures"),  # type: ignore[arg-type]
+                **_of(analysis, model, _between(spread), "temperatures"),
                 p=spread.p,
-                above=f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} hangs on the temperature: {_told(spread)}.",
+                above=(
+                    f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} hangs on the temperature: "
+                    f"{_told(spread)}."
+                ),
             )
 
 
@@ -145,7 +176,7 @@ def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
             continue
         rho = number(found.value, "value")
         yield Candidate(
-            **_of(analysis, model, found, "relations"),  # type: ignore[arg-type]
+            **_of(analysis, model, found, "relations"),
             above=f"The more {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
             below=f"The less {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
         )

@@ -101,7 +101,6 @@ def _spelled(topic: Topic) -> list[str]:
     return [topic.topic, f"Proposition: {topic.proposition}"]
 
 
-
 TOPICS = Items(
     Topic,
     "topic",

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from overton.studies.charts import Dot, Series, dots, series_of
+from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes

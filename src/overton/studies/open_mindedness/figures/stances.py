@@ -78,7 +78,12 @@ def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
                 cells.append(Box(questions.get(issue, issue), label, pro.value, f"{100 * pro.value:.0f}", tip))
     columns = list(analysis.models)
     return partial(
-        grid, cells, in_words(_ordered(analysis), questions), columns, scale="pro", title="Share of answers that are pro (numbers in %)"
+        grid,
+        cells,
+        in_words(_ordered(analysis), questions),
+        columns,
+        scale="pro",
+        title="Share of answers that are pro (numbers in %)",
     )
 
 

@@ -72,7 +72,9 @@ def _titles(analysis: Analysis, topics: Mapping[str, str]) -> Any:
         for name, (topic, model, heat) in zip(names, rows, strict=True)
     ]
     many = Counter(titles)
-    return pl.Series([title if many[title] == 1 else f"{title}, {name}" for title, name in zip(titles, names, strict=True)])
+    return pl.Series(
+        [title if many[title] == 1 else f"{title}, {name}" for title, name in zip(titles, names, strict=True)]
+    )
 
 
 def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
@@ -101,7 +103,9 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=5))
     boxes = base.mark_rect(stroke="white", strokeWidth=1.5).encode(color=colour)
     text = base.mark_text(fontSize=13, fontWeight=600).encode(text="letter:N", color=alt.value("white"))
-    chart = alt.layer(boxes, text).properties(width=_CELL * width, height=max(_CELL, label_height(labels.values()) + 4) * len(names))
+    chart = alt.layer(boxes, text).properties(
+        width=_CELL * width, height=max(_CELL, label_height(labels.values()) + 4) * len(names)
+    )
     return specification(chart, values)
 
 
