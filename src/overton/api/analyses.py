@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
+from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
@@ -40,7 +41,7 @@ class Outcome:
 
     def findings(self) -> list[Finding]:
         """What was found, in sentences: see `overton.studies.findings`."""
-        return measuring_of(self.study).found(self.analysis, self.results)
+        return found_in(measuring_of(self.study), self.analysis, self.results)
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""

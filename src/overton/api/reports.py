@@ -10,6 +10,7 @@ from overton.api.analyses import chosen_how
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
+from overton.studies.cautions import found_in
 from overton.studies.measuring import Measured, Results
 from overton.studies.options import option_place
 from overton.studies.plain import document
@@ -67,7 +68,7 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     results = results_of(runs)
     analysis = measuring.records(results, chosen)
     shown = measuring.shown(results, analysis, chosen)
-    found = measuring.found(analysis, results)
+    found = found_in(measuring, analysis, results)
     words = words_of(study.items, results.items)
     return Report(
         title=study.title or study.name,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.statistics.resampling.limits import FEWEST
-from overton.studies.measuring import Measured, Results, RunFacts
+from overton.studies.measuring import Measured, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
 
 
-__all__ = ["about_judges", "agreed", "cautioned", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+__all__ = ["about_judges", "agreed", "few", "found_in", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
 
 _FEW = 20
 
@@ -33,7 +33,16 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
 
 
-def cautioned(found: Finding, results: Results) -> Finding:
+def found_in(measuring: Measuring[Any, Any], analysis: Any, results: Results | None) -> list[Finding]:
+    """What was found, each sentence with the caution that follows from who judged; empty where none is declared.
+
+    `results` are None for a table that was made elsewhere, of which nobody knows who judged.
+    """
+    said = list(measuring.findings(analysis)) if measuring.findings else []
+    return said if results is None else [_cautioned(one, results) for one in said]
+
+
+def _cautioned(found: Finding, results: Results) -> Finding:
     """A finding with what has to be read with it as it rests on a judge's labels: who judged, compared with whom.
 
     What a judge says that cannot judge is not to be quoted.

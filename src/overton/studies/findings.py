@@ -1,8 +1,8 @@
 """What a study found, in sentences made from numbers: nothing is said that its interval does not carry.
 
 A study names the effects that there may be (`Candidate`) and says where each model stands (`standing`). `weighed`
-widens the intervals of all candidates together (Bonferroni): where nothing happens, 95 of 100 reports claim no effect at
-all. A candidate whose interval holds the null is no effect; it may say what is ruled out.
+widens the intervals of all candidates together (Bonferroni): where nothing happens, 95 of 100 reports claim no effect.
+A candidate whose interval holds the null is no effect; it may say what is ruled out.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
                which claims no effect
     n, units   how many of what is behind it ('12 issues')
     number     the estimate with its interval, of effects and bounds corrected; None for what was counted
+    coverage   of that interval, None where there is none
     p          of no effect, corrected, where a test decided; else None
     kind       how the number reads
     exhibit    the key of the report's section that shows it
@@ -74,7 +75,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     cautions: tuple[str, ...] = ()
     quotable: bool = True
 
-    SHAPE = Shape(without=("judge",))
+    SHAPE = Shape(also={"coverage": "coverage"}, without=("judge",))
+
+    @property
+    def coverage(self) -> float | None:
+        """The level of the number's interval."""
+        return None if self.number is None or isnan(self.number.low) else self.number.level
 
 
 @dataclass(frozen=True, kw_only=True)

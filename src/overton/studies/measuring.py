@@ -142,16 +142,6 @@ class Measuring(Generic[Analysis, Record]):
     read: tuple[Table, ...] = ()
     schema: int = field(default=1)
 
-    def found(self, analysis: Analysis, results: Results | None) -> list[Finding]:
-        """What was found, each sentence with the caution that follows from who judged; empty where none is declared.
-
-        `results` are None for a table that was made elsewhere, of which nobody knows who judged.
-        """
-        from overton.studies.cautions import cautioned
-
-        said = list(self.findings(analysis)) if self.findings else []
-        return said if results is None else [cautioned(one, results) for one in said]
-
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """What a report shows: the exhibits, where there are none declared the sections."""
         if self.exhibits is None:
