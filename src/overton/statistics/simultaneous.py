@@ -15,9 +15,9 @@ def widened(one: Estimate, level: float, freedom: float) -> Estimate:
     """The estimate with its limits for another `level`, as far out as Student's quantiles are apart.
 
     Each limit keeps its own distance from the value, so that what was corrected for skewness stays so; but where the
-    standard error is known, neither is nearer than Student's t has it without that correction, for which a tail so far out
-    has too little data. `freedom` are Student's degrees of freedom. With `level` = 1 - a / k, k such intervals all
-    hold in 1 - a of cases at least (Bonferroni). Estimates without an interval are given back as they are.
+    standard error is known, neither is nearer than Student's t has it: for the skewness of a tail so far out there is
+    too little data. `freedom` are Student's degrees of freedom. With `level` = 1 - a / k, k such intervals all hold in
+    1 - a of cases at least (Bonferroni). Estimates without an interval are given back as they are.
     """
     if isnan(one.low) or isnan(one.high):
         return one
