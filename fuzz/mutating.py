@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from io import BytesIO
 from random import Random
 from typing import Any
 
@@ -190,11 +191,11 @@ def inside(*inner: Mutation) -> Mutation:
 
     def change(chance: Random, data: bytes) -> bytes:
         if data.startswith(b"\x1f\x8b"):
-            with suppress(OSError, EOFError, zlib.error):
-                return gzip.compress(_again(chance, gzip.decompress(data), inner), 1)
+            with suppress(OSError, EOFError, zlib.error), gzip.open(BytesIO(data)) as packed:
+                return gzip.compress(_again(chance, packed.read(LARGEST), inner), 1)
         if data.startswith(b"\x28\xb5\x2f\xfd"):
             with suppress(zstandard.ZstdError):
-                unpacked = zstandard.ZstdDecompressor().decompress(data, max_output_size=LARGEST)
+                unpacked = zstandard.ZstdDecompressor().stream_reader(data).read(LARGEST)
                 return zstandard.ZstdCompressor().compress(_again(chance, unpacked, inner))
         return _again(chance, data, inner)
 

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.pairs import by_key, checked_base_url, number, pair_of, pairs_of, values_of, whole
+from overton.pairs import (
+    by_key,
+    checked_base_url,
+    number,
+    pair_of,
+    pairs_of,
+    path_of,
+    values_of,
+    whole,
+    without_credentials,
+)
 
 KEYS = st.text(min_size=1).filter(lambda text: "=" not in text)
 
@@ -78,3 +88,24 @@ def test_credentials_are_not_repeated() -> None:
 def test_a_host_that_no_name_server_knows_how_to_ask_for_is_no_base_url(host: str) -> None:
     with pytest.raises(ValueError, match="not a base URL"):
         checked_base_url(f"http://{host}/v1")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("openai/gpt", "openai/gpt"),
+        ("a@b?c", "a@b?c"),
+        ("http://me:secret@host/v1?key=1#m", "http://...@host/v1?...#m"),
+        ("http://me:secret//x@y@host", "http://...@host"),
+        ("http://host//a?b//c?d", "http://host//a?..."),
+    ],
+)
+def test_a_message_leaves_out_what_stands_before_an_at_or_after_a_question_mark(text: str, told: str) -> None:
+    assert without_credentials(text) == told
+
+
+def test_addresses_and_paths_of_any_length_are_told_at_once() -> None:
+    # Each slash once began a search of its own to the end: minutes for a megabyte.
+    assert without_credentials("http://" * 400_000) == "http://" * 400_000
+    with pytest.raises(InputError, match="no file can have this name"):
+        path_of("x/" * 200_000, "--out")

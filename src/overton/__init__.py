@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
+    from overton.api.comparing import baseline, compare, gate
     from overton.api.demo import demo
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
@@ -29,11 +30,14 @@ __all__ = [
     "Run",
     "__version__",
     "analyze",
+    "baseline",
+    "compare",
     "corpus",
     "demo",
     "describe",
     "export_run",
     "extend",
+    "gate",
     "import_logs",
     "items",
     "judge",
@@ -52,10 +56,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "Run": "runs",
     "analyze": "analyses",
+    "baseline": "comparing",
+    "compare": "comparing",
     "demo": "demo",
     "describe": "documented",
     "export_run": "inspect_logs",
     "extend": "runs",
+    "gate": "comparing",
     "import_logs": "inspect_logs",
     "open_run": "runs",
     "plan": "runs",

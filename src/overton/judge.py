@@ -12,11 +12,12 @@ from typing import Any
 from overton.api.calling import call_of
 from overton.api.correcting import correct
 from overton.api.labelling import draw_labels
+from overton.api.labels import agreement
+from overton.api.settling import settling_page
 from overton.api.sheets import draw_sheet as sample
-from overton.api.sheets import read_agreement as agreement
 from overton.studies.registry import listed
 
-__all__ = ["agreement", "correct", "draw_labels", "sample"]
+__all__ = ["agreement", "correct", "draw_labels", "sample", "settling_page"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

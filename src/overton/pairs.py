@@ -137,6 +137,10 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+_LONGEST_PATH = 32_767
+"""Windows allows so many characters, others fewer."""
+
+
 def path_of(word: str, place: str) -> Path:
     """The path that a word names, `~` and `~USER` being homes.
 
@@ -144,6 +148,8 @@ def path_of(word: str, place: str) -> Path:
         InputError: no file can have that name; `place` says where it stands.
     """
     try:
+        if len(word) > _LONGEST_PATH:
+            raise ValueError("no system has such paths, and to look for one takes long")
         path = Path(word).expanduser()
         path.resolve().exists()
     except (RuntimeError, ValueError, OSError) as error:
@@ -170,13 +176,16 @@ def authority(parts: SplitResult, *, usual: int | None = None) -> str:
     return f"[{host}]{port}" if ":" in host else f"{host}{port}"
 
 
-_CREDENTIALS = re.compile(r"(?<=//).*@", re.DOTALL)
 _QUERY = re.compile(r"(?<=\?)[^#]+")
 
 
 def without_credentials(text: str) -> str:
     """A word for a message: where it holds an address, what stands before an '@' or after a '?' in it is left out."""
-    return _QUERY.sub("...", _CREDENTIALS.sub("...@", text)) if "//" in text else text
+    before, slashes, address = text.partition("//")
+    if not slashes:
+        return text
+    credentials, at, host = address.rpartition("@")
+    return _QUERY.sub("...", f"{before}//{'...' if at else credentials}{at}{host}")
 
 
 def checked_base_url(url: str) -> str:

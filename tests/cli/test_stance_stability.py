@@ -131,7 +131,9 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     assert (found["study"], found["schema"], found["level"]) == ("stance-stability", 1, 0.95)
     assert (found["same"]["plain"]["estimate"], found["drawn"]) == (1.0, 6)
     assert overton("report", str(run)).exit_code == 0
-    assert "A person gives the same stance as the judge to 100.0%" in (run / "report.html").read_text()
+    page = (run / "report.html").read_text()
+    assert "A person gives the same stance as the judge to 100.0%" in page
+    assert "People checked the judge on a sheet, which corrects nothing" in page
 
 
 def fill(sheet: Path) -> None:

@@ -159,7 +159,7 @@ def environment(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder as the documentation supposes it: issues, some without paraphrases, transcripts, pages, and dumps."""
+    """A folder as the pages suppose it: issues, some without paraphrases, transcripts, pages, dumps, and a gate."""
     folder = tmp_path / "issues"
     folder.mkdir()
     source = Path(__file__).parents[2] / "src/overton/studies/open_mindedness/starter/issues"
@@ -180,6 +180,8 @@ def desk(tmp_path: Path) -> Path:
     pages.mkdir()
     (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")
     write_dumps(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    (tmp_path / "gate.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     return tmp_path
 
 

@@ -62,6 +62,15 @@ def test_nothing_but_the_pages_own_script_and_style_is_allowed(task: Task, units
     assert not re.search(r"<[^>]*\s(src|href|on\w+)=", text)
 
 
+def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task: Task, units: list[Unit]) -> None:
+    page = page_of(msgspec.structs.replace(task, design="whole"), units, 0, places=[5, 3])
+    assert [(one["place"], one["group"]) for one in held(page)["units"]] == [(5, None), (3, None)]
+    assert "Overton labels, to settle" in page.decode()
+    assert "People labelled these differently" in page.decode()
+    with pytest.raises(ValueError, match="a page that the task has"):
+        page_of(task, units, 1, places=[5])
+
+
 def test_a_page_that_the_task_lacks_is_a_mistake(task: Task, units: list[Unit]) -> None:
     with pytest.raises(ValueError, match="a page that the task has"):
         page_of(task, units, 3)

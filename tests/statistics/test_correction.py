@@ -45,10 +45,22 @@ def test_a_judge_without_any_relation_to_people_changes_nothing() -> None:
     judged = np.tile([1.0, 0.0], 100)
     people = np.repeat([1.0, 0.0], 100)
     shown = np.zeros(200, bool)
-    shown[[*range(20), *range(100, 120)]] = True
+    shown[[*range(30), *range(100, 130)]] = True
     found, _ = corrected(plain(shown), share(people, judged), [])
     assert found.corrected.value == pytest.approx(found.labelled.value)
     assert found.corrected.high - found.corrected.low < 1.1 * (found.labelled.high - found.labelled.low)
+
+
+def test_from_twenty_labels_on_there_is_a_number_and_from_fifty_an_interval() -> None:
+    people = np.tile([1.0, 0.0, 0.0, 0.0], 50)
+    few, some, enough = (
+        corrected(plain(alternating(200, many)), share(people, people), [])[0].corrected for many in (19, 49, 50)
+    )
+    assert np.isnan(few.value)
+    assert some.value == pytest.approx(0.25)
+    assert np.isnan(some.low)
+    assert some.method == "no interval: too few labels (49; 50 are needed)"
+    assert enough.low < 0.25 < enough.high
 
 
 def test_a_judge_that_is_always_right_gives_its_own_share_yet_not_with_certainty() -> None:

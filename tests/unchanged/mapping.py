@@ -128,6 +128,14 @@ _TOKENS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 number of more digits is a token more. Now each plan begins at 1."""
 
 
+_ONCE = (
+    *(("calls", 1054, 1342), ("calls_at_most", 1630, 2494)),
+    *(("models > 2 > calls", 310, 598), ("models > 2 > calls_at_most", 886, 1750)),
+    *(("models > 2 > input_tokens", 169610, 334490), ("models > 2 > output_tokens", 2251, 3835)),
+    *(("models > 2 > input_tokens_at_most", 533282, 1061834), ("models > 2 > output_tokens_at_most", 907264, 1792000)),
+)
+"""A judge's calls that each lane makes for itself counted once for all lanes where its last call was a shared one."""
+
 _HEAD_OF_ANALYSIS = ("faults", "faults > **", "warnings", "warnings > *")
 _SETTINGS = ("17afa566d8a0", "d67e01e65dfa")
 """Settings of a judge behind an endpoint, as digests: those that all had, and the same at temperature 0."""
@@ -217,6 +225,7 @@ FORMS: dict[tuple[str, str], Form] = {
             "references-algorithm-1",
         )
     },
+    ("pluralism", "plan"): Form(added=("schema",), reworded=_ONCE),
     # Datasets hold the opinions of viewpoints, and the comments that are in none.
     **{
         (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import Unreadable
-from overton.untrusted import converted, json_of, python_of, text_of
+from overton.untrusted import converted, json_of, python_of, text_of, toml_of
 
 
 class Usage(msgspec.Struct):
@@ -35,6 +35,16 @@ def test_json_that_is_none_is_unreadable_and_says_why(name):
     body, reason = BAD[name]
     with pytest.raises(Unreadable, match=reason):
         json_of(body, anything)
+
+
+@pytest.mark.parametrize("text", ["a = ", "a = [" + "[" * 20_000, "a = 1\na = 2", "\0"])
+def test_toml_that_is_none_is_unreadable(text):
+    with pytest.raises(Unreadable):
+        toml_of(text)
+
+
+def test_toml_is_tables():
+    assert toml_of("[[guard]]\nmargin = 5\n") == {"guard": [{"margin": 5}]}
 
 
 def test_deep_json_is_unreadable_to_every_reader():

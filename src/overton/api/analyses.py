@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
@@ -33,11 +34,13 @@ class Outcome:
     analysis: Any
     how: How
     results: Results | None
+    labels: Labelled | None = None
 
     def document(self) -> dict[str, Any]:
-        """The analysis as JSON holds it."""
+        """The analysis as JSON holds it: what was found first, and `labels` where people labelled."""
         beside = {"findings": self.findings()} if measuring_of(self.study).findings else {}
-        return document(self.study.name, measuring_of(self.study).schema, self.analysis, beside=beside)
+        labels = self.labels.document() if self.labels else {}
+        return document(self.study.name, measuring_of(self.study).schema, self.analysis, beside=beside) | labels
 
     def findings(self) -> list[Finding]:
         """What was found, in sentences: see `overton.studies.findings`."""
@@ -45,7 +48,8 @@ class Outcome:
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
-        shown = summary(measuring_of(self.study).sections(self.analysis))
+        sections = self.labels.sections() if self.labels else []
+        shown = summary([*sections, *measuring_of(self.study).sections(self.analysis)])
         return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
@@ -82,7 +86,8 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if named.name not in (held.name, held.labels):
         raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
     results = results_of([run])
-    return Outcome(named, measuring.records(results, chosen), chosen, results)
+    labels = labelled([run], results, chosen.level)
+    return Outcome(named, measuring.records(results, chosen), chosen, results, labels)
 
 
 def schema(study: str) -> dict[str, Any]:
@@ -92,12 +97,14 @@ def schema(study: str) -> dict[str, Any]:
         InputError: there is no such study, or it has nothing to measure.
     """
     from overton.studies.findings import Finding
+    from overton.studies.labelled import with_labels
     from overton.studies.plain import schema as schema_of
 
     named = study_named(study)
     measuring = measuring_of(named)
     beside = {"findings": tuple[Finding, ...]} if measuring.findings else {}
-    return schema_of(measuring.analysis(), named.name, measuring.schema, beside)
+    made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
+    return made if named.sheet is None else with_labels(made)
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:

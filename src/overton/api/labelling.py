@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.api.runs import open_run
+from overton.api.label_files import TASK
+from overton.api.runs import Run, open_run
 from overton.api.sheets import as_text, judged_rows
-from overton.errors import InputError, Problem, RunError
+from overton.errors import InputError, Problem, RunError, quoted
 from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.labelling import Asked, Design
+    from overton.judging.labelling import Asked, Design, Task
+    from overton.labelling import Unit
     from overton.studies.sheet import JudgedRows
 
-__all__ = ["TASK", "draw_labels"]
-
-TASK = "task.json"
-"""What a folder of pages has of the task; it holds the judge's labels, and is not for people."""
+__all__ = ["TASK", "draw_labels", "shown_of"]
 
 
 def draw_labels(
@@ -37,6 +36,7 @@ def draw_labels(
     stratified: bool = False,
     whole: bool = False,
     what: str | None = None,
+    label_studio: bool = False,
 ) -> list[Path]:
     """Draw `size` of a run's labelled rows, and write a page for each person into a new folder; gives the pages.
 
@@ -45,6 +45,7 @@ def draw_labels(
     as many of each of the judge's labels as can be; with `whole`, rows are drawn by whole groups (conversations, say),
     as many as hold `size` rows on average. `what` names the label where a study has several, one of its `sheet.whats`.
 
+    With `label_studio` the same rows are written for Label Studio, too: tasks to import, and the labelling interface.
     Beside the pages stands `task.json`: what was asked of whom, with the judge's labels and the chance of every row.
 
     Raises:
@@ -78,14 +79,52 @@ def draw_labels(
             people=dealt([one.group for one in asked], people=people, shared=shared, seed=seed, whole=whole),
         )
     )
-    seen = judged.seen or {name: name for name in judged.shown}
-    texts = drawn.select(as_text(column).alias(name) for name, column in seen.items())
-    units = [Unit(row) for row in texts.iter_rows(named=True)]
+    texts = _texts(judged, drawn)
+    units = [Unit(row) for row in texts]
     pages = {
         f"person-{number}.html": page_of(task, units, number, row=judged.row, group=judged.group)
         for number in range(1, people + 1)
     }
+    if label_studio:
+        pages |= _for_label_studio(task, texts)
     return _written(out, {TASK: msgspec.json.format(msgspec.json.encode(task), indent=1), **pages})
+
+
+def _texts(judged: JudgedRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
+    """What is shown of each row: all that the judge saw, by heading."""
+    seen = judged.seen or {name: name for name in judged.shown}
+    return drawn.select(as_text(column).alias(name) for name, column in seen.items()).to_dicts()
+
+
+def _for_label_studio(task: Task, texts: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    from overton.judging.label_studio import interface, tasks
+
+    return {"label-studio.json": tasks(task, texts).encode(), "label-studio.xml": interface(task, texts).encode()}
+
+
+def shown_of(
+    run: Run, task: Task, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
+) -> tuple[list[Unit], str]:
+    """What is shown of some of a task's rows, texts of `more` before the others, and what a row is called; of its other
+    rows nothing is shown.
+
+    Raises:
+        InputError: a row is not of this run.
+    """
+    from overton.labelling import Unit
+    from overton.studies.labelled import units_of
+
+    _, _, judged = judged_rows(run, task.what)
+    labelled = [place for place, label in enumerate(judged.given) if label is not None]
+    known = units_of(judged, task.design).places
+    lost = [task.rows[place].id for place in places if task.rows[place].id not in known]
+    if lost:
+        raise InputError(
+            [Problem(str(run.path), "labels", f"are of another run, which has the unit {quoted(lost[0])}")]
+        )
+    texts = _texts(judged, judged.drawn([labelled[known[task.rows[place].id]] for place in places]))
+    shown = {place: Unit({**more.get(place, {}), **text}) for place, text in zip(places, texts, strict=True)}
+    return [shown.get(place, Unit({})) for place in range(len(task.rows))], judged.row
 
 
 def _check(out: Path, *, stratified: bool, whole: bool) -> None:
@@ -110,19 +149,12 @@ def _drawn(judged: JudgedRows, size: int, seed: int, design: Design) -> tuple[pl
     return rows, asked, len(set(groups.values()))
 
 
-_PART = 50_000
-"""Units that are laid out at a time, texts and all, where only their groups are wanted."""
-
-
 def _groups(judged: JudgedRows, design: Design) -> Mapping[int, str]:
     """What each labelled row is alike with, or is drawn with where whole groups are, by its place."""
+    from overton.studies.labelled import units_of
+
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
-    starts = range(0, len(labelled), _PART)
-    parts = [judged.units()] if judged.units else (judged.drawn(labelled[at : at + _PART]) for at in starts)
-    names: list[str] = []
-    for part in parts:
-        names += part["whole" if design == "whole" and "whole" in part.columns else "group"].to_list()
-    return dict(zip(labelled, names, strict=True))
+    return dict(zip(labelled, units_of(judged, design).group, strict=True))
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from overton.api.analyses import chosen_how
+from overton.api.labels import labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.studies.cautions import found_in
-from overton.studies.measuring import Measured, Results
+from overton.studies.exhibits import Section
+from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
 from overton.studies.plain import document
 from overton.studies.registry import study_named
@@ -70,22 +72,48 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     shown = measuring.shown(results, analysis, chosen)
     found = found_in(measuring, analysis, results)
     words = words_of(study.items, results.items)
+    labels = labelled(runs, results, chosen.level)
+    sections = [
+        *(labels.sections() if labels.found else ()),
+        *shown.sections,
+        *_compared(study, runs, results, chosen),
+    ]
+    beside = {"findings": found} if measuring.findings else {}
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
-        sections=spelled(shown.sections, words),
+        sections=spelled(sections, words),
         findings=found,
-        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *shown.warnings]],
+        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *labels.warnings(), *shown.warnings]],
         trials=spelled_trials(shown.trials, words, study.items.noun.capitalize()),
-        data=document(
-            study.name,
-            measuring.schema,
-            analysis,
-            without=shown.without,
-            beside={"findings": found} if measuring.findings else {},
-        ),
+        data=document(study.name, measuring.schema, analysis, without=shown.without, beside=beside) | labels.document(),
     )
+
+
+_MOST_COMPARED = 12
+"""Models that a report compares with each other: more make a table that nobody reads."""
+
+
+def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
+    """Models of the runs in pairs, or why they are not compared; nothing of one alone."""
+    measuring = measuring_of(study)
+    if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
+        return
+    from overton.api.comparing.making import of_sources
+    from overton.api.comparing.shown import in_report
+    from overton.api.comparing.sources import of_runs
+    from overton.statistics.resampling import Jackknife
+    from overton.studies.exhibits import Callout
+
+    try:
+        made = of_sources(study, of_runs(runs, results, study, how), Jackknife(how.level, seed=how.seed))
+    except InputError as error:
+        said = "; ".join(f"{problem.place}: {problem.reason}" for problem in error.problems)
+        yield Section("compared", "Models compared", [Callout(f"The models are not compared. {said}.", "warning")])
+        return
+    if any(pair.measures for pair in made.pairs):
+        yield in_report(made)
 
 
 def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.api.label_files import kept_in
 from overton.api.runs import Run, items_of
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
 from overton.hosts.local import ModelEntry
@@ -75,7 +76,7 @@ def results_of(runs: Sequence[Run]) -> Results:
 
 def _facts(run: Run, label: str) -> RunFacts:
     roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
-    return RunFacts(label, run.manifest.options, roles, agreements_of(run))
+    return RunFacts(label, run.manifest.options, roles, agreements_of(run), kept_in(run.path))
 
 
 def agreements_of(run: Run) -> list[SheetAgreement]:

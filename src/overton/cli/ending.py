@@ -29,6 +29,8 @@ class Exit(IntEnum):
     BAD_INPUT = 2
     SOME_FAILED = 3
     STOPPED = 4
+    BEYOND = 5
+    UNDECIDED = 6
 
 
 def conclude(run: Run) -> Exit:

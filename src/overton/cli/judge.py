@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,10 @@ from overton.cli import options as opt
 from overton.cli.known import Knowing
 from overton.cli.studies import Labelling
 from overton.errors import InputError, Problem, command
+
+if TYPE_CHECKING:
+    from overton.api.labels import Agreed
+    from overton.judging.agreement import SheetAgreement
 
 __all__ = ["app"]
 
@@ -67,10 +72,13 @@ def sample(
         bool,
         typer.Option("--whole", help="With --people: draw whole conversations, threads in a condition, or the like."),
     ] = False,
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="With --people: write the rows for Label Studio, too.")
+    ] = False,
 ) -> None:
     """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""
     if people is None:
-        _refuse_without_people(shared=shared, whole=whole)
+        _refuse_without_people({"--shared": shared is not None, "--whole": whole, "--label-studio": label_studio})
         _draw_sheet(run, out, size, seed, stratified, what)
     else:
         _draw_pages(
@@ -83,11 +91,11 @@ def sample(
             stratified=stratified,
             whole=whole,
             what=what,
+            label_studio=label_studio,
         )
 
 
-def _refuse_without_people(*, shared: int | None, whole: bool) -> None:
-    given = {"--shared": shared is not None, "--whole": whole}
+def _refuse_without_people(given: Mapping[str, bool]) -> None:
     if problems := [Problem(name, "", "goes with --people") for name, there in given.items() if there]:
         raise InputError(problems)
 
@@ -115,32 +123,77 @@ def _draw_pages(run: Path, out: Path, **how: Any) -> None:
 
 @app.command(cls=Knowing)
 def agreement(
-    sheet: Annotated[Path, typer.Argument(metavar="SHEET", help="The sheet as the person sent it back.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="What people's pages saved (.json), or a sheet as it came back (.csv)."),
+    ],
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="RUN", help="Keep the agreement in this run, for its report.")
+        Path | None,
+        typer.Option("--run", metavar="RUN", help="Keep labels and agreement in this run, and correct its numbers."),
     ] = None,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The sheet's key, where it is not beside it.")
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="The task, or the sheet's key, where it is not beside the files."),
+    ] = None,
+    settle: Annotated[
+        Path | None,
+        typer.Option("--settle", metavar="FILE", help="Make a page on which people settle what they differ on."),
     ] = None,
     level: opt.LevelOption = 0.95,
     json: opt.JsonOption = False,
 ) -> None:
-    """Read a sheet back: how often person and judge agree, and Cohen's kappa, with intervals."""
-    from overton.api.sheets import read_agreement
-    from overton.cli.output import print_json, results, say
-    from overton.cli.tables import show
+    """Read people's labels back: how well they agree, the judge with them, and the shares that follow."""
+    from overton.api.labels import Agreed
+    from overton.api.labels import agreement as read
+    from overton.cli.output import print_json, say
     from overton.studies.plain import SCHEMA, document
-    from overton.studies.sheet import agreement_tables
 
-    found = read_agreement(sheet, key=key, run=run, level=level)
+    if settle is not None and run is None:
+        raise InputError([Problem("--settle", "", "goes with --run, which has the texts of the rows")])
+    found = read(files, key=key, run=run, level=level)
+    study = found.people.study if isinstance(found, Agreed) else found.study
     if json:
-        print_json({**document(found.study, SCHEMA, found), "level": level})
+        print_json({**document(study, SCHEMA, found), "level": level})
+    elif isinstance(found, Agreed):
+        _show_people(found)
     else:
-        show(agreement_tables(found), results())
-    if found.blank == found.drawn:
+        _show_sheet(found)
+    if not isinstance(found, Agreed) and found.blank == found.drawn:
         say("No row of the column 'person' is filled in yet.")
     elif run is not None:
         say(f"Kept with {run}; put it into the report with: {command('report', Path(run))}")
+    if settle is not None and run is not None and isinstance(found, Agreed):
+        _settle(run, settle, found.people.task)
+
+
+def _settle(run: Path, page: Path, task: str) -> None:
+    from overton.api.settling import settling_page
+    from overton.cli.output import say
+
+    if settling_page(run, page, task=task) is None:
+        say("People differ on nothing that is not settled: there is no page to make.")
+    else:
+        say(f"Settle the rows together on {page}, then read the file that it saves with overton judge agreement.")
+
+
+def _show_sheet(found: SheetAgreement) -> None:
+    from overton.cli.output import results
+    from overton.cli.tables import show
+    from overton.studies.sheet import agreement_tables
+
+    show(agreement_tables(found), results())
+
+
+def _show_people(found: Agreed) -> None:
+    from overton.cli.output import results, say
+    from overton.cli.tables import show, show_sections
+    from overton.studies.labelled_tables import labelled_section, people_tables
+
+    show(people_tables(found.people), results())
+    if found.shares is not None:
+        show_sections([labelled_section([found.shares])], results())
+    if found.people.open:
+        say(f"People differ on {found.people.open} rows. Until they settle them, each counts in equal parts.")
 
 
 @app.command(cls=Knowing)

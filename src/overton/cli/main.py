@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import commands, corpus, judge, models
+from overton.cli import commands, comparing, corpus, judge, models
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
@@ -30,7 +30,21 @@ class _Ordered(TyperGroup):
         return sorted(self.commands, key=_ORDER.index)
 
 
-_ORDER = ["run", "plan", "resume", "extend", "report", "analyze", "judge", "items", "models", "corpus"]
+_ORDER = [
+    "run",
+    "plan",
+    "resume",
+    "extend",
+    "report",
+    "analyze",
+    "compare",
+    "baseline",
+    "gate",
+    "judge",
+    "items",
+    "models",
+    "corpus",
+]
 _ORDER += ["export", "import", "describe", "demo"]
 
 
@@ -48,7 +62,7 @@ app = typer.Typer(
     cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
-    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable.",
+    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable, 5 beyond a gate's margin, 6 undecided there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawn boxes double the time that --help takes
@@ -66,6 +80,9 @@ app.add_typer(
 )
 app.command(cls=Knowing)(commands.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
+app.command(cls=Knowing)(comparing.compare)
+app.command(cls=Knowing)(comparing.baseline)
+app.command(cls=Knowing)(comparing.gate)
 app.add_typer(judge.app, name="judge")
 app.command(cls=Knowing)(commands.export)
 app.command("import", cls=Knowing)(commands.import_logs)

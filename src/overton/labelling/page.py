@@ -36,8 +36,18 @@ class _Shown(msgspec.Struct, frozen=True):
     texts: list[tuple[int, int]]
 
 
-def page_of(task: Task, units: Sequence[Unit], number: int, *, row: str = "row", group: str = "group") -> bytes:
+def page_of(
+    task: Task,
+    units: Sequence[Unit],
+    number: int,
+    *,
+    row: str = "row",
+    group: str = "group",
+    places: Sequence[int] | None = None,
+) -> bytes:
     """The page `number` of a task, from 1, as UTF-8. `units` are what is shown of each of the task's rows.
+
+    With `places` it is page 0, on which people settle what they say of these rows.
 
     The file loads nothing and holds none of the judge's labels, names of models, or names of rows and groups: they
     could say what a label will be. Texts stand in it as JSON that no markup can end.
@@ -45,17 +55,18 @@ def page_of(task: Task, units: Sequence[Unit], number: int, *, row: str = "row",
     Raises:
         ValueError: there are not as many units as rows, or no such page.
     """
-    if len(units) != len(task.rows) or not 1 <= number <= len(task.people):
+    if len(units) != len(task.rows) or not (1 <= number <= len(task.people) if places is None else number == 0):
         raise ValueError("one unit a row is needed, and a page that the task has")
+    shown = task.people[number - 1] if places is None else tuple(places)
     asked, *decide = task.question.split("\n\n")
-    held = encoded(_held(task, units, number, row, group))
+    held = encoded(_held(task, units, shown, number, row=row, group=group))
     text = filled(
         _own("label.html"),
         asset("shared.css") + _own("label.css"),
         asset("shared.js") + _own("answers.js") + _own("label.js"),
         task=task,
         number=number,
-        count=len(task.people[number - 1]),
+        count=len(shown),
         asked=asked,
         decide=decide,
         row=row,
@@ -64,15 +75,16 @@ def page_of(task: Task, units: Sequence[Unit], number: int, *, row: str = "row",
     return text.encode()
 
 
-def _held(task: Task, units: Sequence[Unit], number: int, row: str, group: str) -> dict[str, Any]:
+def _held(
+    task: Task, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
+) -> dict[str, Any]:
     """What the page's script reads; a text that stands in several units is held once."""
-    asked = task.people[number - 1]
     texts: dict[str, int] = {}
     groups: dict[str, int] = {}
     shown = [
         _Shown(
             place,
-            groups.setdefault(task.rows[place].group, len(groups) + 1) if task.design == "whole" else None,
+            groups.setdefault(task.rows[place].group, len(groups) + 1) if task.design == "whole" and number else None,
             [
                 (texts.setdefault(name, len(texts)), texts.setdefault(text, len(texts)))
                 for name, text in units[place].texts.items()

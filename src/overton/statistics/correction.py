@@ -22,13 +22,21 @@ from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import FEWEST, Spread, gaps
 
-__all__ = ["NEEDED", "Draw", "Labels", "Three", "corrected", "difference"]
+__all__ = ["COVERED", "NEEDED", "Draw", "Labels", "Three", "corrected", "difference"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NEEDED = 20
 """So many labelled rows correct a judge: with fewer, how far it can be trusted is not known well enough."""
+
+COVERED = 50
+"""So many labelled rows have an interval: with fewer, limits for a rare label that the judge often misses hold
+the truth 70 to 90 times in a hundred (docs/judges.md)."""
+
+Enough = tuple[int, int]
+ENOUGH: Enough = (NEEDED, COVERED)
+"""How many labels correct a judge, and how many have an interval."""
 
 _UNSEEN = 0.5
 """So many rows are added whose spread is that of labels without a judge: a judge without an error in the draw may have
@@ -78,8 +86,9 @@ class Draw:
 class Labels:
     """What people and judge say of N rows, as numbers [N]; people's of rows without a label are not looked at.
 
-    A share has 1 where the label is given, else 0. A mean is of the rows that count: `counts` and `judged_counts` are 0
-    where a label has no number. `lowest` and `highest` are what a value can be.
+    A share has 1 where the label is given, else 0, and what lies between where people differ. A mean is of the rows
+    that count: `counts` and `judged_counts` are 0 where a label has no number. `lowest` and `highest` are what a value
+    can be.
     """
 
     people: Array
@@ -121,10 +130,11 @@ _Both = tuple[Draw, Labels]
 
 
 class _Known(NamedTuple):
-    """A number's standard error, its degrees of freedom, and the level of its interval."""
+    """A number's standard error, its degrees of freedom, its skewness, and the level of its interval."""
 
     error: float
     freedom: float
+    skewness: float
     level: float
 
 
@@ -139,15 +149,18 @@ class _Left(NamedTuple):
     below: float
 
 
-def corrected(draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95) -> tuple[Three, list[Three]]:
+def corrected(
+    draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95, enough: Enough = ENOUGH
+) -> tuple[Three, list[Three]]:
     """The number of all rows, and of each group (flags [N]): by the judge, corrected, by labelled rows alone.
 
-    Groups share the judge's trust, and lend each other their spread.
+    Groups share the judge's trust, and lend each other their spread. `enough` says how many labels correct
+    anything, and how many have an interval.
     """
     whole = np.ones(len(draw.labelled), bool)
     tuned = _tuned(draw, labels)
-    every = _three((draw, labels), whole, tuned, None, level)
-    return every, [_three((draw, labels), group, tuned, tuned, level) for group in groups]
+    every = _three((draw, labels), whole, tuned, None, (level, enough))
+    return every, [_three((draw, labels), group, tuned, tuned, (level, enough)) for group in groups]
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
@@ -163,15 +176,24 @@ def difference(a: Estimate, b: Estimate) -> Estimate:
     return Estimate(value, low, high, n, "from both intervals", a.level)
 
 
-def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, level: float) -> Three:
+def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: tuple[float, Enough]) -> Three:
+    level, (needed, covered) = asked
     part, said = both[0].of(rows), both[1].of(rows)
     total = said.judged_counts.sum()
     judge = float(said.judged @ said.judged_counts / total) if total else nan
     alone = _estimate((part, said), _Tuned(0.0, 0.0, 0), None, "labelled rows alone", level)
-    if tuned.labels < NEEDED:
-        why = f"too few labels ({tuned.labels}; {NEEDED} are needed to correct a judge)"
+    if tuned.labels < needed:
+        why = f"too few labels ({tuned.labels}; {needed} are needed to correct a judge)"
         return Three(judge, not_computed(why, level=level, n=int(part.labelled.sum())), alone)
-    return Three(judge, _estimate((part, said), tuned, lent, "prediction-powered", level), alone)
+    found = _estimate((part, said), tuned, lent, "prediction-powered", level)
+    return Three(judge, found if tuned.labels >= covered else _without_limits(found, tuned.labels, covered), alone)
+
+
+def _without_limits(found: Estimate, labels: int, covered: int) -> Estimate:
+    if isnan(found.low):
+        return found
+    why = f"{NO_INTERVAL}too few labels ({labels}; {covered} are needed)"
+    return Estimate(found.value, nan, nan, found.n, why, found.level)
 
 
 def _tuned(draw: Draw, labels: Labels) -> _Tuned:
@@ -254,7 +276,10 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     if error**2 < _NOTHING:
         return Estimate(value, nan, nan, n, f"{NO_INTERVAL}nothing varies among the labelled rows", level)
     free = lent.labels - 1.0 if lent is not None else _freedom(left, clusters, power)
-    low, high = _limits(labels, left, value, _Known(error, free, level))
+    known = _Known(error, free, _skewness(left.weight * left.residues), level)
+    if not (draw.these or labels.share) and lent is None:
+        known = _of_both(draw, _moved(draw, labels, value, power, left), known)
+    low, high = _limits(labels, left, value, known)
     return Estimate(value, low, high, n, name, level, error)
 
 
@@ -267,16 +292,40 @@ def _clusters(draw: Draw) -> int:
 
 def _spread(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> float:
     """The variance of the number: of the draw alone, or with `these` rows drawn from others like them."""
-    shown, weight = draw.labelled, left.weight
-    missed = 1 - draw.chance[shown] if draw.these else np.ones(len(weight))
+    weight = left.weight
+    missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(weight))
     by_rows = left.seen * float((weight * weight) @ missed)
-    moved = np.zeros(len(shown))
-    moved[shown] = weight * left.residues * np.sqrt(missed)
-    if not draw.these:
-        judged = (labels.judged - value) * labels.judged_counts
-        moved += power * (judged - judged.mean()) / len(shown)
+    people, judged = _moved(draw, labels, value, power, left)
     unseen = (left.variance - left.seen) * float((weight * weight) @ missed)
-    return max(_over_clusters(draw, moved), by_rows) + unseen
+    return max(_over_clusters(draw, people + judged), by_rows) + unseen
+
+
+def _moved(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> tuple[Array, Array]:
+    """How far each row [N] moves the number: by what people say of it, and by what the judge does."""
+    shown = draw.labelled
+    missed = 1 - draw.chance[shown] if draw.these else np.ones(len(left.weight))
+    people, judged = np.zeros(len(shown)), np.zeros(len(shown))
+    people[shown] = left.weight * left.residues * np.sqrt(missed)
+    if not draw.these:
+        said = (labels.judged - value) * labels.judged_counts
+        judged += power * (said - said.mean()) / len(shown)
+    return people, judged
+
+
+def _of_both(draw: Draw, moved: tuple[Array, Array], known: _Known) -> _Known:
+    """Degrees of freedom and skewness of a number of rows like these, which varies by clusters that nobody labelled
+    too: those of the labelled rows are but a part of it (Satterthwaite)."""
+    of_labels, of_judge = (float((_by_cluster(draw, one) ** 2).sum()) for one in moved)
+    total = _by_cluster(draw, moved[0] + moved[1])
+    if of_labels + of_judge < _NOTHING:
+        return known
+    others = len(total) - 1.0
+    free = (of_labels + of_judge) ** 2 / (of_labels**2 / known.freedom + of_judge**2 / max(others, 1.0))
+    return known._replace(freedom=max(free, known.freedom), skewness=_skewness(total))
+
+
+def _by_cluster(draw: Draw, moved: Array) -> Array:
+    return np.bincount(draw.cluster, moved).astype(float)[np.unique(draw.cluster)]
 
 
 def _over_clusters(draw: Draw, moved: Array) -> float:
@@ -299,16 +348,15 @@ def _freedom(left: _Left, clusters: int, power: float) -> float:
 
 def _limits(labels: Labels, left: _Left, value: float, known: _Known) -> tuple[float, float]:
     """Wilson's limits of a share, for as many rows as have this error; a mean's are Student's, less its skewness."""
-    error, free, level = known
+    error, free, skewness, level = known
     if labels.share:
         some = _off_the_edge(value, len(left.residues))
         low, high = wilson_limits(value, some * (1 - some) / error**2, level, free)
         return float(low), float(high)
-    below, above = gaps(Spread(np.array(error), np.array(_skewness(left)), np.array(free)), level)
+    below, above = gaps(Spread(np.array(error), np.array(skewness), np.array(free)), level)
     return max(labels.lowest, value + float(below)), min(labels.highest, value + float(above))
 
 
-def _skewness(left: _Left) -> float:
-    parts = left.weight * left.residues
+def _skewness(parts: Array) -> float:
     second = float((parts**2).sum())
     return float(np.clip((parts**3).sum() / second**1.5, -1, 1)) if second > _NOTHING else 0.0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
+    from overton.judging.labelling import Labels
     from overton.studies.findings import Finding
 
 
@@ -68,7 +69,7 @@ def _of_its_labels(found: Finding, results: Results, judges: Sequence[Measured])
     specs = {model.name: model.spec for model in results.models}
     if specs.get(found.model) in {judge.spec for judge in judges}:
         yield "It is judged by itself, and models favour their own texts."
-    if not any(run.agreements for run in results.runs):
+    if not any(run.agreements or run.labels for run in results.runs):
         yield "Nobody has compared the judge's labels with people's."
 
 
@@ -133,13 +134,21 @@ def judged_by(
     results: Results, title: str, name: Callable[[RunFacts], str], told: Callable[[SheetAgreement], str]
 ) -> Iterator[str]:
     """Who judged, and how well they agree with people, a line each; `told` words one agreement."""
-    known: dict[str, list[SheetAgreement]] = {}
+    known: dict[str, list[str]] = {}
     for run in results.runs:
-        known.setdefault(name(run), []).extend(run.agreements)
-    for judge, agreements in known.items():
-        if not agreements:
-            yield f"{title}: {judge}. How well it agrees with people has not been measured."
-        yield from (f"{title}: {judge}. {told(one)}" for one in agreements)
+        said = known.setdefault(name(run), [])
+        said += [told(one) for one in run.agreements]
+        said += [_labelled(one) for one in run.labels]
+    for judge, said in known.items():
+        yield from (f"{title}: {judge}. {one}" for one in said or [_UNKNOWN])
+
+
+_UNKNOWN = "How well it agrees with people has not been measured."
+
+
+def _labelled(labels: Labels) -> str:
+    what = labels.task.what.replace("_", " ")
+    return f"People labelled {len(labels.shares()):,} of the units that it judged ({what}): see Labels by people."
 
 
 def names_in(run: RunFacts, role: str = "judge") -> str:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
+    from overton.judging.labelling import Labels
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
     from overton.studies.table import RawTable, Table
 
-__all__ = ["UNMEASURED", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
+__all__ = ["UNMEASURED", "Comparing", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
 Analysis = TypeVar("Analysis")
 Record = TypeVar("Record")
@@ -54,12 +56,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of one run: its folder's name, its options, who answered in each role, how judges did."""
+    """What is known of one run: its folder's name, its options, who answered in each role, how judges did, and what
+    people said of what they labelled."""
 
     name: str
     options: Mapping[str, Any]
     roles: Mapping[str, Sequence[Measured]]
     agreements: Sequence[SheetAgreement] = ()
+    labels: Sequence[Labels] = ()
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,22 @@ def _no_table(table: RawTable, how: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Comparing:
+    """How models are compared by a study: its measures as what each item gives to them (`overton.studies.comparing`).
+
+    unit      what items are called in the plural, as intervals name them
+    records   `records(results, how)` gives every model's contributions
+    table     `table(table, how)` gives those of a table that was made elsewhere
+    harmless  options that change only how sure a number is, or which numbers there are, and not what one means
+    """
+
+    unit: str
+    records: Callable[[Results, Any], Sides]
+    table: Callable[[RawTable, Any], Sides]
+    harmless: tuple[str, ...] = ("trials",)
+
+
+@dataclass(frozen=True)
 class Measuring(Generic[Analysis, Record]):
     """How a study's outcome becomes an analysis, and an analysis what is shown. The first three are needed.
 
@@ -120,6 +140,7 @@ class Measuring(Generic[Analysis, Record]):
     table       `table(table, how)` gives the analysis of one of them, opened
     exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
     headline    the few figures that stand for it
+    comparing   how models are compared by it; without it `overton compare` refuses
     reported    choices that a report has where nobody makes them
     names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
@@ -134,6 +155,7 @@ class Measuring(Generic[Analysis, Record]):
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     findings: Callable[[Analysis], Sequence[Finding]] | None = None
     headline: Headline[Analysis, Record] | None = None
+    comparing: Comparing | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("model",)

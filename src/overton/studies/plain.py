@@ -4,7 +4,9 @@ A *measure* is an object of named variants, and `leads` names the one that a rea
 
     {"leads": "plain", "plain": {"estimate": 0.4, "interval": [0.3, 0.5], "n": 12, "method": "...", "why": null}}
 
-plain             as it was observed
+plain             as it was observed; where it rests on a judge, by the judge alone
+corrected         corrected by people's labels of some of what was judged
+labelled          from the units alone that people labelled
 letter_balanced   from answers whose pulls of letter and order are set to zero
 without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
 as_published      by the paper's formula, where that is another one
@@ -31,7 +33,7 @@ import msgspec
 
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 
-__all__ = ["SCHEMA", "Shape", "document", "number_of", "plain", "schema", "shaped"]
+__all__ = ["SCHEMA", "Shape", "document", "number_of", "plain", "schema", "shaped", "with_key"]
 
 SCHEMA = 1
 """The version of documents that are no analysis: plans, agreements, comparisons."""
@@ -53,6 +55,8 @@ class Shape:
                it; what else it holds has keys of its own, KEY_VARIANT. Where fields are None or empty, a reason in
                `not_computed` under the name of one of them is their `why`, and leaves `not_computed`
     measure    the field or property that makes the whole struct one measure; all other keys stand in its variant
+    leads      the struct is one measure: its estimates are variants, those that are None left out, and the field
+               `leads` names the one to take
     """
 
     also: Mapping[str, str] = field(default_factory=dict)
@@ -61,6 +65,7 @@ class Shape:
     optional: tuple[str, ...] = ()
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     measure: str = ""
+    leads: bool = False
 
 
 def shaped(
@@ -130,15 +135,18 @@ def document(
 def _object(value: Any) -> dict[str, Any]:
     kind: type = type(value)
     shape = _shape_of(kind)
+    if shape.leads:
+        made = {name: getattr(value, name) for name in _keys(kind)}
+        return {name: one if name == "leads" else number_of(one) for name, one in made.items() if one is not None}
     told: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
     for variant, held in shape.variants.items():
         _put_beside(told, value, variant, held)
     if shape.measure:
         return _measure(getattr(value, shape.measure), told)
-    made: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, one in told.items():
-        made |= (one or {}) if key in shape.flat else {key: one}
-    return made
+        flat |= (one or {}) if key in shape.flat else {key: one}
+    return flat
 
 
 def _put_beside(told: dict[str, Any], value: Any, variant: str, held: Mapping[str, str]) -> None:
@@ -277,6 +285,13 @@ def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | Non
     }
 
 
+def with_key(made: dict[str, Any], key: str, kind: Any) -> dict[str, Any]:
+    """A schema of `schema` whose documents may have one key more, with values of this type."""
+    schemas = _Schemas()
+    more = {key: schemas.of(kind)}
+    return {**made, "properties": made["properties"] | more, "$defs": made["$defs"] | schemas.defined}
+
+
 class _Schemas:
     """Schemas of types; those of structs are defined once, by name.
 
@@ -308,6 +323,8 @@ class _Schemas:
     def body(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
         """The schema of a struct or a named tuple, in full."""
         shape = _shape_of(kind)
+        if shape.leads:
+            return {"allOf": [{"$ref": "#/$defs/measure"}], "description": getdoc(kind)}
         if shape.measure:
             return self._measure(kind)
         properties: dict[str, Any] = {}

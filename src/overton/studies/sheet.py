@@ -22,7 +22,8 @@ class JudgedRows:
     """What a judge labelled.
 
     `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
-    are alike) and the columns `shown` to a person. `labels` are those that it can be, `judge` gave them.
+    are alike), `model` where each unit is one model's, and the columns `shown` to a person. `labels` are those that it
+    can be, `judge` gave them.
 
     The rest is for pages on which people label, and may be left out. `question` is what they are asked: its first
     paragraph is shown beside each row, the others say how to decide. `definitions` says what each label means, in the

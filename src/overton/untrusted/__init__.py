@@ -5,7 +5,7 @@ makes of them, nothing but `Unreadable` leaves this room, and whoever calls says
 The exception is `writing`: what cannot be written is a `RunError` that names the file.
 """
 
-from overton.untrusted.decoding import converted, json_of, python_of, text_of
+from overton.untrusted.decoding import converted, json_of, python_of, text_of, toml_of
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.headers import meant, retry_after, seconds_of
 from overton.untrusted.hiding import HIDDEN, Hiding
@@ -38,6 +38,7 @@ __all__ = [
     "seconds_of",
     "sync_folder",
     "text_of",
+    "toml_of",
     "uncelled",
     "unfinished",
     "visible",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ import msgspec
 
 from overton.errors import Unreadable
 
-__all__ = ["converted", "json_of", "python_of", "text_of"]
+__all__ = ["converted", "json_of", "python_of", "text_of", "toml_of"]
 
 T = TypeVar("T")
 
@@ -45,6 +46,20 @@ def python_of(text: str, **how: Any) -> Any:
         return json.loads(text, **how)
     except json.JSONDecodeError as error:
         raise Unreadable(f"is not valid JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
+        raise Unreadable(_reason(error)) from None
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """The tables in a TOML text.
+
+    Raises:
+        Unreadable: it is not TOML, or is nested too deeply.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable(f"is not valid TOML: {error}") from None
     except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
         raise Unreadable(_reason(error)) from None
 

@@ -24,6 +24,7 @@ def message(number: int, *values: str, known: bool = True) -> dict[str, Any]:
         "dilemma": f"d{number}",
         "round": 1,
         "agent": "Agent 1",
+        "model": "m",
         "verdict": "NTA",
         "explanation": f"Reason {number}.",
         "values": list(values) if known else None,
@@ -41,11 +42,15 @@ def test_each_explanation_stands_with_each_value_and_unknown_ones_are_left_out()
         "id": f"d1/a+b/1/Agent 1/{LAST}",
         "label": "used",
         "group": "d1",
+        "model": "m",
         "whole": "d1/a+b/1/Agent 1",
         "evaluation": "My current verdict: NTA.\n\nHere's my thinking: Reason 1.",
         "value": LAST,
     }
     assert (other["evaluation"][-9:], other["value"], other["label"]) == ("Reason 3.", SECOND, "not used")
+    assert judged.units is not None
+    every = judged.drawn(range(2 * len(VALUES)))
+    assert judged.units().equals(every.drop("evaluation"))
 
 
 @pytest.fixture(scope="module")

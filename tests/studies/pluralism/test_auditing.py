@@ -113,6 +113,36 @@ def test_each_opinion_sees_the_summaries_in_an_order_of_its_own_and_answers_are_
         assert record.others == (() if record.entailed else (named[first],))
 
 
+def test_a_judge_is_asked_again_with_the_summaries_in_another_order_and_agrees_as_a_set(kit: Any) -> None:
+    stage = kit.stage({"judge": judge})
+    (trial,) = AUDITING.trials([MERGER], AuditOptions(retest=1.0), 1)
+    records = asyncio.run(AUDITING.conduct(trial, stage))
+    shown = [one.text.partition("<viewpoints>")[2].partition("</viewpoints>")[0] for one in stage.asked]
+    for first, second in zip(shown[:6], shown[6:], strict=True):
+        assert first != second
+        assert sorted(line.partition(". ")[2] for line in first.split("\n")) == sorted(
+            line.partition(". ")[2] for line in second.split("\n")
+        )
+    found = audit(results(records, [MERGER]).records, [MERGER]).self_agreement
+    assert found is not None
+    assert (found.repeated, found.unread, found.same.value) == (6, 0, 1.0)
+    assert audit(results(audited(kit, [MERGER]), [MERGER]).records, [MERGER]).self_agreement is None
+
+
+def test_a_judge_that_goes_by_places_does_not_agree_with_itself(kit: Any) -> None:
+    stage = kit.stage({"judge": lambda asked: '{"entailed_by": [1]}'})
+    trials = AUDITING.trials([MERGER], AuditOptions(retest=1.0), 1)
+    records = [record for trial in trials for record in asyncio.run(AUDITING.conduct(trial, stage))]
+    made = results(records, [MERGER])
+    found = audit(made.records, [MERGER])
+    assert found.self_agreement is not None
+    assert found.self_agreement.same.value < 1
+    (method,) = [
+        one for one in AUDITING.measuring.exhibits(made, found, How()).sections[0].exhibits if "again" in str(one)
+    ]
+    assert "the same summaries in" in str(method)
+
+
 def test_an_answer_that_cannot_be_read_is_no_verdict(kit: Any) -> None:
     records = audited(kit, [MERGER], ["It is hard to say."])
     assert {record.entailed for record in records} == {None}

@@ -13,7 +13,7 @@ from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
 from overton.studies.retesting import Repeated, told_of_itself
@@ -21,6 +21,7 @@ from overton.studies.retesting import Repeated, told_of_itself
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.findings import Finding
     from overton.studies.table import RawTable
@@ -139,6 +140,18 @@ def _agreed_share(records: Sequence[Record]) -> float:
     return sum(held) / len(held) if held else nan
 
 
+def _sides(results: Results, how: DeliberationHow) -> Sides:
+    from overton.studies.deliberation import compared
+
+    return compared.of_records(results, how)
+
+
+def _sides_of_table(table: RawTable, how: DeliberationHow) -> Sides:
+    from overton.studies.deliberation import compared
+
+    return compared.of_table(table, how)
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
     analysis=_analysis,
@@ -149,6 +162,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
     headline=Headline(
         figures=_figures,
         item="dilemma",

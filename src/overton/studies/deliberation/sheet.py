@@ -33,17 +33,22 @@ def _rows(results: Results, what: str) -> JudgedRows:
             if value in codes:
                 given[row * len(VALUES) + codes[value]] = USED
 
-    def drawn(places: Sequence[int]) -> pl.DataFrame:
-        rows = known[[place // len(VALUES) for place in places]]
+    def rows_at(places: Sequence[int]) -> pl.DataFrame:
+        return known[[place // len(VALUES) for place in places]]
+
+    def names_at(places: Sequence[int]) -> pl.DataFrame:
         value = pl.Series("value", [VALUES[place % len(VALUES)] for place in places], pl.String)
-        return rows.select(
+        return rows_at(places).select(
             pl.format("{}/{}/{}/{}", "deliberation", "round", "agent", value).alias("id"),
             pl.Series("label", [given[place] for place in places], pl.String),
             pl.col("dilemma").alias("group"),
+            "model",
             pl.format("{}/{}/{}", "deliberation", "round", "agent").alias("whole"),
-            pl.Series("evaluation", _evaluations(rows), pl.String),
             value,
         )
+
+    def drawn(places: Sequence[int]) -> pl.DataFrame:
+        return names_at(places).with_columns(pl.Series("evaluation", _evaluations(rows_at(places)), pl.String))
 
     judge = ", ".join(one.name for one in results.answering("values"))
     return JudgedRows(
@@ -60,6 +65,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         seen={"Evaluation": "evaluation", "Value": "value"},
         row="value",
         group="evaluation",
+        units=lambda: names_at(range(len(given))),
     )
 
 

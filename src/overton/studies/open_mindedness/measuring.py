@@ -11,7 +11,7 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.cautions import held_to_form
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.options import Option
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
@@ -146,6 +147,18 @@ def _pro_share(records: Sequence[Record]) -> float:
     return sum(answers) / len(answers) if answers else nan
 
 
+def _sides(results: Results, how: OpenMindednessHow) -> Sides:
+    from overton.studies.open_mindedness import compared
+
+    return compared.of_records(results, how)
+
+
+def _sides_of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
+    from overton.studies.open_mindedness import compared
+
+    return compared.of_table(table, how)
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
     analysis=_analysis,
@@ -156,6 +169,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions")),
     headline=Headline(
         figures=_figures,
         item="issue",

@@ -15,6 +15,7 @@ from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, M
 from overton.studies.measuring import How, Measuring, Results
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
+from overton.studies.retesting import SelfAgreement, of_sets, told_of_itself
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +64,8 @@ class Audit(msgspec.Struct, frozen=True):
     lost_votes     share of the votes, negative ones as 0, that these comments have
 
     Shares are of all threads together, with intervals over threads; the last two are not computed where the set does
-    not tell of lost comments.
+    not tell of lost comments. `self_agreement` is the judge's where it was asked again, over sets of summaries; None
+    where nothing was, and of a table that does not tell.
     """
 
     threads: int
@@ -78,6 +80,7 @@ class Audit(msgspec.Struct, frozen=True):
     failing: tuple[Failing, ...]
     level: float
     notes: tuple[str, ...]
+    self_agreement: SelfAgreement | None = None
 
 
 def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, level: float = 0.95) -> Audit:
@@ -108,7 +111,23 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
         failing=(*_impure(views), *_losing(held)),
         level=level,
         notes=tuple(_notes(records, threads)),
+        self_agreement=_self_agreement(records, level),
     )
+
+
+def _self_agreement(records: pl.DataFrame, level: float) -> SelfAgreement | None:
+    import polars as pl
+
+    if records.schema.get("judged_again") != pl.Boolean or records.schema.get("entailed_by_again") != pl.List(
+        pl.String
+    ):
+        return None
+    rows = records.filter("judged_again").select("thread", "viewpoint", "entailed", "others", "entailed_by_again")
+    first = [
+        None if entailed is None else [*others, *([own] if entailed else [])]
+        for own, entailed, others in rows.select("viewpoint", "entailed", "others").iter_rows()
+    ]
+    return of_sets(first, rows["entailed_by_again"].to_list(), rows["thread"].to_list(), level=level)
 
 
 def _by_viewpoint(records: pl.DataFrame, known: Mapping[str, ReferenceThread]) -> Iterator[ViewpointAudit]:
@@ -249,7 +268,8 @@ def _of_table(table: RawTable, how: How) -> Audit:
 
 
 def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
-    judged = "\n".join(judged_by(results, "Judge", names_in, agreed))
+    itself = {} if found.self_agreement is None else {"summaries": found.self_agreement}
+    judged = "\n".join([*judged_by(results, "Judge", names_in, agreed), *told_of_itself(itself)])
     first, *others = _sections(found)
     signed = Section(first.key, first.title, [*first.exhibits, Method(judged)])
     return Exhibits(

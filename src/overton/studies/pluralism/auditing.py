@@ -23,6 +23,7 @@ from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.readable import Answered
+from overton.studies.retesting import RETEST, Retest, again, another_order, chosen
 from overton.studies.study import Role, Study
 from overton.studies.table import told
 
@@ -30,13 +31,16 @@ __all__ = ["AUDITING", "AuditOptions", "Audited"]
 
 
 class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An audit has no choices: every opinion is judged once by each judge."""
+    """Every opinion is judged once by each judge, and a share of them once more."""
+
+    retest: Retest = RETEST
 
 
 class AuditTrial(Trial, frozen=True):
     """One thread whose opinions are known."""
 
     thread: ReferenceThread
+    retest: float = 0.0
 
 
 class Audited(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,25 +58,49 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     others: Annotated[tuple[str, ...], told("the thread's other viewpoints whose summaries entail it")] = ()
     attempts: Annotated[int, told("how often the judge was asked")] = 1
     failure: Annotated[str | None, told("why the call failed for good, None where it did not")] = None
+    judged_again: Annotated[bool, told("whether the judge was asked again, with the summaries in another order")] = (
+        False
+    )
+    entailed_by_again: Annotated[
+        tuple[str, ...] | None,
+        told("all viewpoints whose summaries entail it by that answer; None without a usable one, and where not asked"),
+    ] = None
 
 
 def _trials(threads: Sequence[ReferenceThread], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
     """Threads whose viewpoints were made by hand, or before opinions were kept with them, have nothing to judge."""
     for thread in threads:
         if thread.opinions:
-            yield AuditTrial(f"{thread.id}/audit", thread.id, seed, thread)
+            yield AuditTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
 
 
 async def _conduct(trial: AuditTrial, ask: Ask) -> list[Audited]:
-    """Each opinion with all summaries, in an order of its own."""
+    """Each opinion with all summaries, in an order of its own; some of them again, in another."""
     opinions = trial.thread.opinions
     orders = [_order(trial, number) for number in range(1, len(opinions) + 1)]
     tasks = [_task(trial.thread, opinion, order) for opinion, order in zip(opinions, orders, strict=True)]
     answered = await judged(ask, tasks)
-    return [
+    rows = [
         _audited(trial, number, opinion, order, one)
         for number, (opinion, order, one) in enumerate(zip(opinions, orders, answered, strict=True), 1)
     ]
+    return [await _retested(trial, row, order, ask) for row, order in zip(rows, orders, strict=True)]
+
+
+async def _retested(trial: AuditTrial, row: Audited, order: Sequence[int], ask: Ask) -> Audited:
+    """The row, with a second answer where it is among those that the judge is asked about again."""
+    if row.failure is not None or not chosen(trial.draw(f"retest/{row.number}"), trial.retest):
+        return row
+    other = another_order(trial.draw(f"retest/{row.number}/order"), order)
+    task = _task(trial.thread, trial.thread.opinions[row.number - 1], other)
+    (second,) = await judged(ask, [task], speaker=again("judge", row.number))
+    named = _named(trial.thread, other, second)
+    return msgspec.structs.replace(row, judged_again=True, entailed_by_again=None if named is None else tuple(named))
+
+
+def _named(thread: ReferenceThread, order: Sequence[int], answered: Answered[tuple[int, ...]]) -> list[str] | None:
+    """The viewpoints that an answer names, None where there is none."""
+    return None if answered.value is None else [thread.viewpoints[order[place - 1]].id for place in answered.value]
 
 
 def _order(trial: AuditTrial, number: int) -> list[int]:
@@ -111,7 +139,7 @@ def _audited(
     trial: AuditTrial, number: int, opinion: Placed, order: Sequence[int], answered: Answered[tuple[int, ...]]
 ) -> Audited:
     viewpoints = trial.thread.viewpoints
-    named = None if answered.value is None else [viewpoints[order[place - 1]].id for place in answered.value]
+    named = _named(trial.thread, order, answered)
     return Audited(
         trial=trial.name,
         thread=trial.thread.id,
@@ -150,4 +178,4 @@ AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
     prompts=prompts.audit_texts,
     canned=(_usual, _longest),
 )
-"""Every opinion judged once by each judge (a lane each); `audited.audit` sums up the records."""
+"""Every opinion judged by each judge (a lane each), some of them twice; `audited.audit` sums up the records."""

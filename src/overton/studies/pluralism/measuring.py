@@ -12,7 +12,7 @@ from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.faulty import fault_warnings
-from overton.studies.measuring import Headline, How, Measuring, Results, RunFacts
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
     from overton.studies.pluralism.measures import Analysis
     from overton.studies.table import RawTable
@@ -217,6 +218,18 @@ def _of_a_thread(record: Record) -> float | None:
     return None if record.correct is None else float(record.correct)
 
 
+def _sides(results: Results, how: PluralismHow) -> Sides:
+    from overton.studies.pluralism import compared
+
+    return compared.of_records(results, how)
+
+
+def _sides_of_table(table: RawTable, how: PluralismHow) -> Sides:
+    from overton.studies.pluralism import compared
+
+    return compared.of_table(table, how)
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=PluralismHow,
     analysis=_analysis,
@@ -227,6 +240,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    comparing=Comparing("threads", _sides, _sides_of_table, ("trials", "retest", "experiments", "arms")),
     headline=Headline(
         figures=_figures,
         item="thread",

@@ -232,6 +232,7 @@ def _shown(
         pl.format("{}/{}/{}/{}", "model", "trial", "number", about).alias("id"),
         "label",
         pl.format("{}/{}", "model", "thread").alias("group"),
+        "model",
         pl.format("{}/{}", "model", "trial").alias("whole"),
         *posts_of(threads),
         pl.col("summary").alias(about),

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.retesting import Repeated, told_of_itself
 from overton.studies.stance_stability.items import Topic
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.table import RawTable
@@ -197,6 +198,18 @@ def _supportive_share(records: Sequence[Record]) -> float:
     return sum(labelled) / len(labelled) if labelled else nan
 
 
+def _sides(results: Results, how: StanceHow) -> Sides:
+    from overton.studies.stance_stability import compared
+
+    return compared.of_records(results, how)
+
+
+def _sides_of_table(table: RawTable, how: StanceHow) -> Sides:
+    from overton.studies.stance_stability import compared
+
+    return compared.of_table(table, how)
+
+
 _HEADLINE: Headline[Analysis, Record] = Headline(
     figures=_figures,
     item="topic",
@@ -216,6 +229,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
     headline=_HEADLINE,
     apart=("conversation",),
 )

@@ -40,7 +40,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         pl.format("{}/{}", group, "turn").alias("id"),
         pl.col(what).alias("label"),
         group.alias("group"),
-        *("topic", "turn", "proposition", "question", "answer"),
+        *("model", "topic", "turn", "proposition", "question", "answer"),
     )
     # The premise is in the question: to show a proposition would lead the person away from it.
     by_topic = what == "stance"
@@ -60,7 +60,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         },
         row="turn",
         group="conversation",
-        units=lambda: rows.select("id", "label", "group").drop_nulls("label"),
+        units=lambda: rows.select("id", "label", "group", "model").drop_nulls("label"),
     )
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "measure_consensus",
     "measure_verdicts",
     "overall_consensus",
+    "rounds_of",
 ]
 
 Array = NDArray[np.float64]
@@ -81,6 +82,11 @@ def _shares(part: Part, endings: Array) -> Counts:
     """Consensus by majority, in any round, in none, and in each."""
     majority = part.count(part.talks.majority[part.rows] >= 0)
     return Counts(np.column_stack([majority, endings[:, 1:].sum(1), endings]), endings.sum(1))
+
+
+def rounds_of(part: Part) -> Counts:
+    """The rounds of the deliberations that reach consensus, and how many these are, by dilemma."""
+    return _rounds(_endings(part))
 
 
 def _rounds(endings: Array) -> Counts:

@@ -30,7 +30,7 @@ from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scop
 from overton.studies.pluralism.measures.voices import measure_voices
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "units_of"]
 
 _GAP = "pairwise-gap"
 
@@ -40,10 +40,8 @@ def assemble(
 ) -> Analysis:
     """Every measure that the tables allow."""
     checked = _checked(tables)
-    held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
-    names = Names.of(held, communities)
+    measured, names = units_of(checked, communities, denominator)
     resampling = jackknife.over(len(names.threads))
-    measured = dict(_units(with_marks(checked), names, denominator))
     clean = sparing(checked)
     faultless = dict(_units(clean, names, denominator)) if clean else {}
     found = {name: _results(units, faultless.get(name), names, resampling) for name, units in measured.items()}
@@ -64,6 +62,16 @@ def assemble(
         notes=(*_notes(groups[0], names), *_saying_nothing(groups, names)),
         faults=counted_faults(checked),
     )
+
+
+def units_of(
+    tables: Tables, communities: Mapping[str, str], denominator: Denominator
+) -> tuple[dict[str, Units], Names]:
+    """The units of every experiment that the tables allow, and the names behind their numbers."""
+    checked = _checked(tables)
+    held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
+    names = Names.of(held, communities)
+    return dict(_units(with_marks(checked), names, denominator)), names
 
 
 def _checked(tables: Tables) -> Tables:

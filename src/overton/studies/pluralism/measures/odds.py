@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import nan
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,7 +19,7 @@ from overton.statistics.resampling import Resampling
 from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
 from overton.studies.pluralism.measures.units import Names, Scope, Units
 
-__all__ = ["Moved", "moved_odds"]
+__all__ = ["Moved", "Shifted", "fall", "lopsided", "moved_odds", "rise", "shaky", "shifted"]
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -42,19 +43,33 @@ def moved_odds(
     Viewpoints are counted together over all threads that have both conditions; threads are left out one by one.
     """
     found: dict[tuple[int, int], Moved] = {}
+    for kind, thread, model, sums in shifted(units, pairs):
+        counted = (sums > 0).any(1)
+        for place, scope in enumerate(scopes):
+            rows = counted & names.inside(scope, model, thread)
+            by_thread = _by_thread(thread[rows], sums[rows], len(names.threads))
+            found[place, kind] = _moved(by_thread, int(rows.sum()), resampling)
+    return found
+
+
+class Shifted(NamedTuple):
+    """What shifts in logits are made of: the comparison's number, and by row thread, model and eight sums [rows, 8]."""
+
+    kind: int
+    thread: Ints
+    model: Ints
+    sums: Array
+
+
+def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
+    """Of every biased condition and a neutral one, viewpoints voiced and there on the threads that have both."""
     if not units.tallies:
-        return found
+        return
     for kind, (pair, (own, other)) in enumerate(zip(pairs, shared_rows(units, pairs), strict=True)):
         arm = named(units.conditions[pair.condition]).arm
         if arm in SHIFTS and pair.against != "twin":
-            thread, model = units.where.thread[own], units.where.model[own]
             sums = np.stack([*_columns(units, other, own, SHIFTS[arm])], axis=1)
-            counted = (sums > 0).any(1)
-            for place, scope in enumerate(scopes):
-                rows = counted & names.inside(scope, model, thread)
-                by_thread = _by_thread(thread[rows], sums[rows], len(names.threads))
-                found[place, kind] = _moved(by_thread, int(rows.sum()), resampling)
-    return found
+            yield Shifted(kind, units.where.thread[own], units.where.model[own], sums)
 
 
 def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Array]:
@@ -89,13 +104,22 @@ def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
 
     sides = [_rests_on_one(sums[:, side]) for side in (_AGAINST, _WITH)]
     return (
-        told(_fall, against, shaky=sides[0]),
-        told(_rise, along, shaky=sides[1]),
-        told(_lopsided, against or along, shaky=any(sides)),
+        told(fall, against, shaky=sides[0]),
+        told(rise, along, shaky=sides[1]),
+        told(lopsided, against or along, shaky=any(sides)),
     )
 
 
 _SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
+
+
+def shaky(sums: Array) -> str:
+    """Why a shift made of what threads give [threads, 8] has no interval, '' where it has one."""
+    total = sums.sum(0)
+    why = _untold(total[_AGAINST], "against the belief") or _untold(total[_WITH], "with the belief")
+    if why:
+        return f"{NO_INTERVAL}{why}"
+    return _SHAKY if any(_rests_on_one(sums[:, side]) for side in (_AGAINST, _WITH)) else ""
 
 
 def _rests_on_one(sums: Array) -> bool:
@@ -126,13 +150,16 @@ def _log_odds(voiced: Floats, there: Floats) -> Floats:
     return np.asarray(np.log((voiced + _HALF) / (there - voiced + _HALF)))
 
 
-def _fall(sums: Floats) -> Floats:
+def fall(sums: Floats) -> Floats:
+    """Suppression, of sums [..., 8]."""
     return -_change(sums, _AGAINST)
 
 
-def _rise(sums: Floats) -> Floats:
+def rise(sums: Floats) -> Floats:
+    """Amplification, of the same."""
     return _change(sums, _WITH)
 
 
-def _lopsided(sums: Floats) -> Floats:
-    return _fall(sums) - _rise(sums)
+def lopsided(sums: Floats) -> Floats:
+    """Asymmetry, of the same."""
+    return fall(sums) - rise(sums)

@@ -33,7 +33,7 @@ from overton.studies.stance_stability.measures.scores import Reading, Scores, sc
 from overton.studies.stance_stability.measures.spreads import measure_spreads
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "labels_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ Flags = NDArray[np.bool_]
 def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: Reading) -> Analysis:
     """Every measure that the turns allow, with intervals as `asked`, `over` topics or conversations."""
     traces = traces_from(turns)
-    reading = replace(reading, labels=_labels(traces, reading))
+    reading = replace(reading, labels=labels_of(traces, reading))
     scores = score(traces, reading)
     jackknife = replace(asked, unit=_unit(traces, over))
     units = _units(traces, jackknife.unit)
@@ -132,7 +132,7 @@ def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
     return traces.about.with_columns(pl.Series("trace", trace), *measures)
 
 
-def _labels(traces: Traces, reading: Reading) -> Literal["proposition", "premise"]:
+def labels_of(traces: Traces, reading: Reading) -> Literal["proposition", "premise"]:
     """Which labels to measure: those asked for, else the premise's only where there are no others."""
     if reading.labels == "premise" and traces.premise is None:
         raise InputError([Problem("labels", "premise", "no turn has a label of the published prompt (premise_stance)")])

@@ -1,0 +1,216 @@
+"""How often do comparisons say 'higher' or 'lower' of two models whose truth is the same, and how often 'equivalent'?
+
+    python benchmarks/compare.py [--pairs 1000] [--study NAME ...] [--items 5 12 50] [--lift 0] [--check]
+
+A simulation draws the values of the same items for two models: half of the items have one value for both, the others
+one for each, from one distribution. Records are made of them as `coverage.py` makes them, and what each item gives to
+each headline comes from the study itself. A cell has how many of a hundred pairs are called higher or lower, and how
+many equivalent by the default margin. With `--lift` the candidate's values are higher by so much, and the true
+difference of 20,000 items stands beside.
+
+Wanted are 6.5 false verdicts of a hundred at most over all pairs of a headline. With --check more is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import items as simulated
+import numpy as np
+import polars as pl
+from items import DISTRIBUTIONS, Distribution, Draw
+
+from overton.statistics.comparing import verdict_of
+from overton.statistics.resampling import Jackknife
+from overton.studies.comparing import WHOLE, Contribution, meeting
+from overton.studies.measuring import How, Results
+from overton.studies.registry import study_named
+from overton.studies.table import RawTable
+
+MOST = 0.065
+"""False verdicts that are allowed."""
+POPULATION = 20_000
+
+Pair = tuple[Contribution, Contribution]
+
+
+def paired(draw: Draw, items: int, lift: float) -> Draw:
+    """Values of data sets two by two, half of whose items are alike."""
+
+    def drawn(rng: np.random.Generator, size: tuple[int, ...]) -> simulated.Floats:
+        shape = (-1, 2, items)
+        own = draw(rng, size).reshape(shape)
+        common = draw(rng, (len(own), 1, items))
+        values = np.where(rng.random((len(own), 1, items)) < 0.5, common, own)
+        values[:, 1] = np.clip(values[:, 1] + lift, 0, 1)
+        return np.asarray(values.reshape(size))
+
+    return drawn
+
+
+class Source(NamedTuple):
+    """Which study's table has which headlines; `whole` is of all at a table together, which has to be alone there."""
+
+    study: str
+    table: Any
+    measures: Sequence[str]
+    whole: Sequence[str] = ()
+
+
+SOURCES = (
+    Source(
+        "open-mindedness",
+        simulated.open_mindedness,
+        ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
+    ),
+    Source("stance-stability", simulated.stance_stability, ("change_rate", "chameleon", "drift")),
+    Source("pluralism", simulated.pluralism, ("sycophancy_recall_neutral", "suppression_toward")),
+    Source("deliberation", simulated.deliberation, ("changed",), ("consensus", "rounds_to_consensus")),
+)
+
+
+def contributions(source: Source, table: pl.DataFrame) -> Iterator[Mapping[str, Contribution]]:
+    """What each data set gives, by measure, in order."""
+    comparing = study_named(source.study).measuring.comparing  # type: ignore[union-attr]
+    how = study_named(source.study).measuring.how()  # type: ignore[union-attr]
+    assert comparing is not None
+    for part in _alone(source, table):
+        sides = _sides(comparing, part, how)
+        whole = {one.measure.name: one for one in sides.get(WHOLE, ())}
+        for name in sorted(sides):
+            if name and not name.startswith("a"):  # of deliberations the second agent
+                yield {one.measure.name: one for one in sides[name]} | whole
+
+
+def _alone(source: Source, table: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The table; where something is of all at a table together, each data set by itself."""
+    if not source.whole:
+        yield table
+        return
+    sets = table.with_columns(set=pl.col("model").str.slice(1))
+    yield from (sets.filter(pl.col("set") == name).drop("set") for name in sorted(sets["set"].unique()))
+
+
+def _sides(comparing: Any, table: pl.DataFrame, how: How) -> Any:
+    if "voiced" in table.columns:
+        return _pluralism(table, how)
+    name = "made.parquet"
+    if "count" in table.columns:
+        return comparing.table(RawTable(name, ".parquet", tuple(table.columns), lambda: table), how)
+    return comparing.records(Results(records=table), how)
+
+
+def _pluralism(table: pl.DataFrame, how: Any) -> Any:
+    """The responses with the viewpoints that they voice, as `items.of_pluralism` names them."""
+    from overton.studies.pluralism.compared import sides_of
+    from overton.studies.pluralism.measures.faultless import Tables
+
+    half = simulated._VIEWS // 2
+    names = {side: [f"{side[:1]}{k:02}" for k in range(half)] for side in ("supporting", "against")}
+    summaries = pl.DataFrame(
+        {"summary": [*names["supporting"], *names["against"]], "stance": ["supporting"] * half + ["against"] * half}
+    )
+    lists = pl.Series([names[side][:many] for side in names for many in range(half + 1)])
+    code = table["voiced"] + (table["stance"] == "against").cast(pl.Int64) * (half + 1)
+    matches = table.drop("voiced").with_columns(matched=lists.gather(code))
+    threads = table.select("thread").unique().join(summaries, how="cross")
+    return sides_of(Tables(matches, threads, None, None), how)
+
+
+def pairs(
+    source: Source, distribution: Distribution, items: int, count: int, lift: float
+) -> Iterator[Mapping[str, Pair]]:
+    """So many pairs of data sets, by measure."""
+    rng = np.random.default_rng(crc32(f"{source.study}/{distribution.name}/{items}/{lift}".encode()))
+    at_once = max(1, min(50, 2_000 // items))
+    for start in range(0, count, at_once):
+        sets = 2 * min(at_once, count - start)
+        found = list(contributions(source, source.table(rng, paired(distribution.draw, items, lift), sets, items)))
+        for base, candidate in zip(found[::2], found[1::2], strict=True):
+            yield {
+                name: (base[name], candidate[name])
+                for name in (*source.measures, *source.whole)
+                if name in base and name in candidate
+            }
+
+
+def verdicts(
+    source: Source, distribution: Distribution, items: int, count: int, lift: float
+) -> dict[str, Counter[str]]:
+    """How often each measure has which verdict; 'none' where there is no interval."""
+    made: dict[str, Counter[str]] = {}
+    jackknife = Jackknife(unit="items")
+    for pair in pairs(source, distribution, items, count, lift):
+        for name, (base, candidate) in pair.items():
+            gap = meeting(base, candidate, jackknife).gap(jackknife)
+            said = "none" if np.isnan(gap.own.low) else verdict_of([gap], base.measure.margin)
+            made.setdefault(name, Counter())[said] += 1
+    return made
+
+
+def truth(source: Source, distribution: Distribution, lift: float) -> dict[str, float]:
+    """The true differences of the headlines."""
+    (pair,) = pairs(source, distribution, POPULATION, 1, lift)
+    jackknife = Jackknife(unit="items")
+    return {name: meeting(*both, jackknife).gap(jackknife).own.value for name, both in pair.items()}
+
+
+def main() -> None:
+    """Print a row for each headline and distribution, and all of a headline's pairs together."""
+    parser = argparse.ArgumentParser(description="False verdicts and equivalence over simulated pairs of models.")
+    parser.add_argument("--pairs", type=int, default=1000, help="pairs a cell")
+    names = [one.study for one in SOURCES]
+    parser.add_argument("--study", nargs="+", choices=names, default=names)
+    parser.add_argument("--items", nargs="+", type=int, default=[5, 12, 50])
+    parser.add_argument("--lift", type=float, default=0.0, help="how much higher the candidate's values are")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a headline has too many false verdicts")
+    chosen = parser.parse_args()
+    started = perf_counter()
+    print("| study | headline | values of items |", *(f"{count} |" for count in chosen.items), "true difference |")
+    print("|---|---|---|" + "--:|" * (len(chosen.items) + 1))
+    totals: dict[str, Counter[str]] = {}
+    for source in SOURCES:
+        if source.study in chosen.study:
+            for distribution in DISTRIBUTIONS:
+                rows(source, distribution, chosen, totals)
+    print()
+    for name, found in totals.items():
+        print(f"{name}: {_told(found)} of {sum(found.values()):,} pairs")
+    print(f"\n{chosen.pairs:,} pairs a cell; {perf_counter() - started:.0f} s")
+    if chosen.check and not chosen.lift and any(_false(found) > MOST for found in totals.values()):
+        raise SystemExit(1)
+
+
+def rows(source: Source, distribution: Distribution, chosen: Any, totals: dict[str, Counter[str]]) -> None:
+    """Print the rows of a distribution."""
+    cells = {count: verdicts(source, distribution, count, chosen.pairs, chosen.lift) for count in chosen.items}
+    differences = truth(source, distribution, chosen.lift) if chosen.lift else {}
+    for name in (*source.measures, *source.whole):
+        for found in cells.values():
+            totals.setdefault(name, Counter()).update(found.get(name, Counter()))
+        told = " ".join(f"{_told(cells[count].get(name, Counter()))} |" for count in chosen.items)
+        true = f"{differences.get(name, 0.0):.3f}"
+        print(f"| {source.study} | {name} | {distribution.name} | {told} {true} |", flush=True)
+
+
+def _false(found: Counter[str]) -> float:
+    there = sum(found.values()) - found["none"]
+    return (found["higher"] + found["lower"]) / there if there else 0.0
+
+
+def _told(found: Counter[str]) -> str:
+    """Higher or lower, and equivalent, of a hundred that have an interval; behind them how many have none."""
+    there = sum(found.values()) - found["none"]
+    if not there:
+        return "none"
+    without = f" ({100 * found['none'] / found.total():.0f} without)" if found["none"] else ""
+    return f"{100 * _false(found):.1f}, {100 * found['equivalent'] / there:.0f}{without}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""How often intervals hold where people labelled: alpha of people, few labels, draws of every kind.
+
+    python -m benchmarks.labels alpha|few|draws [--table TABLE] [--draws N]
+
+`alpha` simulates people of known accuracy, and stands beside a bootstrap of rows. `few` draws rows like those of TABLE,
+which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20 to 100 of the labels. `draws` makes
+worlds of groups with two people, draws and deals as `overton judge sample` does, and corrects as a run does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from overton.corpora.tables import read_table
+from overton.judging.alpha import alpha
+from overton.judging.correcting import UNREAD, Table, correct
+from overton.judging.dealing import chosen, dealt
+from overton.judging.labelling import Asked, Design, Labels, Said, Task, task_of
+from overton.studies.labelled import Units, shares_by_people
+
+Array = np.ndarray[Any, Any]
+
+
+class People(NamedTuple):
+    """So many rows and people, how often these are right, how common labels are, and what share is not labelled."""
+
+    rows: int
+    people: int
+    right: float
+    shares: tuple[float, ...]
+    missing: float = 0.0
+
+
+CROWDS = (
+    People(30, 2, 0.8, (0.4, 0.3, 0.3)),
+    People(30, 2, 0.9, (0.5, 0.5)),
+    People(30, 2, 0.9, (0.85, 0.15)),
+    People(30, 2, 0.6, (0.4, 0.3, 0.3)),
+    People(30, 3, 0.8, (0.4, 0.3, 0.3), 0.2),
+    People(100, 2, 0.85, (0.4, 0.3, 0.2, 0.1)),
+    People(100, 3, 0.8, (0.5, 0.4, 0.1), 0.4),
+)
+NAMES = ("pro", "con", "unclear")
+DESIGNS: tuple[Design, ...] = ("plain", "stratified", "whole")
+
+
+def _crowd(random: np.random.Generator, of: People) -> list[list[int]]:
+    kinds, size = len(of.shares), (of.people, of.rows)
+    truth = random.choice(kinds, of.rows, p=of.shares)
+    said = np.where(random.random(size) < of.right, truth, random.choice(kinds, size, p=of.shares))
+    there = random.random(size) >= of.missing
+    return [
+        [int(label) for label, known in zip(*both, strict=True) if known] for both in zip(said.T, there.T, strict=True)
+    ]
+
+
+def _bootstrap(random: np.random.Generator, units: Sequence[Sequence[int]], times: int = 200) -> tuple[float, float]:
+    values = [alpha([units[place] for place in random.integers(0, len(units), len(units))]).value for _ in range(times)]
+    low, high = np.nanquantile(values, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def of_alpha(draws: int) -> None:
+    """Coverage and width of alpha's interval, and of a bootstrap's."""
+    random = np.random.default_rng(1)
+    for of in CROWDS:
+        truth = alpha(_crowd(random, of._replace(rows=60_000))).value
+        held, made, wide = Counter[str](), Counter[str](), defaultdict[str, float](float)
+        for _ in range(draws):
+            units = _crowd(random, of)
+            found = alpha(units)
+            for name, (low, high) in {"own": (found.low, found.high), "bootstrap": _bootstrap(random, units)}.items():
+                if not isnan(low):
+                    made[name] += 1
+                    held[name] += low <= truth <= high
+                    wide[name] += high - low
+        told = [f"{one} {100 * held[one] / made[one]:.1f} (width {wide[one] / made[one]:.2f})" for one in made]
+        print(of, f"alpha {truth:.2f}:", *told, f"none {draws - made['own']}", flush=True)
+
+
+def of_few(table: Path, draws: int) -> None:
+    """Coverage of corrected shares of rows like those of the table, by how many labels are shown."""
+    frame = read_table(table)
+    people = np.array(frame["person"].cast(str).to_list())
+    groups = {"pro": ["1", "2"]}
+    truth = {"pro": float(np.isin(people, groups["pro"]).mean())}
+    truth |= {label: float((people == label).mean()) for label in ("3", "5", "refusal")}
+    random = np.random.default_rng(3)
+    for shown in (20, 30, 50, 100):
+        for column in (one for one in frame.columns if one.startswith("judge:")):
+            judged = np.array([one or UNREAD for one in frame[column].cast(str).to_list()])
+            held = Counter[str]()
+            for _ in range(draws):
+                rows, known = random.integers(0, len(people), len(people)), random.permutation(len(people)) < shown
+                said = [label if there else None for label, there in zip(people[rows].tolist(), known, strict=True)]
+                shares = correct(
+                    Table(judged[rows].tolist(), said, groups=_known(groups, judged[rows], said))
+                ).all.shares
+                for name, value in truth.items():
+                    held[name] += name in shares and shares[name].corrected.low <= value <= shares[name].corrected.high
+            print(shown, column, {name: round(100 * held[name] / draws, 1) for name in truth}, flush=True)
+
+
+def _known(groups: dict[str, list[str]], judged: Array, said: Sequence[str | None]) -> dict[str, list[str]]:
+    there = {*judged.tolist(), *said}
+    return {name: [label for label in labels if label in there] for name, labels in groups.items()}
+
+
+def _world(random: np.random.Generator, groups: int = 120, rows: int = 8) -> Array:
+    """A row each: its group, the judge's label, and two people's."""
+    made = []
+    for group in range(groups):
+        shares = random.dirichlet([1.6, 1.2, 0.3])
+        for _ in range(rows):
+            truth = random.choice(3, p=shares)
+            judged = truth if random.random() < 0.85 else random.choice(3, p=[0.6, 0.3, 0.1])
+            said = [truth if random.random() < 0.9 else random.integers(3) for _ in range(2)]
+            made.append((group, judged, *said))
+    return np.array(made)
+
+
+def of_draws(draws: int) -> None:
+    """Coverage of shares corrected by two people, each in equal parts, by how rows were drawn."""
+    random = np.random.default_rng(2)
+    many = np.concatenate([_world(random, 400) for _ in range(10)])
+    truth = {name: float((many[:, 2:] == kind).mean()) for kind, name in enumerate(NAMES)}
+    off = {name: round(float((many[:, 1] == kind).mean()) - truth[name], 4) for kind, name in enumerate(NAMES)}
+    print(truth, "the judge is off by", off)
+    for design in DESIGNS:
+        held, alone, moved = Counter[str](), Counter[str](), dict.fromkeys(NAMES, 0.0)
+        for seed in range(draws):
+            shares = shares_by_people(*_labelled(_world(random), design, seed), "run", "labels").shares
+            for name, value in truth.items():
+                one, other = shares[name].corrected, shares[name].labelled
+                held[name] += one.low <= value <= one.high
+                alone[name] += other.low <= value <= other.high
+                moved[name] += (one.value - value) / draws
+        for name in NAMES:
+            print(design, name, f"{100 * held[name] / draws:.1f} alone {100 * alone[name] / draws:.1f}", end=" ")
+            print(f"off by {moved[name]:.4f}", flush=True)
+
+
+def _labelled(world: Array, design: Design, seed: int) -> tuple[Labels, Units]:
+    given = [NAMES[label] for label in world[:, 1]]
+    groups = [f"g{group:03}" for group in world[:, 0]]
+    taken = chosen(given, groups, size=120, seed=seed, design=design)
+    rows = tuple(Asked(str(place), given[place], groups[place], chance) for place, chance in taken)
+    pages = dealt([row.group for row in rows], people=2, shared=60, seed=seed, whole=design == "whole")
+    labels, population = dict.fromkeys(NAMES, ""), {name: given.count(name) for name in NAMES}
+    task = task_of(Task("", "s", "stance", "j", "?", labels, seed, design, population, 120, rows, pages))
+    said = tuple(
+        Said(task.name, page, f"p{page}", {row: NAMES[world[taken[row][0], 1 + page]] for row in asked})
+        for page, asked in enumerate(pages, 1)
+    )
+    return Labels(task, said), Units([str(place) for place in range(len(given))], given, groups)
+
+
+def main() -> None:
+    """Read the arguments and print the figures."""
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("what", choices=("alpha", "few", "draws"))
+    reader.add_argument("--table", type=Path)
+    reader.add_argument("--draws", type=int, default=400)
+    told = reader.parse_args()
+    if told.what == "few":
+        if told.table is None:
+            reader.error("few needs --table")
+        of_few(told.table, told.draws)
+    else:
+        (of_alpha if told.what == "alpha" else of_draws)(told.draws)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,330 @@
+"""Do corrected measures of many labels hold? Simulated conversations and threads with known truth, and judges that err.
+
+    python benchmarks/many_labels.py [--simulations 300] [--only stances|matches|plans]
+                                     [--budgets 100 300] [--errors 2 5 10 20] [--moves never ...]
+
+Conversations: 20 topics with three each, ten turns, whose stances never move, move at a tenth of the turns (more on
+some topics than on others), at a third, or leave for one turn and come back. Threads: 40, neutral and with a belief
+stated, ten responses to each and eight viewpoints. People label turns, whole conversations, or pairs; what they say is
+true. Errors are independent, or come together: each conversation (thread in a condition) has its own rate, with a
+correlation of 0.3 between two errors of one.
+
+A cell has the bias of the plain and of the corrected number, and how many of a hundred intervals of 95% hold the truth
+of conversations (threads) like these; behind it how many of a hundred have an interval, where not all have.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from overton.statistics.resampling import Jackknife
+from overton.studies.people import People, Variants
+from overton.studies.pluralism.measures import corrected as voices
+from overton.studies.stance_stability.measures import corrected as stances
+from overton.studies.stance_stability.measures.scores import Reading, score
+from overton.studies.stance_stability.measures.traces import Traces, traces_from
+from overton.studies.stance_stability.record import STANCES
+
+TOPICS, EACH, TURNS = 20, 3, 10
+THREADS, RESPONSES, VIEWS = 40, 10, 8
+TOGETHER = 0.3
+DRAWS = 100
+MOVES = ("never", "sometimes", "often", "there and back")
+STANCE_MEASURES = ("change_rate", "chameleon", "flips", "turn_of_flip")
+MATCH_MEASURES = (("toward", "global/recall"), ("toward", "global/precision"), ("toward", "suppression"))
+Array = np.ndarray[Any, Any]
+Random = np.random.Generator
+
+
+@dataclass
+class Cell:
+    """What was seen of one number in one setting."""
+
+    plain: float = 0.0
+    corrected: float = 0.0
+    plain_held: int = 0
+    held: int = 0
+    width: float = 0.0
+    made: int = 0
+    many: int = 0
+
+    def add(self, found: Variants, truth: float) -> None:
+        """Count one simulation."""
+        self.many += 1
+        self.plain += found.plain.value - truth
+        self.plain_held += found.plain.low - 1e-9 <= truth <= found.plain.high + 1e-9
+        one = found.corrected
+        if isnan(one.low):
+            return
+        self.made += 1
+        self.corrected += one.value - truth
+        self.held += one.low - 1e-9 <= truth <= one.high + 1e-9
+        self.width += one.high - one.low
+
+    def __str__(self) -> str:
+        before = f"{self.plain / self.many:+.3f} | {100 * self.plain_held / self.many:.0f}"
+        if not self.made:
+            return f"{before} | - | none | -"
+        given = "" if self.made == self.many else f" ({100 * self.made / self.many:.0f})"
+        after = f"{self.corrected / self.made:+.3f} | {100 * self.held / self.made:.1f}{given}"
+        return f"{before} | {after} | {self.width / self.made:.2f}"
+
+
+def moving(random: Random, moves: str, topics: int) -> Array:
+    """True stances [conversations, turns]: 0, 1, 2; conversations of one topic lie together."""
+    many = topics * EACH
+    topic = np.repeat(np.arange(topics), EACH)
+    lean = random.dirichlet([2, 2, 2], topics)[topic]
+    stance = np.empty((many, TURNS), np.int64)
+    stance[:, 0] = (random.random(many)[:, None] > lean.cumsum(1)).sum(1).clip(max=2)
+    if moves == "there and back":
+        away = random.random((many, TURNS)) < 0.1
+        return np.where(away, (stance[:, :1] + random.integers(1, 3, (many, TURNS))) % 3, stance[:, :1])
+    rate = {
+        "never": np.zeros(topics),
+        "sometimes": random.beta(1.5, 13.5, topics),
+        "often": random.beta(7, 13, topics),
+    }[moves][topic]
+    for turn in range(1, TURNS):
+        moved = random.random(many) < rate
+        stance[:, turn] = np.where(moved, (stance[:, turn - 1] + random.integers(1, 3, many)) % 3, stance[:, turn - 1])
+    return stance
+
+
+def wrong(random: Random, shape: tuple[int, ...], error: float, *, together: bool) -> Array:
+    """Which labels are wrong, of units along the first axis."""
+    if not together:
+        return random.random(shape) < error
+    size = 1 / TOGETHER - 1
+    own = random.beta(error * size, (1 - error) * size, (shape[0], *[1] * (len(shape) - 1)))
+    return random.random(shape) < own
+
+
+def conversations(topics: int) -> Traces:
+    """Conversations whose stances are still to come; each cites its own documents."""
+    rows = [
+        {
+            "conversation": f"{topic:05}/{own}",
+            "topic": f"{topic:05}",
+            "turn": turn,
+            "stance": "balanced",
+            "confidence": 1.0,
+            "cited": [f"{(7 * own + turn) % 3}", f"of {turn}"],
+        }
+        for topic in range(topics)
+        for own in range(EACH)
+        for turn in range(TURNS)
+    ]
+    return traces_from(pl.DataFrame(rows))
+
+
+def certain(random: Random, shape: tuple[int, ...], off: Array) -> Array:
+    """The judge's certainty, lower where it is wrong."""
+    sure = np.where(off, 0.4, 0.8)
+    return np.where(random.random(shape) < sure, 1.0, np.where(random.random(shape) < 0.7, 0.67, 0.33))
+
+
+def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, Cell]]:
+    """All settings of conversations that move so."""
+    many = 4000
+    random = np.random.default_rng(1)
+    true = moving(random, moves, many)
+    sure = certain(random, true.shape, np.zeros(true.shape, bool))
+    whole = replace(conversations(many), stance=true.ravel(), confidence=sure.ravel())
+    truth = {name: float(np.nanmean(one)) for name, one in score(whole, Reading()).values.items()}
+    traces = conversations(TOPICS)
+    cells: dict[str, Cell] = defaultdict(Cell)
+    for error in asked.errors:
+        for together in (False, True):
+            for number in range(asked.simulations):
+                random = np.random.default_rng([number, error, together])
+                true = moving(random, moves, TOPICS)
+                off = wrong(random, true.shape, error / 100, together=together)
+                said = np.where(off, (true + random.integers(1, 4, true.shape)) % 4, true)
+                sure = certain(random, true.shape, off)
+                judged = replace(traces, stance=said.ravel(), confidence=sure.ravel())
+                for budget in asked.budgets:
+                    for unit in ("turns", "whole"):
+                        shown = drawn(random, true.shape, budget, unit)
+                        found = of_stances(judged, true.ravel(), shown, number)
+                        for name in STANCE_MEASURES:
+                            key = f"{name} | {moves} | {error}% {'together' if together else 'apart'} | {budget} {unit}"
+                            cells[key].add(found[name], truth[name])
+    yield from cells.items()
+
+
+def drawn(random: Random, shape: tuple[int, int], budget: int, unit: str) -> Array:
+    """The places of the turns that people label."""
+    if unit == "turns":
+        return np.sort(random.choice(shape[0] * shape[1], budget, replace=False))
+    talks = np.sort(random.choice(shape[0], budget // shape[1], replace=False))
+    return (talks[:, None] * shape[1] + np.arange(shape[1])).ravel()
+
+
+def of_stances(judged: Traces, true: Array, shown: Array, seed: int) -> dict[str, Variants]:
+    """Every measure, three times."""
+    return of_turns(judged, true, shown, seed).variants(np.ones(len(judged), bool))
+
+
+def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Case:
+    """The conversations with what people say of the turns that are shown."""
+    people = People([""] * len(shown), np.eye(len(STANCES))[true[shown]], np.ones(len(shown)), 0)
+    assert judged.topic is not None
+    resampling = Jackknife(unit="topics").over(judged.topic)
+    return stances.Case(judged, people, shown, Reading(), resampling, DRAWS, seed)
+
+
+def planned(asked: argparse.Namespace) -> Iterator[tuple[str, float, float, float]]:
+    """From pilots of 30 turns, by width wanted of the change rate: in how many of a hundred there was a plan of turns
+    for it, how many turns were planned, and the width that they gave."""
+    traces = conversations(TOPICS)
+    for error in asked.errors:
+        for wanted in (0.12, 0.16, 0.2):
+            numbers, widths = [], []
+            for number in range(asked.simulations):
+                random = np.random.default_rng([number, error])
+                true = moving(random, "sometimes", TOPICS)
+                off = wrong(random, true.shape, error / 100, together=False)
+                judged = replace(
+                    traces, stance=np.where(off, (true + random.integers(1, 4, true.shape)) % 4, true).ravel()
+                )
+                order = random.permutation(true.size)
+                case = of_turns(judged, true.ravel(), np.sort(order[:30]), number)
+                plan, _ = case.plans("change_rate", wanted) if case.undone else (None, None)
+                if plan is None or not plan.labels:
+                    continue
+                case = of_turns(judged, true.ravel(), np.sort(order[: plan.labels]), number)
+                found = case.variant("change_rate", np.ones(len(judged), bool)).corrected
+                numbers.append(plan.labels)
+                widths.append(found.high - found.low)
+            made = 100 * len(numbers) / asked.simulations
+            yield (
+                f"{error}% | {wanted}",
+                made,
+                float(np.median(numbers or [np.nan])),
+                float(np.nanmean(widths or [np.nan])),
+            )
+
+
+def voicing(random: Random, threads: int) -> Array:
+    """True matches [threads, conditions, responses, viewpoints]; a stated belief suppresses the views against it."""
+    popular = random.beta(1, 6, (threads, 1, 1, VIEWS))
+    level = random.beta(8, 8, (threads, 1, 1, 1)) * 2
+    against = np.arange(VIEWS) >= VIEWS // 2
+    kept = np.stack([np.ones(VIEWS), np.where(against, 0.4, 1.3)])[None, :, None]
+    chance = np.clip(popular * level * kept, 0, 0.9)
+    return random.random((threads, 2, RESPONSES, VIEWS)) < chance
+
+
+def forum(threads: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Matches and summaries whose labels are still to come: every response may voice views of both sides."""
+    matches = [
+        {
+            "model": "m",
+            "thread": f"{thread:05}",
+            "condition": condition,
+            "trial": f"{thread}/{condition}",
+            "response": number,
+            "stance": "against" if number % 2 else "supporting",
+            "matched": [],
+        }
+        for thread in range(threads)
+        for condition in ("neutral", "toward")
+        for number in range(RESPONSES)
+    ]
+    summaries = [
+        {"thread": f"{thread:05}", "summary": f"{view}", "stance": "against" if view >= VIEWS // 2 else "supporting"}
+        for thread in range(threads)
+        for view in range(VIEWS)
+    ]
+    return pl.DataFrame(matches, schema_overrides={"matched": pl.List(pl.String)}), pl.DataFrame(summaries)
+
+
+def of_matches(pairs: voices.Pairs, said: Array, shown: Array, chance: Array, seed: int) -> voices.Case:
+    """The pairs with what people say of those shown."""
+    people = People([""] * len(shown), np.stack([said, ~said], axis=1).astype(float), chance, 0)
+    thread = pairs.units["thread"].rank("dense").to_numpy().astype(np.int64) - 1
+    return voices.Case(pairs, people, shown, Jackknife(unit="threads").over(thread), DRAWS, seed)
+
+
+def match_cells(asked: argparse.Namespace) -> Iterator[tuple[str, Cell]]:
+    """All settings of threads."""
+    many = 2000
+    blank = voices.Pairs.of(*forum(many), "non-neutral")
+    none = ~voicing(np.random.default_rng(1), many).ravel()
+    nobody, nothing = np.zeros(0, np.int64), np.zeros(0)
+    everything = of_matches(replace(blank, judged=none.astype(np.int64)), np.zeros(0, bool), nobody, nothing, 0)
+    truth = {key: float(np.nanmean(everything.plain[key[1]][everything.groups[key[0]]])) for key in MATCH_MEASURES}
+    blank = voices.Pairs.of(*forum(THREADS), "non-neutral")
+    cells: dict[str, Cell] = defaultdict(Cell)
+    for error in asked.errors:
+        for together in (False, True):
+            for number in range(asked.simulations):
+                random = np.random.default_rng([number, error, together])
+                true = voicing(random, THREADS)
+                off = wrong(random, (THREADS * 2, RESPONSES, VIEWS), error / 100, together=together).reshape(true.shape)
+                said = (true ^ off).ravel()
+                pairs = replace(blank, judged=(~said).astype(np.int64))
+                for budget in asked.budgets:
+                    for design in ("pairs", "stratified"):
+                        shown, chance = chosen(random, said, budget, design)
+                        case = of_matches(pairs, true.ravel()[shown], shown, chance, number)
+                        for key in MATCH_MEASURES:
+                            found = case.variant(key[1], case.groups[key[0]])
+                            name = f"{error}% {'together' if together else 'apart'} | {budget} {design}"
+                            cells[f"{key[1]} | threads | {name}"].add(found, truth[key])
+    yield from cells.items()
+
+
+def chosen(random: Random, said: Array, budget: int, design: str) -> tuple[Array, Array]:
+    """The places of the pairs that people label, and how likely each was to be: a plain draw, or half of them among
+    what is judged a match."""
+    if design == "pairs":
+        return np.sort(random.choice(len(said), budget, replace=False)), np.full(budget, budget / len(said))
+    half = min(budget // 2, int(said.sum()))
+    yes = random.choice(np.flatnonzero(said), half, replace=False)
+    no = random.choice(np.flatnonzero(~said), budget - half, replace=False)
+    chance = np.repeat([half / said.sum(), (budget - half) / (~said).sum()], [half, budget - half])
+    return np.concatenate([yes, no]), chance
+
+
+def main() -> None:
+    asked = arguments()
+    if asked.only == "plans":
+        print("| errors | width wanted | pilots with a plan | turns planned (median) | width they gave (mean) |")
+        print("|---|---|--:|--:|--:|")
+        for key, made, number, width in planned(asked):
+            print(f"| {key} | {made:.0f} | {number:.0f} | {width:.2f} |", flush=True)
+        return
+    print("| measure | moves | errors | labels | bias, plain | it holds | bias, corrected | it holds | width |")
+    print("|---|---|---|---|--:|--:|--:|--:|--:|")
+    if asked.only in {None, "stances"}:
+        for moves in asked.moves:
+            for key, cell in sorted(stance_cells(asked, moves)):
+                print(f"| {key} | {cell} |", flush=True)
+    if asked.only in {None, "matches"}:
+        for key, cell in sorted(match_cells(asked)):
+            print(f"| {key} | {cell} |", flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    reader.add_argument("--simulations", type=int, default=300)
+    reader.add_argument("--only", choices=("stances", "matches", "plans"))
+    reader.add_argument("--budgets", type=int, nargs="+", default=[100, 300])
+    reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
+    reader.add_argument("--moves", nargs="+", choices=MOVES, default=list(MOVES))
+    return reader.parse_args()
+
+
+if __name__ == "__main__":
+    main()

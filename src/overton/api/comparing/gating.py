@@ -1,0 +1,218 @@
+"""A gate: what must not change between a baseline and a candidate, and whether it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+import msgspec
+
+from overton.api.comparing.making import compare
+from overton.api.comparing.results import Compared, Comparison
+from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.studies.numbers import sentence
+from overton.studies.plain import number_of
+from overton.untrusted import bytes_of, converted, text_of, toml_of, visible_line
+
+__all__ = ["Check", "Gate", "Guard", "gate", "junit", "markdown", "told"]
+
+Outcome = Literal["within", "beyond", "undecided"]
+_LARGEST = 1_000_000
+
+
+class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a gate: the `measure`, how far it may move, and which way is guarded against ('both' by default)."""
+
+    measure: str
+    margin: float
+    direction: Literal["higher", "lower", "both"] = "both"
+
+
+class _Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A gate's file: its guards, and what undecided ones come to."""
+
+    guard: list[Guard]
+    undecided: Literal["fail", "pass"] = "fail"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of one guard for one pair."""
+
+    guard: Guard
+    base: str
+    candidate: str
+    compared: Compared
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Every check, and the comparison that they were made of; `undecided` says what undecided ones come to."""
+
+    checks: Sequence[Check]
+    comparison: Comparison
+    undecided: Literal["fail", "pass"]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Beyond where any check is; else undecided where any is; else within."""
+        found = {one.outcome for one in self.checks}
+        return "beyond" if "beyond" in found else "undecided" if "undecided" in found else "within"
+
+    @property
+    def passes(self) -> bool:
+        """Whether the candidate may pass."""
+        return self.outcome == "within" or (self.outcome == "undecided" and self.undecided == "pass")
+
+    def to_json(self) -> dict[str, Any]:
+        """As what JSON can hold."""
+        checks = [
+            {
+                **msgspec.structs.asdict(one.guard),
+                "base": one.base,
+                "candidate": one.candidate,
+                "outcome": one.outcome,
+                "difference": number_of(one.compared.alone.own),
+            }
+            for one in self.checks
+        ]
+        return {"outcome": self.outcome, "passes": self.passes, "checks": checks} | {
+            "comparison": self.comparison.to_json()
+        }
+
+
+def gate(base: str | Path, candidate: str | Path, config: str | Path, *, although: str = "", **how: Any) -> Gate:
+    """Whether a candidate stays within what `config` guards, a TOML file:
+
+        undecided = "fail"            # or "pass"
+
+        [[guard]]
+        measure = "MEASURE"
+        margin = 5                    # in the measure's own units
+        direction = "lower"           # guarded against: "lower", "higher" or "both"
+
+    Within: the 95% bound in the guarded direction lies inside the margin. Beyond: the whole 95% interval lies outside;
+    with several pairs also the one that holds for all of them together. Else undecided, as where there is no interval.
+
+    Raises:
+        InputError: the file cannot be read, or names a measure that there is not; else as `compare`.
+        RunError: a folder is not a run, or has no records.
+    """
+    chosen = _read(Path(config))
+    margins = {one.measure: one.margin for one in chosen.guard}
+    made = compare(base, candidate, measures=list(margins), margins=margins, although=although, **how)
+    checks = [
+        Check(guard, pair.base, pair.candidate, one, _outcome(one, guard))
+        for guard in chosen.guard
+        for pair in made.pairs
+        if (one := pair.measures.get(guard.measure)) is not None
+    ]
+    return Gate(checks, made, chosen.undecided)
+
+
+def _read(path: Path) -> _Config:
+    """The gate that a file describes.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        found = converted(toml_of(text_of(bytes_of(path, _LARGEST))), _Config)
+    except (OSError, Unreadable) as error:
+        raise InputError([Problem(str(path), "", f"is no gate that can be read: {reason_of(error)}")]) from error
+    if not found.guard:
+        raise InputError([Problem(str(path), "guard", "guards nothing: name a measure and a margin")])
+    problems = [
+        Problem(str(path), f"guard {one.measure}", f"its margin is {one.margin}, and has to be above 0")
+        for one in found.guard
+        if not (isfinite(one.margin) and one.margin > 0)
+    ]
+    if len({one.measure for one in found.guard}) < len(found.guard):
+        problems.append(Problem(str(path), "guard", "names a measure twice"))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _outcome(one: Compared, guard: Guard) -> Outcome:
+    own, inner, margin = one.alone.own, one.alone.equivalence, guard.margin
+    if isnan(own.low):
+        return "undecided"
+    falls, rises = guard.direction in ("lower", "both"), guard.direction in ("higher", "both")
+    if (not falls or inner.low >= -margin) and (not rises or inner.high <= margin):
+        return "within"
+    found = [own, *([one.together.own] if one.together else [])]
+    gone = (falls and all(each.high < -margin for each in found)) or (
+        rises and all(each.low > margin for each in found)
+    )
+    return "beyond" if gone else "undecided"
+
+
+def told(one: Check) -> str:
+    """A check in a line."""
+    measure = one.compared.measure
+    return (
+        f"{measure.title}: {one.candidate} against {one.base} is {one.outcome} (margin {one.guard.margin:g}, guarded"
+        f" {'both ways' if one.guard.direction == 'both' else f'against {one.guard.direction}'}; difference"
+        f" {sentence(one.compared.alone.own, measure.gap)})"
+    )
+
+
+def junit(made: Gate) -> bytes:
+    """The checks as JUnit XML: beyond is a failure; undecided is one too, or skipped where that passes."""
+    failing = {"beyond"} | ({"undecided"} if made.undecided == "fail" else set())
+    failed = sum(one.outcome in failing for one in made.checks)
+    skipped = sum(one.outcome == "undecided" and one.outcome not in failing for one in made.checks)
+    counts = {"tests": str(len(made.checks)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
+    top = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(top, "testsuite", {"name": f"overton gate {made.comparison.study}", **counts})
+    for one in made.checks:
+        name = visible_line(f"{one.guard.measure}: {one.candidate} against {one.base}")
+        case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": made.comparison.study})
+        if one.outcome != "within":
+            kind = "failure" if one.outcome in failing else "skipped"
+            said = ElementTree.SubElement(case, kind, {"message": visible_line(told(one)), "type": one.outcome})
+            said.text = visible_line(told(one))
+    made_of: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
+    return made_of
+
+
+def markdown(made: Gate) -> str:
+    """The checks as a summary for a pull request."""
+    return "\n".join(_lines(made)) + "\n"
+
+
+def _lines(made: Gate) -> Iterator[str]:
+    yield f"### Overton gate: {made.outcome}{'' if made.passes else ', does not pass'}"
+    yield ""
+    for one in made.comparison.differing:
+        yield f"- {_cell(f'{one.base} and {one.candidate}: {one.said}')}"
+    if made.comparison.although:
+        yield f"- Compared although instruments differ: {_cell(made.comparison.although)}"
+    yield ""
+    yield "| measure | base | candidate | difference | margin | guarded | outcome |"
+    yield "|---|---|---|---|--:|---|---|"
+    for check in made.checks:
+        difference = sentence(check.compared.alone.own, check.compared.measure.gap)
+        cells = (
+            check.guard.measure,
+            check.base,
+            check.candidate,
+            difference,
+            f"{check.guard.margin:g}",
+            check.guard.direction,
+        )
+        yield "| " + " | ".join(map(_cell, (*cells, check.outcome))) + " |"
+
+
+_MARKUP: dict[str, str | int | None] = {mark: f"\\{mark}" for mark in "\\`*_[]<>|#!~"}
+
+
+def _cell(text: str) -> str:
+    """A text of somebody else's on one line, in which nothing is markup."""
+    return visible_line(text).translate(str.maketrans(_MARKUP))

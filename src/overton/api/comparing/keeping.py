@@ -1,0 +1,61 @@
+"""A baseline is written: of a run, what a later one is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from overton.api.comparing.baselines import FORMAT, File, Kept
+from overton.api.comparing.sources import opened
+from overton.api.comparing.told import told_of
+from overton.errors import InputError, Problem
+from overton.studies.comparing import Contribution
+from overton.studies.options import option_place
+from overton.untrusted import write_whole
+
+__all__ = ["baseline"]
+
+_DIGITS = 12
+
+
+def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), seed: int = 0, **how: Any) -> Path:
+    """Keep of a run, or of one model of it ('RUN#MODEL'), what each item gives to each headline measure, and to
+    `measures` besides; writes `out`, which `compare` and `gate` take in the place of the run. Gives the file.
+
+    Replies and items are not in it: sums by item, counts of what is not there, and how the run was asked.
+
+    Raises:
+        InputError: it is no run, or has no such measure.
+        RunError: it has no records, or the file cannot be written.
+    """
+    study, _, (source,) = opened([run], None, {**how, "seed": seed})
+    if source.run is None:
+        raise InputError([Problem(str(run), "", "is no run: only a run knows how it was asked")])
+    told = told_of(source.run, journal=True)
+    sides = {name: side for name, side in source.sides.items() if not source.model or name == source.model}
+    known = {one.measure.name for side in sides.values() for one in side}
+    if unknown := [name for name in measures if name not in known]:
+        reason = f"no such measure; known are {', '.join(sorted(known))}"
+        raise InputError([Problem(option_place("measure"), name, reason) for name in unknown])
+    kept = {
+        name: {one.measure.name: _kept(one) for one in side if one.measure.leads or one.measure.name in measures}
+        for name, side in sides.items()
+    }
+    made = File(FORMAT, study.name, source.label, told, dict(source.lost), kept)
+    return write_whole(Path(out), [msgspec.json.encode(made), b"\n"])
+
+
+def _kept(one: Contribution) -> Kept:
+    worst = None if one.worst is None or not one.items else one.worst()
+    return Kept(
+        list(one.items),
+        np.round(one.parts, _DIGITS).tolist(),
+        None if one.lost is None else one.lost.tolist(),
+        None if one.moot is None else one.moot.tolist(),
+        None if worst is None else (worst[0].tolist(), worst[1].tolist()),
+        one.why,
+    )

@@ -1,0 +1,228 @@
+"""From sources to a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from overton.api.comparing.results import NOTHING_TOLD, Compared, Comparison, Differing, Pair, Standing
+from overton.api.comparing.sameness import instruments, subjects
+from overton.api.comparing.source import Side, Source
+from overton.api.comparing.sources import comparing_of, opened, pairs_of
+from overton.errors import InputError, Problem
+from overton.statistics.comparing import (
+    equivalence_level,
+    items_needed,
+    places,
+    together,
+    verdict_of,
+)
+from overton.statistics.resampling import Jackknife
+from overton.studies.comparing import Contribution, Measure, Meeting, meeting
+from overton.studies.options import option_place
+from overton.studies.study import AnyStudy
+
+__all__ = ["compare", "of_sources"]
+
+
+def compare(
+    *sources: str | Path,
+    study: str | None = None,
+    measures: Sequence[str] = (),
+    margins: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    although: str = "",
+    **how: Any,
+) -> Comparison:
+    """Models compared in pairs, candidate minus base, over the items that both have.
+
+    `sources` are runs, models of runs ('RUN#MODEL'), or tables that `analyze` takes; of two the first is the base, and
+    of one all models are compared with each other. Compared are the study's headline measures, and `measures` besides
+    (docs/compare.md lists them). `margins` are the differences that count as none, by measure, in its own units.
+    `level` is the coverage of the intervals; equivalence takes one of 2 level - 1. `study` names the study where a
+    table could be of several. `although` is the reason to compare what was asked by different instruments. `how` are
+    the choices of computing the measures (see `analyze`).
+
+    Example: `overton.compare("runs/old", "runs/new", margins={"MEASURE": 3}).to_json()`.
+
+    Raises:
+        InputError: sources of several studies, a measure or model that there is not, nothing to compare, or sources
+            asked by different instruments without `although`.
+        RunError: a folder is not a run, or has no records.
+    """
+    if not 0.5 < level < 1:
+        raise InputError([Problem(option_place("level"), str(level), "must be between 0.5 and 1")])
+    named, _, found = opened(sources, study, {**how, "level": level, "seed": seed})
+    if not pairs_of(found):
+        raise InputError([Problem("compare", str(sources[0]), "has one model only: name another run, or RUN#MODEL")])
+    return of_sources(named, found, Jackknife(level, seed=seed), measures, margins or {}, although)
+
+
+def of_sources(  # noqa: PLR0917
+    named: AnyStudy,
+    found: Sequence[Source],
+    how: Jackknife,
+    measures: Sequence[str] = (),
+    margins: Mapping[str, float] = MappingProxyType({}),
+    although: str = "",
+) -> Comparison:
+    """The comparison of sources that are open; see `compare`.
+
+    Raises:
+        InputError: a measure that there is not, or sources asked by different instruments without `although`.
+    """
+    pairs = pairs_of(found)
+    differing = list(_differing(found, pairs, named))
+    _refuse(differing, although)
+    jackknife = replace(how, unit=comparing_of(named).unit)
+    asked = _asked(pairs, measures, margins)
+    compared = {measure: _family(pairs, measure, jackknife, margins.get(measure)) for measure in asked}
+    return Comparison(
+        study=named.name,
+        title=named.title or named.name,
+        unit=jackknife.unit,
+        level=how.level,
+        seed=how.seed,
+        pairs=[
+            Pair(base.name, candidate.name, {name: made[place] for name, made in compared.items() if place in made})
+            for place, (base, candidate) in enumerate(pairs)
+        ],
+        ranks={name: ranks for name in asked if (ranks := _ranks(pairs, compared[name], name, jackknife))},
+        lost={side.name: side.source.lost.get(side.model, NOTHING_TOLD) for pair in pairs for side in pair},
+        differing=differing,
+        although=although,
+    )
+
+
+def _differing(found: Sequence[Source], pairs: Sequence[tuple[Side, Side]], study: AnyStudy) -> Iterator[Differing]:
+    for base, candidate in combinations(found, 2) if len(found) > 1 else [(found[0], found[0])]:
+        yield from instruments(base, candidate, study)
+    for first, second in pairs:
+        yield from subjects(first, second, study)
+
+
+def _refuse(differing: Sequence[Differing], although: str) -> None:
+    """Refuse what was asked by different instruments, unless there is a reason."""
+    changed = [one for one in differing if one.kind == "instrument"]
+    if changed and not although.strip():
+        advice = "a difference could be that of the instrument; to compare all the same give a reason"
+        raise InputError(
+            [Problem(f"{one.base} and {one.candidate}", "", f"{one.said}: {advice} (--although)") for one in changed]
+        )
+
+
+def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins: Mapping[str, float]) -> list[str]:
+    """The names of the measures to compare: headlines that some pair has, and those asked for.
+
+    Raises:
+        InputError: one of them there is not, or a margin is none.
+    """
+    known: dict[str, Measure] = {}
+    for base, candidate in pairs:
+        other = candidate.contributions
+        known |= {name: one.measure for name, one in base.contributions.items() if name in other}
+    problems = [
+        Problem(option_place(place), name, f"no such measure; known are {', '.join(known)}")
+        for place, names in (("measure", measures), ("margin", margins))
+        for name in names
+        if name not in known
+    ]
+    problems += [
+        Problem(option_place("margin"), f"{name}={value}", "must be a number above 0")
+        for name, value in margins.items()
+        if not (isfinite(value) and value > 0)
+    ]
+    if problems:
+        raise InputError(problems)
+    return list(dict.fromkeys([*(name for name, one in known.items() if one.leads), *measures, *margins]))
+
+
+class _Met(NamedTuple):
+    """A measure of the pair at a place among the pairs."""
+
+    place: int
+    sides: tuple[Side, Side]
+    both: tuple[Contribution, Contribution]
+    meeting: Meeting
+
+
+def _met(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife) -> Iterator[_Met]:
+    for place, sides in enumerate(pairs):
+        first, second = (side.contributions.get(measure) for side in sides)
+        if first is not None and second is not None:
+            yield _Met(place, sides, (first, second), meeting(first, second, jackknife))
+
+
+def _family(
+    pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife, margin: float | None
+) -> dict[int, Compared]:
+    """A measure of all pairs, by the pair's place: their intervals hold one by one, and all together."""
+    met = list(_met(pairs, measure, jackknife))
+    levels = _joint_levels(met, jackknife) if len(met) > 1 else None
+    return {one.place: _compared(one, jackknife, margin, levels) for one in met}
+
+
+def _joint_levels(met: Sequence[_Met], jackknife: Jackknife) -> tuple[float, float]:
+    """The levels at which the intervals of all differences hold together, plain and for equivalence."""
+    every = sorted({name for one in met for name in one.meeting.items})
+    row = {name: place for place, name in enumerate(every)}
+    gaps = [(one.difference, [row[name] for name in one.items]) for _, _, _, one in met if one.items]
+    level, seed = jackknife.level, jackknife.seed
+    return together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
+
+
+def _compared(one: _Met, jackknife: Jackknife, margin: float | None, levels: tuple[float, float] | None) -> Compared:
+    measure, items = one.both[0].measure, len(one.meeting.items)
+    resampling = jackknife.over(max(items, 1))
+    chosen = measure.margin if margin is None else margin
+    alone = one.meeting.gap(jackknife)
+    joint = None if levels is None else one.meeting.gap(jackknife, levels)
+    base, candidate = (side.shown(one.meeting.items, resampling) for side in one.both)
+    verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
+    needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
+    more = 0 if needed is None else needed.items - items
+    return Compared(
+        measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, _price(one.sides, more)
+    )
+
+
+def _worst(one: _Met) -> tuple[float, float] | None:
+    """What the difference could be over the items that both were asked about."""
+    items = sorted(one.sides[0].source.asked & one.sides[1].source.asked)
+    first, second = (side.bounds(items) for side in one.both)
+    if first is None or second is None:
+        return None
+    return second[0] - first[1], second[1] - first[0]
+
+
+def _price(sides: tuple[Side, Side], more: int) -> float | None:
+    """What so many more items would cost in both runs, by what theirs have cost; None where no price is known."""
+    told = {side.source.path: side.source.told for side in sides}.values()
+    if not more or any(one is None or not one.cost or not one.items for one in told):
+        return None
+    return more * sum(one.cost / len(one.items) for one in told if one is not None)
+
+
+def _ranks(
+    pairs: Sequence[tuple[Side, Side]], made: Mapping[int, Compared], measure: str, jackknife: Jackknife
+) -> list[Standing]:
+    """The places that each of three or more could have, where all of them are compared with each other."""
+    sides = {side.name: side for place in made for side in pairs[place]}
+    gaps = {
+        (pairs[place][0].name, pairs[place][1].name): (one.together or one.alone).own for place, one in made.items()
+    }
+    if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
+        return []
+    found = places(list(sides), {(first, second): one for (first, second), one in gaps.items()})
+    standings = []
+    for name, side in sides.items():
+        one = side.contributions[measure]
+        value = one.shown(sorted(one.place), jackknife.over(max(len(one.place), 1)))
+        standings.append(Standing(name, value, found[name]))
+    return sorted(standings, key=lambda one: (one.places.best + one.places.worst, -one.value.value, one.name))

@@ -1,0 +1,32 @@
+"""A comparison as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from overton.api.comparing.results import Comparison
+from overton.api.comparing.shown import sections, told
+
+__all__ = ["write_page"]
+
+
+def write_page(made: Comparison, out: str | Path) -> Path:
+    """Write the comparison to `out`; gives the file.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    from overton.reporting import Report, write
+
+    report = Report(
+        title=f"Comparison: {made.title}",
+        summary="Which models differ, in which direction, and what the data cannot tell: candidate minus base.",
+        facts=[
+            ("Compared", "\n".join(f"{pair.candidate} with {pair.base}" for pair in made.pairs)),
+            ("Intervals", f"{made.level:.0%}, over {made.unit}"),
+        ],
+        sections=sections(made),
+        warnings=[told(one) for one in made.differing if one.kind == "instrument"],
+        data=made.to_json(),
+    )
+    return write(report, Path(out))

@@ -1,0 +1,192 @@
+"""What a comparison holds: every pair's numbers, differences and verdicts, and the places of several models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from overton.statistics import Estimate
+from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
+from overton.studies.comparing import Measure
+from overton.studies.plain import SCHEMA, number_of, plain
+
+__all__ = ["NOTHING_TOLD", "Compared", "Comparison", "Differing", "Kind", "Lost", "Pair", "Standing", "lost_of"]
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Bounds = tuple[float, float] | None
+Kind = Literal["instrument", "subject", "precision", "unknown"]
+
+
+class Differing(NamedTuple):
+    """One thing that is not the same: what kind of thing, between which two, and in words."""
+
+    kind: Kind
+    base: str
+    candidate: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One measure of a pair, over the `items` that both have.
+
+    `alone` has the intervals of this difference, `together` those that hold for all pairs of the measure at once (None
+    where there is one pair). `worst` is what the difference could be whatever was lost, refused or never asked.
+    `needed` is how many items in all would decide, `price` what the additional ones would cost in US dollars where that
+    is known.
+    """
+
+    measure: Measure
+    items: int
+    base: Estimate
+    candidate: Estimate
+    alone: Gap
+    together: Gap | None
+    margin: float
+    verdict: Verdict
+    worst: Bounds
+    needed: Needed | None
+    price: float | None
+
+    @property
+    def why(self) -> str | None:
+        """Why there is no verdict but 'undecided' to be had; None where the numbers could have given one."""
+        own = self.alone.own
+        return own.method if isnan(own.value) or isnan(own.low) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "title": self.measure.title,
+            "items": self.items,
+            "base": number_of(self.base),
+            "candidate": number_of(self.candidate),
+            "difference": {
+                **number_of(self.alone.own),
+                "level": self.alone.own.level,
+                "equivalence": _interval(self.alone.equivalence),
+                "simultaneous": None if self.together is None else _simultaneous(self.together),
+                "worst_case": None if self.worst is None else plain(list(self.worst)),
+            },
+            "margin": self.margin,
+            "verdict": self.verdict,
+            "why": self.why,
+            "needed": None if self.needed is None else self._needed(self.needed),
+        }
+
+    def _needed(self, needed: Needed) -> dict[str, Any]:
+        more = needed.items - self.items
+        return {
+            "items": needed.items,
+            "more": more,
+            "verdict": needed.verdict,
+            "power": POWER,
+            "cost": None if self.price is None else plain(self.price),
+        }
+
+
+def _interval(one: Estimate) -> dict[str, Any]:
+    return {"level": one.level, "interval": [plain(one.low), plain(one.high)]}
+
+
+def _simultaneous(one: Gap) -> dict[str, Any]:
+    return {**_interval(one.own), "equivalence": _interval(one.equivalence), "method": "max-t over shared items"}
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """What is not there of one of those compared: of so many records, how many failed for good and how many were
+    flagged as refusals; and the items that its run left out since they were not whole. None where that is not known.
+    """
+
+    records: int | None
+    failed: int | None
+    refused: int | None
+    missing: tuple[str, ...] = ()
+
+
+NOTHING_TOLD = Lost(None, None, None)
+"""Of a table nothing is known."""
+
+
+def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> Lost:
+    """What is not there of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
+    import polars as pl
+
+    own = records.filter(pl.col("model") == model) if model else records
+    names = {name for lane, items in missing.items() if model in ("", lane) for name in items}
+    refused = int(own["refused"].sum()) if "refused" in own.columns else None
+    return Lost(
+        own.height, int(own["failure"].count()) if "failure" in own.columns else None, refused, tuple(sorted(names))
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two of those compared, candidate minus base."""
+
+    base: str
+    candidate: str
+    measures: Mapping[str, Compared]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One of several by a measure: its number over its own items, and the places that it could have."""
+
+    name: str
+    value: Estimate
+    places: Places
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models compared by one study; see `overton.compare`.
+
+    `differing` says what is not the same, `although` why that was no reason to refuse. `lost` and `ranks` are by name,
+    and by measure.
+    """
+
+    study: str
+    title: str
+    unit: str
+    level: float
+    seed: int
+    pairs: Sequence[Pair]
+    ranks: Mapping[str, Sequence[Standing]]
+    lost: Mapping[str, Lost]
+    differing: Sequence[Differing]
+    although: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As what JSON can hold: `["pairs"][0]["measures"][MEASURE]` has `base`, `candidate`, `difference` (`estimate`,
+        `interval`, ...) and `verdict`; docs/compare.md says the rest."""
+        return {
+            "schema": SCHEMA,
+            "study": self.study,
+            "level": self.level,
+            "seed": self.seed,
+            "although": self.although or None,
+            "differing": [one._asdict() for one in self.differing],
+            "pairs": [
+                {
+                    "base": pair.base,
+                    "candidate": pair.candidate,
+                    "study": self.study,
+                    "measures": {name: one.to_json() for name, one in pair.measures.items()},
+                }
+                for pair in self.pairs
+            ],
+            "ranks": {
+                name: [
+                    {"name": one.name, "value": number_of(one.value), "places": list(one.places)} for one in standings
+                ]
+                for name, standings in self.ranks.items()
+            },
+            "lost": {name: plain(one) for name, one in self.lost.items()},
+        }

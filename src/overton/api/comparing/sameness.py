@@ -1,0 +1,130 @@
+"""What is not the same between two sources, by their own words: instrument, subject, or what costs precision only.
+
+A changed instrument (prompts, items, options, conduct, judge) refuses a comparison, since a difference could be its
+own. A changed subject is what one came to compare. Tables know none of these things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from overton.api.comparing.results import Differing, Kind
+from overton.api.comparing.source import Side, Source
+from overton.api.comparing.told import Answering, Told, reported
+from overton.studies.options import fields_of
+from overton.studies.study import AnyStudy
+
+__all__ = ["instruments", "subjects"]
+
+
+def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
+    """What two sources were not asked in the same way."""
+    tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.told is None))
+    if base.told is None or candidate.told is None:
+        said = f"how {' and '.join(tables)} came about is not known: prompts, items, options and judge may differ"
+        yield Differing("unknown", base.label, candidate.label, said)
+        return
+    if base.path.resolve() == candidate.path.resolve():
+        return
+    for kind, said in _between(base.told, candidate.told, study):
+        yield Differing(kind, base.label, candidate.label, said)
+
+
+def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    yield from _prompts(one.prompts, other.prompts)
+    yield from _items(one, other, study)
+    yield from _options(one.options, other.options, study)
+    for role in study.role_names:
+        if role != study.first:
+            yield from _answerers(role, one.roles.get(role, []), other.roles.get(role, []))
+    if one.seed != other.seed:
+        yield "precision", f"seeds differ ({one.seed} and {other.seed}): other draws, less precision"
+    if one.overton != other.overton:
+        versions = f"{one.overton} and {other.overton}"
+        yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
+
+
+def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
+    if changed := sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)):
+        yield "instrument", f"prompts differ: {', '.join(changed)}"
+
+
+def _items(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    first, second = one.items, other.items
+    if changed := sorted(name for name in first.keys() & second.keys() if first[name] != second[name]):
+        yield "instrument", f"{study.items.plural} of one name differ: {_listed(changed)}"
+    if only := len(first.keys() ^ second.keys()):
+        yield "precision", f"{only} {study.items.plural} were asked about in one of them only, and are left out"
+
+
+def _options(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
+    for field in fields_of(study.options):
+        mine, theirs = (_plain(held.get(field.name, field.default)) for held in (one, other))
+        if mine != theirs and not field.option.follows:
+            kind: Kind = "precision" if field.name in harmless else "instrument"
+            yield kind, f"{field.flag} differs: {_worded(mine)} and {_worded(theirs)}"
+
+
+def _plain(value: Any) -> Any:
+    """A choice as a manifest holds it; several in any order are the same."""
+    made = msgspec.to_builtins(value) if value is not msgspec.NODEFAULT else None
+    return sorted(made, key=str) if isinstance(made, list | tuple) else made
+
+
+def _worded(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _answerers(role: str, one: list[Answering], other: list[Answering]) -> Iterator[tuple[Kind, str]]:
+    if [entry.instrument for entry in one] != [entry.instrument for entry in other]:
+        names = [", ".join(entry.name for entry in side) or "nobody" for side in (one, other)]
+        how = f"{names[0]} and {names[1]}" if names[0] != names[1] else f"{names[0]} with other settings or weights"
+        yield "instrument", f"who answers as {role} differs: {how}"
+
+
+def subjects(base: Side, candidate: Side, study: AnyStudy) -> Iterator[Differing]:
+    """What is another about the models themselves, as far as runs tell: which model answered behind one name, too."""
+    first, second = _of(base, study), _of(candidate, study)
+    if first is not None and second is not None:
+        for said in _about(base, first, candidate, second):
+            yield Differing("subject", base.name, candidate.name, said)
+
+
+def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
+    if first.name == second.name and first.identity != second.identity:
+        specs = f"{first.spec} and {second.spec}" if first.spec != second.spec else "other arguments or weights"
+        yield f"{first.name} is another model under one name ({specs})"
+    if first.settings != second.settings:
+        yield f"settings differ ({_settings(first.settings)} and {_settings(second.settings)})"
+    if first.holds_form != second.holds_form:
+        yield "a grammar held the answers of one to their form and not of the other"
+    if first.name == second.name:
+        one, other = _reported(base, first), _reported(candidate, second)
+        if one and other and one != other:
+            yield f"its endpoint names another model ({_listed(one)} and {_listed(other)})"
+
+
+def _of(side: Side, study: AnyStudy) -> Answering | None:
+    held = side.source.told.roles.get(study.first, []) if side.source.told else []
+    return next((entry for entry in held if entry.name == side.model), None)
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in settings.items()) or "none"
+
+
+def _reported(side: Side, entry: Answering) -> Sequence[str]:
+    """The names of models that the endpoint gave, from the run's journal, or as a baseline kept them."""
+    run = side.source.run
+    return reported(run, entry.identity) if run else entry.reported
+
+
+_MOST = 8
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:_MOST])}{' and more' if len(names) > _MOST else ''}"

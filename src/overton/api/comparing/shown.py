@@ -1,0 +1,267 @@
+"""A comparison as sections: what is not the same first, then verdicts, places, what is missing, what would decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isnan
+
+from overton.api.comparing.results import Compared, Comparison, Differing, Lost, Standing
+from overton.statistics.comparing import POWER
+from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
+from overton.studies.comparing import Measure
+from overton.studies.exhibits import (
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Missing,
+    Prose,
+    Section,
+    Table,
+)
+from overton.studies.numbers import number, reason, sentence
+
+__all__ = ["findings", "in_report", "sections", "told"]
+
+_MOST = 30
+"""Pairs that a chart shows."""
+
+
+def sections(made: Comparison) -> list[Section]:
+    """All that there is to show; the terminal prints the tables and callouts that are marked for it."""
+    found = [
+        Section("same", "What is not the same", list(_differing(made))),
+        Section("verdicts", "Verdicts", [Prose("\n\n".join(findings(made)))]),
+        Section("differences", "Differences", list(_differences(made))),
+        Section("places", "Places", list(_places(made))),
+        Section("missing", "What is not there", list(_missing(made))),
+    ]
+    return [one for one in found if one.exhibits]
+
+
+def in_report(made: Comparison) -> Section:
+    """What a study's own report holds of it, where it is of several models."""
+    held = {one.key: one.exhibits for one in sections(made)}
+    wanted = ("same", "verdicts", "differences", "places") if made.differing else ("verdicts", "differences", "places")
+    exhibits = [exhibit for key in wanted for exhibit in held.get(key, ())]
+    return Section("compared", "Models compared", exhibits)
+
+
+def findings(made: Comparison) -> list[str]:
+    """Every verdict as a sentence."""
+    return [_said(pair.base, pair.candidate, one, made.unit) for pair in made.pairs for one in pair.measures.values()]
+
+
+def _differing(made: Comparison) -> Iterator[Exhibit]:
+    if made.although:
+        yield Callout(f"Compared although the instruments differ. The reason given: {made.although}", "warning", True)
+    for one in made.differing:
+        yield told(one)
+    if not made.differing:
+        yield Prose("Prompts, items, options and judges are the same, as far as the runs tell.")
+
+
+def told(one: Differing) -> Callout:
+    """One thing that is not the same, to be read before any number."""
+    names = one.base if one.base == one.candidate else f"{one.base} and {one.candidate}"
+    return Callout(f"{names}: {one.said}.", "warning" if one.kind == "instrument" else "note", summary=True)
+
+
+def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
+    """By measure, all pairs that have it."""
+    found: dict[str, tuple[Measure, list[tuple[str, str, Compared]]]] = {}
+    for pair in made.pairs:
+        for name, one in pair.measures.items():
+            found.setdefault(name, (one.measure, []))[1].append((pair.base, pair.candidate, one))
+    return found
+
+
+def _differences(made: Comparison) -> Iterator[Exhibit]:
+    for name, (measure, rows) in _measures(made).items():
+        yield _table(measure, rows, made.unit)
+        if len(rows) <= _MOST and any(not isnan(one.alone.own.value) for _, _, one in rows):
+            yield _chart(name, measure, rows)
+    yield Method(_method(made))
+
+
+def _said(base: str, candidate: str, one: Compared, unit: str) -> str:
+    """A verdict in words."""
+    measure, own = one.measure, one.alone.own
+    if isnan(own.value):
+        return f"{measure.title}: {candidate} and {base} cannot be compared: {reason(own)}."
+    margin = _margin(one)
+    words = {
+        "higher": f"{candidate} is higher than {base}",
+        "lower": f"{candidate} is lower than {base}",
+        "equivalent": f"{candidate} and {base} are the same to within {margin}",
+        "undecided": f"whether {candidate} differs from {base} is undecided",
+    }
+    return f"{measure.title}: {words[one.verdict]} ({sentence(own, measure.gap)}).{_more(one, unit)}"
+
+
+def _margin(one: Compared) -> str:
+    """The margin, in the units of the difference."""
+    margin = number(one.margin, one.measure.gap).replace("+", "")
+    return f"{margin} percentage points" if one.measure.gap == "points" else margin
+
+
+def _more(one: Compared, unit: str) -> str:
+    """What would decide."""
+    if one.why:
+        return f" {one.why[0].upper()}{one.why[1:]}."
+    if one.needed is None:
+        return ""
+    more = one.needed.items - one.items
+    price = "" if one.price is None else f", which would cost about ${one.price:,.2f}"
+    return (
+        f" About {more:,} more {unit} like these would show it to be {one.needed.verdict}, with a chance of"
+        f" {POWER:.0%}, if the true difference is the one found{price}."
+    )
+
+
+def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: str) -> Table:
+    several = any(one.together for _, _, one in rows)
+    columns = [
+        Column("Candidate"),
+        Column("Base"),
+        Column("Of the candidate", measure.kind),
+        Column("Of the base", measure.kind),
+        Column("Difference", measure.gap),
+        *([Column("For all pairs together", measure.gap)] if several else []),
+        Column("Verdict"),
+        Column(unit.capitalize(), "count"),
+        Column(f"More {unit} to decide", "count"),
+        Column("At worst", detail=True),
+    ]
+    return Table(
+        measure.title,
+        columns,
+        [_row(*row, several=several) for row in rows],
+        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.",
+        summary=True,
+    )
+
+
+def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cell]:
+    joint: list[Cell] = [one.together.own if one.together else Missing("there is one pair")] if several else []
+    more = Missing(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
+    worst = "not known" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
+    return [candidate, base, one.candidate, one.base, one.alone.own, *joint, one.verdict, one.items, more, worst]
+
+
+def _why_no_more(one: Compared) -> str:
+    return "decided" if one.verdict != "undecided" else "cannot be told from these"
+
+
+def _chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Chart:
+    estimates = [one.alone.own for _, _, one in rows]
+    labels = [f"{candidate} minus {base}" for base, candidate, _ in rows]
+    axis = difference_axis(measure.title, estimates) if measure.gap == "points" else _axis(measure, rows)
+    points = [Dot(label, 0, one.alone.own, more=one.verdict) for label, (_, _, one) in zip(labels, rows, strict=True)]
+
+    def draw() -> dict[str, object]:
+        return dots(points, labels, series_of(["difference"]), axis)
+
+    described = "; ".join(
+        f"{label}: {sentence(one.alone.own, measure.gap)}, {one.verdict}"
+        for label, (_, _, one) in zip(labels, rows, strict=True)
+    )
+    return Chart(f"compared-{name.replace('_', '-')}", f"{measure.title}: differences", described, draw)
+
+
+def _axis(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Axis:
+    ends = [abs(end) for _, _, one in rows for end in _ends(one) if not isnan(end)]
+    reach = 1.1 * max([*ends, rows[0][2].margin])
+    return Axis(f"{measure.title}: difference", -reach, reach, "value", mark=0)
+
+
+def _ends(one: Compared) -> tuple[float, float, float]:
+    own = one.alone.own
+    return own.value, own.low, own.high
+
+
+def _places(made: Comparison) -> Iterator[Exhibit]:
+    measures = _measures(made)
+    for name, standings in made.ranks.items():
+        measure = measures[name][0]
+        yield Table(
+            f"Places by {measure.title}",
+            [Column("Model"), Column("Places"), Column(measure.title, measure.kind)],
+            [[one.name, _between(one), one.value] for one in standings],
+            note="The highest number has place 1. All places together hold with the intervals' level.",
+            summary=True,
+        )
+        yield Chart(
+            f"compared-places-{name.replace('_', '-')}",
+            f"Places by {measure.title}",
+            "; ".join(f"{one.name}: {_between(one)}" for one in standings),
+            _drawn(standings),
+        )
+
+
+def _between(one: Standing) -> str:
+    best, worst = one.places
+    return str(best) if best == worst else f"{best} to {worst}"
+
+
+def _drawn(standings: Sequence[Standing]) -> Drawing:
+    from overton.statistics import Estimate
+
+    def draw() -> dict[str, object]:
+        points = [
+            Dot(one.name, 0, Estimate((best + worst) / 2, best, worst, len(standings), "places"), more=_between(one))
+            for one in standings
+            for best, worst in [one.places]
+        ]
+        axis = Axis("Place, 1 the highest", 0.5, len(standings) + 0.5, "value")
+        return dots(points, [one.name for one in standings], series_of(["places"]), axis)
+
+    return draw
+
+
+def _missing(made: Comparison) -> Iterator[Exhibit]:
+    rows: list[list[Cell]] = [
+        [name, *_counted(one), ", ".join(one.missing[:8]) or "none"] for name, one in made.lost.items()
+    ]
+    yield Table(
+        "Replies that are not there",
+        [
+            Column("Model"),
+            Column("Records", "count"),
+            Column("Failed calls", "count"),
+            Column("Flagged as refusals", "count"),
+            Column(f"{made.unit.capitalize()} left out since they are not whole"),
+        ],
+        rows,
+        note=(
+            "What a difference could be whatever these had been stands in its table under 'At worst': failed and"
+            " refused replies, answers without a stance and items that only one model has may then be anything."
+        ),
+        summary=any(one.failed or one.refused or one.missing for one in made.lost.values()),
+    )
+
+
+def _counted(one: Lost) -> list[Cell]:
+    return [
+        Missing("a table does not tell") if count is None else count for count in (one.records, one.failed, one.refused)
+    ]
+
+
+def _method(made: Comparison) -> str:
+    level, inner = f"{made.level:.0%}", f"{2 * made.level - 1:.0%}"
+    several = (
+        " With several pairs the intervals of all of them together stand beside (max-t over the items that they share),"
+        " and a verdict needs both."
+        if len(made.pairs) > 1
+        else ""
+    )
+    return (
+        f"Differences are of the two numbers over the {made.unit} that both have; each of these is left out of both in"
+        f" turn (docs/statistics.md). Equivalent: the {inner} interval lies within the margin. Else higher or lower:"
+        f" the {level} interval leaves out 0. Else undecided.{several} More {made.unit} to decide: by normal theory,"
+        f" for a verdict with a chance of {POWER:.0%} if the true difference is the one found; one that chance made"
+        " large or small asks for too few or too many."
+    )

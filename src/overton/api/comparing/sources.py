@@ -1,0 +1,202 @@
+"""What is compared: runs, single models of them, and tables that were made elsewhere, opened and told apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overton.api.analyses import chosen_how
+from overton.api.comparing.baselines import is_baseline, of_baseline, study_of
+from overton.api.comparing.results import lost_of
+from overton.api.comparing.source import Side, Source
+from overton.api.comparing.told import told_of
+from overton.api.results import measuring_of, results_of
+from overton.api.runs import Run, open_run
+from overton.corpora.tables import open_table
+from overton.errors import InputError, Problem
+from overton.studies.measuring import Comparing, How, Results
+from overton.studies.registry import asking_names, study_named
+from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    from overton.studies.comparing import Sides
+    from overton.studies.table import RawTable
+
+    Held = Run | RawTable | Path
+
+__all__ = ["comparing_of", "of_runs", "opened", "pairs_of", "parted"]
+
+MARK = "#"
+"""Stands between a run, or a table, and the one of its models that is meant."""
+
+
+def comparing_of(study: AnyStudy) -> Comparing:
+    """How models are compared by a study.
+
+    Raises:
+        InputError: it does not say so.
+    """
+    declared = measuring_of(study).comparing
+    if declared is None:
+        raise InputError([Problem("study", study.name, "declares nothing that models could be compared by")])
+    return declared
+
+
+def parted(text: str | Path) -> tuple[Path, str]:
+    """A source's path and the model that is meant, '' for all: 'RUN#MODEL'. A path that exists as it stands is one."""
+    whole = str(text)
+    place = whole.find(MARK)
+    while place >= 0 and not Path(whole).exists():
+        if Path(whole[:place]).exists():
+            return Path(whole[:place]), whole[place + 1 :]
+        place = whole.find(MARK, place + 1)
+    return Path(whole), ""
+
+
+def opened(
+    given: Sequence[str | Path], study: str | None, how: Mapping[str, Any]
+) -> tuple[AnyStudy, How, list[Source]]:
+    """The study that all sources are of, the choices of computing it, and the sources.
+
+    Raises:
+        InputError: there are none, they are of several studies, a model is not there, or a file is no table.
+        RunError: a folder is not a run, or has no records.
+    """
+    if not given:
+        raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
+    places = [parted(one) for one in given]
+    held = [_held(path) for path, _ in places]
+    if all(isinstance(one, Path) for one in held):
+        raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table beside it")])
+    named = _study(study, held, [path for path, _ in places])
+    chosen = chosen_how(named, how)
+    labels = _labels([path for path, _ in places])
+    found = _sources(named, chosen, labels, [path for path, _ in places], held)
+    return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
+
+
+def _held(path: Path) -> Held:
+    """A run where there is a manifest, a baseline by its path, else a table."""
+    if is_baseline(path):
+        return path
+    if (path / "manifest.json").is_file():
+        return open_run(path)
+    return open_table(path)
+
+
+def _study(study: str | None, held: Sequence[Held], paths: Sequence[Path]) -> AnyStudy:
+    found = {_study_of(one, path, study) for one, path in zip(held, paths, strict=True)}
+    if len(found) > 1:
+        raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
+    return study_named(found.pop())
+
+
+def _study_of(held: Held, path: Path, study: str | None) -> str:
+    if isinstance(held, Run):
+        name = study_named(held.manifest.study).labels or held.manifest.study
+        if study is not None and study_named(study).name != name:
+            raise InputError([Problem(str(path), "", f"is a run of {held.manifest.study}, not of {study}")])
+        return name
+    if isinstance(held, Path):
+        return study_of(held)
+    if study is not None:
+        return study_named(study).name
+    fitting = [
+        one.name
+        for one in map(study_named, asking_names())
+        if one.measuring and one.measuring.comparing and any(kind.fits(held) for kind in one.measuring.read)
+    ]
+    if len(fitting) != 1:
+        reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
+        raise InputError([Problem(str(path), "", reason)])
+    return fitting[0]
+
+
+def _sources(
+    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], held: Sequence[Held]
+) -> list[Source]:
+    """The sources; what measures a baseline has is known by those of the others."""
+    made = {
+        label: _source(study, how, label, path, one)
+        for label, path, one in zip(labels, paths, held, strict=True)
+        if not isinstance(one, Path)
+    }
+    measures = {
+        one.measure.name: one.measure for source in made.values() for side in source.sides.values() for one in side
+    }
+    kept = {
+        label: of_baseline(one, label, measures)
+        for label, one in zip(labels, held, strict=True)
+        if isinstance(one, Path)
+    }
+    return [(made | kept)[label] for label in labels]
+
+
+def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTable) -> Source:
+    comparing = comparing_of(study)
+    if isinstance(held, Run):
+        results = results_of([held])
+        return _of_run(label, held, results, comparing.records(results, how))
+    return Source(label, path, None, comparing.table(held, how))
+
+
+def _of_run(label: str, run: Run, results: Results, sides: Sides) -> Source:
+    lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
+    return Source(label, run.path, run, sides, lost=lost, told=told_of(run))
+
+
+def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[Source]:
+    """The sources of runs that are open, with the `results` of all of them together."""
+    comparing = comparing_of(study)
+    labels = _labels([run.path for run in runs])
+    each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
+    return [
+        _of_run(label, run, one, comparing.records(one, how))
+        for label, run, one in zip(labels, runs, each, strict=True)
+    ]
+
+
+def _of_model(source: Source, model: str) -> Source:
+    if model and model not in source.sides:
+        known = ", ".join(source.models)
+        raise InputError([Problem(f"{source.path}{MARK}{model}", "", f"has no such model; its models are {known}")])
+    return replace(source, model=model)
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Folders and files by their names; those that share one by their paths, and the same one twice by number."""
+    short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
+    several = Counter(short)
+    shown = [str(path) if several[name] > 1 else name for path, name in zip(paths, short, strict=True)]
+    return [
+        name if shown.count(name) == 1 else f"{name} ({1 + shown[:place].count(name)})"
+        for place, name in enumerate(shown)
+    ]
+
+
+def pairs_of(sources: Sequence[Source]) -> list[tuple[Side, Side]]:
+    """Base and candidate of every comparison, in the order of the arguments.
+
+    Within a single source all of its models; between two, models of one name where several have one, else each with
+    each; and of what is of all models together each source with each.
+    """
+    if len(sources) == 1:
+        return [*combinations(_sides(sources[0], sources), 2)]
+    made = []
+    for base, candidate in combinations(sources, 2):
+        first, second = _sides(base, sources), _sides(candidate, sources)
+        same = [(one, other) for one in first for other in second if one.model == other.model]
+        several = len(first) > 1 or len(second) > 1
+        made += same if several and same else [(one, other) for one in first for other in second]
+        if "" in base.sides and "" in candidate.sides and not (base.model or candidate.model):
+            made.append((Side(base.label, base, ""), Side(candidate.label, candidate, "")))
+    return made
+
+
+def _sides(source: Source, sources: Sequence[Source]) -> list[Side]:
+    known = Counter(model for one in sources for model in one.models)
+    return [Side(f"{model} [{source.label}]" if known[model] > 1 else model, source, model) for model in source.models]

@@ -1,0 +1,143 @@
+"""Files of people's labels: what is asked, what each person saved, and what a run keeps. All may be somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
+from overton.untrusted import bytes_of, json_of, make_folder, write_whole
+
+if TYPE_CHECKING:
+    from overton.judging.label_studio import Exported
+    from overton.judging.labelling import Labels, Said, Task
+
+__all__ = ["FOLDER", "TASK", "keep", "kept_file", "kept_in", "read_file", "task_for"]
+
+FOLDER = "labels"
+"""The folder of a run that holds people's labels, a file a task."""
+
+TASK = "task.json"
+"""What people are asked, beside their pages; not for them, since it holds the judge's labels."""
+
+_LARGEST = 200_000_000
+_Value = TypeVar("_Value")
+
+
+class _Head(msgspec.Struct):
+    """By what a task and a person's labels are told apart."""
+
+    rows: msgspec.Raw = msgspec.Raw()
+    person: msgspec.Raw = msgspec.Raw()
+
+
+def read_file(file: Path) -> Task | Said | list[Exported]:
+    """What a file holds: a task, what a person saved, or what Label Studio exported.
+
+    Raises:
+        InputError: it cannot be read, or holds none of these.
+    """
+    from overton.judging.gathering import check_task
+    from overton.judging.label_studio import Exported
+    from overton.judging.labelling import Said, Task
+
+    content = _bytes(file)
+    if content.lstrip()[:1] == b"[":
+        return _decoded(file, content, msgspec.json.Decoder(list[Exported]).decode)
+    head = _decoded(file, content, msgspec.json.Decoder(_Head).decode)
+    if bytes(head.rows):
+        task = _decoded(file, content, msgspec.json.Decoder(Task).decode)
+        check_task(task, str(file))
+        return task
+    if not bytes(head.person):
+        reason = "holds neither a task nor a person's labels: name the files that the pages saved"
+        raise InputError([Problem(str(file), "", reason)])
+    return _decoded(file, content, msgspec.json.Decoder(Said).decode)
+
+
+def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[Labels]) -> Task:
+    """The task of which people's labels are: of the key, else of those that the run keeps, else of the file beside.
+
+    `wanted` are the names of tasks that the labels say they are of.
+
+    Raises:
+        InputError: there is none, or the file is none.
+    """
+    from overton.judging.labelling import Task
+
+    known = next((one.task for one in kept if one.task.name in wanted), None)
+    if key is None and known is not None:
+        return known
+    beside = key if key is not None else files[0].with_name(TASK)
+    if key is None and not beside.exists():
+        reason = f"there is no {TASK} beside it: name the task that was written with the pages (--key)"
+        raise InputError([Problem(str(files[0]), "", reason)])
+    found = read_file(beside)
+    if not isinstance(found, Task):
+        raise InputError([Problem(str(beside), "", "is no task, but people's labels: name the task (--key)")])
+    return found
+
+
+def kept_file(run: Path, task: str) -> Path:
+    """Where a run keeps the labels of a task."""
+    return run / FOLDER / f"{task}.json"
+
+
+def keep(run: Path, labels: Labels) -> None:
+    """Write the labels of a task into a run's folder, in the place of those that were there.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    make_folder(run / FOLDER)
+    content = msgspec.json.format(msgspec.json.encode(labels), indent=1)
+    write_whole(kept_file(run, labels.task.name), [content])
+
+
+def kept_in(run: Path) -> list[Labels]:
+    """The labels that people gave units of a run, by task; empty where there are none.
+
+    Raises:
+        InputError: a file is damaged, or is none of labels.
+    """
+    folder = run / FOLDER
+    try:
+        files = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError([Problem(str(folder), "", f"cannot be read: {reason_of(error)}")]) from error
+    return [_kept(file) for file in files]
+
+
+def _kept(file: Path) -> Labels:
+    from overton.judging.gathering import check_labels
+    from overton.judging.labelling import Labels
+
+    found = _decoded(file, _bytes(file), msgspec.json.Decoder(Labels).decode)
+    check_labels(found, str(file))
+    if file.name != f"{found.task.name}.json":
+        reason = f"holds labels of {quoted(found.task.name)}: give it the name of its task, or take it out"
+        raise InputError([Problem(str(file), "task.name", reason)])
+    return found
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return bytes_of(file, _LARGEST)
+    except Unreadable as error:
+        raise InputError([Problem(str(file), "", error.reason)]) from error
+    except OSError as error:
+        raise InputError([Problem(str(file), "", f"cannot be read: {reason_of(error)}")]) from error
+
+
+def _decoded(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]) -> _Value:
+    try:
+        return json_of(content, decode)
+    except Unreadable as error:
+        reason, _, key = error.reason.partition(" - at `$")
+        told = f"cannot be read: {reason}; save it again where it was made"
+        raise InputError([Problem(str(file), key.removesuffix("`").removeprefix("."), told)]) from error

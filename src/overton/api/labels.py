@@ -1,0 +1,174 @@
+"""People's labels of what a judge labelled: how well they agree, kept in the run, and what they make of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.api.label_files import keep, kept_file, kept_in, read_file, task_for
+from overton.api.results import results_of
+from overton.api.runs import Run, open_run
+from overton.errors import InputError, Problem
+from overton.judging.people import People
+from overton.studies.exhibits import Section
+from overton.studies.labelled import LabelledShares
+from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section
+from overton.studies.plain import plain
+
+if TYPE_CHECKING:
+    from overton.judging.agreement import SheetAgreement
+    from overton.judging.labelling import Labels
+    from overton.studies.measuring import Results
+
+__all__ = ["Agreed", "Labelled", "agreement", "labelled", "people_agreement"]
+
+
+class Agreed(msgspec.Struct, frozen=True):
+    """What people's labels say: how well they agree with each other and the judge with them, and, where the run is
+    known, the shares that follow."""
+
+    people: People
+    shares: LabelledShares | None = None
+
+
+def agreement(
+    files: str | Path | Sequence[str | Path],
+    *,
+    key: str | Path | None = None,
+    run: str | Path | None = None,
+    level: float = 0.95,
+) -> SheetAgreement | Agreed:
+    """How well a judge agrees with the person who filled in a sheet (CSV), or with the people whose labels `files` hold
+    (JSON, as their pages save them, or as Label Studio exports them).
+
+    `key` defaults to the file that was written beside them. With `run` the labels (or the sheet's agreement) are kept
+    in that run's folder, beside those that it has, and its numbers are corrected by them from then on.
+
+    Raises:
+        InputError: a file cannot be used: which, where in it, and what to do; a run that it is not of.
+    """
+    from overton.api.sheets import read_agreement
+
+    named = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
+    sheets = [file for file in named if file.suffix.casefold() != ".json"]
+    if not sheets:
+        return people_agreement(named, key=key, run=run, level=level)
+    if len(named) > 1:
+        reason = "is a sheet (CSV): read each sheet alone, and labels (JSON) apart from sheets"
+        raise InputError([Problem(str(sheets[0]), "", reason)])
+    return read_agreement(sheets[0], key=key, run=run, level=level)
+
+
+def people_agreement(
+    files: Sequence[Path], *, key: str | Path | None = None, run: str | Path | None = None, level: float = 0.95
+) -> Agreed:
+    """The agreement of those whose labels `files` hold, and of all whom the run knows already.
+
+    Raises:
+        InputError: see `agreement`.
+    """
+    from overton.judging.people import agreed_by_people
+
+    opened = None if run is None else open_run(run)
+    labels = _labels(files, None if key is None else Path(key), kept_in(opened.path) if opened else [])
+    shares = None
+    if opened is not None:
+        place = str(kept_file(opened.path, labels.task.name))
+        shares = _shares(opened, results_of([opened]), labels, place, level)
+        keep(opened.path, labels)
+    return Agreed(agreed_by_people(labels, level=level), shares)
+
+
+def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> Labels:
+    """The labels in some files, joined to those of the same task that a run keeps."""
+    from overton.judging.gathering import checked, gathered
+    from overton.judging.label_studio import said_by
+    from overton.judging.labelling import Said, Task
+
+    if not files:
+        raise InputError([Problem("labels", "", "name the files that people's pages saved")])
+    read = [(file, read_file(file)) for file in files]
+    said = [(file, one) for file, one in read if isinstance(one, Said)]
+    exports = [(file, one) for file, one in read if isinstance(one, list)]
+    tasks = [file for file, one in read if isinstance(one, Task)]
+    if len(tasks) > 1 and key is None:
+        raise InputError([Problem(str(tasks[1]), "", f"is a second task beside {tasks[0]}: name one task's files")])
+    wanted = [one.task for _, one in said] + [one.data.overton_task for _, rows in exports for one in rows]
+    task = task_for(key or next(iter(tasks), None), files, wanted, kept)
+    before = next((one for one in kept if one.task.name == task.name), None)
+    told = [(str(file), one) for file, one in said]
+    told += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
+    if not told and before is None:
+        raise InputError([Problem(str(files[0]), "", "holds no labels: name the files that people saved")])
+    return gathered(task, [(place, checked(task, one, place)) for place, one in told], before)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What people's labels make of the numbers of some runs.
+
+    `alone` says that these rest on a judge alone; it is empty where they rest on none, or people labelled.
+    """
+
+    found: Sequence[LabelledShares]
+    alone: str
+
+    def document(self) -> dict[str, Any]:
+        """Under `labels`, by what was labelled; nothing where nobody did.
+
+        Of several draws of one label, that with most labels has its name, the others have their task's beside it.
+        """
+        told: dict[str, Any] = {}
+        for one in sorted(self.found, key=lambda one: (-one.labelled, one.task)):
+            told[one.what if one.what not in told else f"{one.what}/{one.task}"] = plain(one)
+        return {"labels": told} if told else {}
+
+    def sections(self) -> list[Section]:
+        """What is shown of it, that there is nothing included."""
+        return [labelled_section(self.found, self.alone)] if self.found or self.alone else []
+
+    def warnings(self) -> list[str]:
+        """What has to be read before any number: that no person has checked the judge."""
+        return [self.alone] if self.alone else []
+
+
+def labelled(runs: Sequence[Run], results: Results, level: float) -> Labelled:
+    """What people's labels make of the runs' numbers, for each task of each run.
+
+    `results` are of all these runs together; where there are several, each is looked at alone, since labels name units
+    as their own run does.
+
+    Raises:
+        InputError: labels that are damaged, or not of the run.
+    """
+    found = [(run, labels) for run, facts in zip(runs, results.runs, strict=True) for labels in facts.labels]
+    alone = {run.path: results if len(runs) == 1 else results_of([run]) for run, _ in found}
+    shares = [
+        _shares(run, alone[run.path], labels, str(kept_file(run.path, labels.task.name)), level)
+        for run, labels in found
+    ]
+    checked = any(facts.agreements for facts in results.runs)
+    return Labelled(shares, "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE)
+
+
+def _is_judged(run: Run) -> bool:
+    """Whether a judge gave labels that people could check."""
+    judges = [role.name for role in run.study.roles if role.judges]
+    return run.study.sheet is not None and any(run.manifest.models.get(name) for name in judges)
+
+
+def _shares(run: Run, results: Results, labels: Labels, place: str, level: float) -> LabelledShares:
+    from overton.studies.labelled import shares_by_people, units_of
+
+    task, sheet = labels.task, run.study.sheet
+    if sheet is None or task.study != run.manifest.study or task.what not in sheet.whats:
+        told = f"is of {task.study} ({task.what}), and {run.path} is a run of {run.manifest.study}"
+        raise InputError([Problem(place, "task", f"{told}: name the run that the labels are of")])
+    (facts,) = results.runs
+    return shares_by_people(
+        labels, units_of(sheet.rows(results, task.what), task.design), facts.name, place, level=level
+    )

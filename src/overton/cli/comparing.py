@@ -1,0 +1,172 @@
+"""The commands that compare models: compare, baseline, gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overton.cli import options as opt
+from overton.errors import InputError, Problem
+from overton.pairs import pair_of
+
+if TYPE_CHECKING:
+    from overton.api.comparing import Comparison
+
+__all__ = ["baseline", "compare", "gate"]
+
+
+def compare(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BASE [CANDIDATE...]",
+            help="Runs, models of runs (RUN#MODEL), or tables that analyze takes; a single one: all its models.",
+        ),
+    ],
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("--measure", metavar="NAME", help="Compare this measure besides the headlines; repeat for more."),
+    ] = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--margin", metavar="NAME=X", help="A difference of X in this measure counts as none; repeat for more."
+        ),
+    ] = None,
+    level: opt.LevelOption = 0.95,
+    study: Annotated[
+        str | None, typer.Option("--study", metavar="STUDY", help="The study of tables that several could read.")
+    ] = None,
+    although: Annotated[
+        str,
+        typer.Option(
+            "--although",
+            metavar="REASON",
+            help="Compare although the instruments differ; the reason stands in the output.",
+            show_default=False,
+        ),
+    ] = "",
+    seed: opt.SeedOption = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write one self-contained HTML page as well.")
+    ] = None,
+    json: opt.JsonOption = False,
+) -> None:
+    """Compare models in pairs, candidate minus base, over the items that both have."""
+    from overton.api import comparing
+    from overton.api.comparing.page import write_page
+    from overton.cli.output import print_json, results, say
+
+    made = comparing.compare(
+        *sources,
+        study=study,
+        measures=measure or (),
+        margins=_margins(margin),
+        level=level,
+        seed=seed,
+        although=although,
+    )
+    if json:
+        print_json(made.to_json())
+    else:
+        _show(made)
+    if out is not None:
+        page = write_page(made, out)
+        say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
+
+
+def baseline(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, or a model of one (RUN#MODEL).")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.json", help="The file to write.")],
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("--measure", metavar="NAME", help="Keep this measure besides the headlines; repeat for more."),
+    ] = None,
+) -> None:
+    """Keep of a run what later ones are compared with: a small file for a repository, without replies."""
+    from overton.api import comparing
+    from overton.cli.output import results
+
+    results().print(str(comparing.baseline(run, out=out, measures=measure or ())), soft_wrap=True)
+
+
+def gate(
+    base: Annotated[str, typer.Argument(metavar="BASE", help="A baseline file, a run, RUN#MODEL, or a table.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="A run, RUN#MODEL, or a table.")],
+    config: Annotated[Path, typer.Option("--config", metavar="GATE.toml", help="What must not change, by how much.")],
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI systems.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Write a summary for pull requests.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the comparison as one self-contained HTML page.")
+    ] = None,
+    although: Annotated[
+        str,
+        typer.Option(
+            "--although", metavar="REASON", help="Compare although the instruments differ.", show_default=False
+        ),
+    ] = "",
+    json: opt.JsonOption = False,
+) -> None:
+    """Check that a candidate stays within margins: 0 within, 5 beyond, 6 undecided (0 where that may pass)."""
+    from overton.api.comparing import gating
+    from overton.api.comparing.page import write_page
+    from overton.cli.ending import Exit
+    from overton.cli.output import print_json, results, say
+    from overton.untrusted import write_whole
+
+    made = gating.gate(base, candidate, config, although=although)
+    if json:
+        print_json(made.to_json())
+    else:
+        for one in made.comparison.differing:
+            results().print(f"Note: {one.base} and {one.candidate}: {one.said}.")
+        for check in made.checks:
+            results().print(f"{gating.told(check)}.")
+        results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
+    if junit is not None:
+        write_whole(junit, [gating.junit(made)])
+    if markdown is not None:
+        write_whole(markdown, [gating.markdown(made).encode()])
+    if out is not None:
+        say(f"Page: {write_page(made.comparison, out)}")
+    codes = {"within": Exit.DONE, "beyond": Exit.BEYOND, "undecided": Exit.UNDECIDED}
+    raise typer.Exit(Exit.DONE if made.passes else codes[made.outcome])
+
+
+def _show(made: Comparison) -> None:
+    """What is not the same, then the verdicts in words, then the tables."""
+    from overton.api.comparing.shown import findings, sections
+    from overton.cli.output import results
+    from overton.cli.tables import show, show_sections
+    from overton.studies.exhibits import Prose, summary
+
+    found = summary(sections(made))
+    same = [one for one in found if one.key == "same"]
+    show_sections(same, results())
+    if same:
+        results().print()
+    show([Prose(said) for said in findings(made)], results())
+    results().print()
+    show_sections([one for one in found if one.key != "same"], results())
+
+
+def _margins(given: list[str] | None) -> dict[str, float]:
+    """Margins by measure from NAME=X words.
+
+    Raises:
+        InputError: a word is not NAME=X.
+    """
+    made = {}
+    for word in given or ():
+        name, value = pair_of(word, "--margin", "NAME=X, as in score=5")
+        try:
+            made[name] = float(value)
+        except ValueError:
+            raise InputError([Problem("--margin", word, "must be NAME=X, X a number above 0")]) from None
+    return made

@@ -1,0 +1,168 @@
+"""Label Studio's files: tasks and labelling interface out, its JSON export back in as what each person said.
+
+The form is that of its documentation (Label Studio task format; Choices, Text and TextArea tags): tasks are a list of
+objects with `data`, of which an export has `annotations`, each with `result` and `completed_by`. Text in, text out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import msgspec
+
+from overton.errors import InputError, Problem, quoted
+from overton.judging.labelling import CANNOT_TELL, Said, Task
+
+__all__ = ["Exported", "interface", "said_by", "tasks"]
+
+_TASK, _ROW = "overton_task", "overton_row"
+_LABEL, _REMARK = "label", "remark"
+
+
+class _Data(msgspec.Struct, frozen=True):
+    overton_task: str
+    overton_row: int
+
+
+class _Value(msgspec.Struct, frozen=True):
+    choices: list[str] = []
+    text: str | list[str] = []
+
+
+class _Result(msgspec.Struct, frozen=True):
+    value: _Value
+    from_name: str = ""
+
+
+class _Who(msgspec.Struct, frozen=True):
+    id: int
+    email: str = ""
+    first_name: str = ""
+    last_name: str = ""
+
+
+class _Annotation(msgspec.Struct, frozen=True):
+    result: list[_Result]
+    completed_by: _Who | int | str | None = None
+    was_cancelled: bool = False
+    lead_time: float | None = None
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """One task of an export, with what people said of it; without `annotations` it is one that nobody has seen yet."""
+
+    data: _Data
+    annotations: list[_Annotation] = []
+
+
+def tasks(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
+    """The rows of a task as JSON to import: what is shown of each, and by what it is known again; no label of the
+    judge's. `texts` has, for each row, texts by heading; all rows have the headings of all.
+
+    Raises:
+        ValueError: not as many texts as rows.
+    """
+    heads = _heads(texts)
+    if len(texts) != len(task.rows):
+        raise ValueError("texts of each row are needed")
+    made = [
+        {"data": {_TASK: task.name, _ROW: place, **{key: shown.get(head, "") for key, head in heads.items()}}}
+        for place, shown in enumerate(texts)
+    ]
+    return msgspec.json.format(msgspec.json.encode(made), indent=1).decode()
+
+
+def interface(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
+    """The labelling interface (XML) for these tasks: all texts, one choice of the task's labels, a remark."""
+    heads = _heads(texts)
+    first = next(iter(heads), "text_1")
+    lines = ["<View>", f"  <Header value={_attribute(task.question)}/>"]
+    for key, head in heads.items():
+        lines += [f'  <Header size="5" value={_attribute(head)}/>', f'  <Text name="{key}" value="${key}"/>']
+    lines.append(f'  <Choices name="{_LABEL}" toName="{first}" choice="single" required="true">')
+    labels = {**task.labels, CANNOT_TELL: "none of these can be said"}
+    lines += [f"    <Choice value={quoteattr(name)} hint={_attribute(told)}/>" for name, told in labels.items()]
+    lines += ["  </Choices>", f'  <TextArea name="{_REMARK}" toName="{first}" placeholder="Remark"/>', "</View>", ""]
+    return "\n".join(lines)
+
+
+def _heads(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The headings, by the name under which a task has the text."""
+    known = dict.fromkeys(head for shown in texts for head in shown)
+    return {f"text_{number}": head for number, head in enumerate(known, 1)}
+
+
+def _attribute(text: str) -> str:
+    """A text as an attribute's value. Label Studio takes what follows a '$' for a field of the task: a space does."""
+    return quoteattr(" ".join(text.split()).replace("$", "$ "), {"\n": " "})
+
+
+def said_by(task: Task, export: Sequence[Exported], place: str) -> list[Said]:
+    """What each person said, a page at a time. An export knows no pages: a row is counted to the first that asks for
+    it. Skipped rows say nothing.
+
+    Raises:
+        InputError: rows of another task, two labels of one row by one person, or no single choice.
+    """
+    problems: list[Problem] = []
+    found: dict[tuple[str, int], dict[int, tuple[str, str, float]]] = {}
+    pages = {row: page for page in range(len(task.people), 0, -1) for row in task.people[page - 1]}
+    for where, row, who, one in _given(task, export, place, problems):
+        if row not in pages:
+            problems.append(Problem(place, where, f"row {row} is asked for by no page"))
+            continue
+        said = (_label(one), _remark(one), one.lead_time or 0.0)
+        known = found.setdefault((who, pages[row]), {}).setdefault(row, said)
+        if known[0] != said[0]:
+            reason = f"{quoted(who)} labelled row {row} twice, {quoted(known[0])} and {quoted(said[0])}: delete one"
+            problems.append(Problem(place, where, reason))
+    if problems:
+        raise InputError(problems[:20])
+    return [_said(task, page, who, rows) for (who, page), rows in sorted(found.items())]
+
+
+def _given(
+    task: Task, export: Sequence[Exported], place: str, problems: list[Problem]
+) -> Iterator[tuple[str, int, str, _Annotation]]:
+    """Each annotation that holds a label: where it stands, of which row, by whom."""
+    for number, one in enumerate(export):
+        if one.data.overton_task != task.name:
+            reason = f"is {quoted(one.data.overton_task)}, and the key is of {task.name}: name its key (--key)"
+            problems.append(Problem(place, f"[{number}].data.{_TASK}", reason))
+            continue
+        for count, annotation in enumerate(one.annotations):
+            where = f"[{number}].annotations[{count}]"
+            if annotation.was_cancelled:
+                continue
+            if _label(annotation):
+                yield where, one.data.overton_row, _name(annotation.completed_by), annotation
+            else:
+                problems.append(Problem(place, where, "has no single choice: label it again, or skip it"))
+
+
+def _label(one: _Annotation) -> str:
+    chosen = [choice for result in one.result if result.from_name == _LABEL for choice in result.value.choices]
+    return chosen[0] if len(chosen) == 1 else ""
+
+
+def _remark(one: _Annotation) -> str:
+    told = [result.value.text for result in one.result if result.from_name == _REMARK]
+    return "\n".join(line for text in told for line in ([text] if isinstance(text, str) else text))
+
+
+def _name(who: _Who | int | str | None) -> str:
+    """Who labelled, by the name, the address or the number that Label Studio has of them."""
+    if isinstance(who, _Who):
+        return " ".join(filter(None, (who.first_name, who.last_name))) or who.email or f"user {who.id}"
+    return f"user {who}" if isinstance(who, int) else who or "user"
+
+
+def _said(task: Task, page: int, who: str, rows: Mapping[int, tuple[str, str, float]]) -> Said:
+    held: dict[str, Any] = {
+        "labels": {row: label for row, (label, _, _) in sorted(rows.items())},
+        "remarks": {row: remark for row, (_, remark, _) in sorted(rows.items()) if remark},
+        "seconds": {row: seconds for row, (_, _, seconds) in sorted(rows.items()) if seconds},
+    }
+    return Said(task.name, page, who, **held)

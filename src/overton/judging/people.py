@@ -1,0 +1,220 @@
+"""How well people agree with each other on what they labelled, and a judge with them.
+
+Until people settle what they differ on, each counts in equal parts. `CANNOT_TELL` is a label like any other here: two
+people who cannot tell agree. What was settled afterwards is no agreement: alpha and kappa are of what each said alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.judging.alpha import alpha
+from overton.judging.gathering import coders, open_places
+from overton.judging.labelling import CANNOT_TELL, Labels, Said, Task
+from overton.statistics import Estimate
+from overton.statistics.estimate import not_computed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    _Coder = tuple[str, Mapping[int, str]]
+    _Said = tuple[Array, Array, Array, NDArray[np.int64]]
+    """Of each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
+
+__all__ = ["OfJudge", "Pair", "People", "Person", "agreed_by_people"]
+
+
+class Person(msgspec.Struct, frozen=True):
+    """One person's page: how many rows they labelled, and how many of these they could not tell."""
+
+    name: str
+    page: int
+    labelled: int
+    cannot_tell: int
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two people on the `n` rows that both labelled: the share alike, and Cohen's kappa."""
+
+    a: str
+    b: str
+    n: int
+    same: Estimate
+    kappa: Estimate
+
+
+class OfJudge(msgspec.Struct, frozen=True):
+    """A judge against people, each row weighed by how many stand behind it (1 / chance).
+
+    `same` is how much of people's label is the judge's (equal parts where people differ), `kappa` the same beyond
+    chance; `by_label` is what people confirm of each label that the judge gives. `confusion[judge][people]` are rows as
+    they were labelled, in equal parts, and not weighed.
+    """
+
+    same: Estimate
+    kappa: Estimate
+    by_label: dict[str, Estimate]
+    confusion: dict[str, dict[str, float]]
+
+
+class People(msgspec.Struct, frozen=True):
+    """Agreement on one task, whose labels are judged `by` somebody.
+
+    Of `asked` rows `labelled` have a label, `shared` have two or more; on `settled` rows people settled what they
+    differed on, on `open` ones they did not yet. `alpha` is Krippendorff's, over shared rows.
+    """
+
+    task: str
+    study: str
+    what: str
+    by: str
+    design: str
+    asked: int
+    labelled: int
+    shared: int
+    settled: int
+    open: int
+    people: tuple[Person, ...]
+    alpha: Estimate
+    pairs: tuple[Pair, ...]
+    judge: OfJudge
+
+
+def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
+    """The agreement of people with each other and of the judge with them.
+
+    Intervals take rows of one group (turns of a conversation) as alike.
+    """
+    task, named = labels.task, coders(labels)
+    votes = Counter(place for _, said in named for place in said)
+    shared = [place for place in sorted(votes) if votes[place] > 1]
+    given = [[said[place] for _, said in named if place in said] for place in shared]
+    groups = [task.rows[place].group for place in shared]
+    return People(
+        task.name,
+        task.study,
+        task.what,
+        task.judge,
+        task.design,
+        asked=len(task.rows),
+        labelled=len(votes),
+        shared=len(shared),
+        settled=len(labels.settled),
+        open=len(open_places(labels)),
+        people=tuple(_person(one) for one in labels.said),
+        alpha=alpha(given, groups, level=level),
+        pairs=tuple(_pair(a, b, task, level) for a, b in combinations(named, 2)),
+        judge=_of_judge(labels, level),
+    )
+
+
+def _person(said: Said) -> Person:
+    return Person(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
+
+
+def _pair(a: _Coder, b: _Coder, task: Task, level: float) -> Pair:
+    (one, first), (other, second) = a, b
+    both = sorted(first.keys() & second.keys())
+    if not both:
+        return Pair(one, other, 0, *(not_computed("they labelled no row in common", level=level),) * 2)
+    names = [*task.labels, CANNOT_TELL]
+    said = [_flags([who[place] for place in both], names) for who in (first, second)]
+    groups = _numbered([task.rows[place].group for place in both])
+    rows = (said[0], said[1], said[0].sum(1), groups)
+    return Pair(one, other, len(both), _same(rows, level), _kappa(rows, level))
+
+
+def _of_judge(labels: Labels, level: float) -> OfJudge:
+    """The judge's labels against people's, from each row's shares."""
+    import numpy as np
+
+    shares, rows = labels.shares(), labels.task.rows
+    names = [*labels.task.labels, CANNOT_TELL]
+    places = list(shares)
+    if not places:
+        none = not_computed("no row is labelled", level=level)
+        return OfJudge(none, none, {}, {})
+    people = np.array([[shares[place].get(name, 0.0) for name in names] for place in places])
+    judged = _flags([rows[place].judged for place in places], names)
+    weight = 1 / np.array([rows[place].chance for place in places])
+    groups = _numbered([rows[place].group for place in places])
+    said = (people, judged, weight * len(weight) / weight.sum(), groups)
+    confusion = {
+        name: dict(zip(names, (judged[:, column] @ people).tolist(), strict=True))
+        for column, name in enumerate(names[:-1])
+    }
+    by_label = {
+        name: _confirmed(column, said, level) for column, name in enumerate(names[:-1]) if judged[:, column].any()
+    }
+    return OfJudge(_same(said, level), _kappa(said, level), by_label, confusion)
+
+
+def _flags(said: Sequence[str], names: Sequence[str]) -> Array:
+    """Which label each row has [rows, labels]."""
+    import numpy as np
+
+    return np.array([[float(one == name) for name in names] for one in said])
+
+
+def _numbered(groups: Sequence[str]) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.unique(np.array(groups), return_inverse=True)[1]
+
+
+def _same(said: _Said, level: float) -> Estimate:
+    """How much of people's label is the judge's."""
+    people, judged, weight, groups = said
+    return _share((people * judged).sum(1), weight, groups, level)
+
+
+def _confirmed(column: int, said: _Said, level: float) -> Estimate:
+    """Of the rows that the judge gives one label, how much people confirm."""
+    people, judged, weight, groups = said
+    rows = judged[:, column] > 0
+    return _share(people[rows, column], weight[rows], groups[rows], level)
+
+
+def _share(values: Array, weight: Array, groups: NDArray[np.int64], level: float) -> Estimate:
+    """A weighted mean of values from 0 to 1, by the rule for labelled rows alone (`statistics.correction`)."""
+    import numpy as np
+
+    from overton.statistics.correction import Draw, Labels, corrected
+
+    every = np.ones(len(values))
+    draw = Draw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1])
+    return corrected(draw, Labels(values, 0 * every, every, every), [], level)[0].labelled
+
+
+def _kappa(said: _Said, level: float) -> Estimate:
+    """Cohen's kappa of weighted rows in which people's labels may be parted."""
+    import numpy as np
+
+    from overton.statistics.resampling import Jackknife
+
+    people, judged, weight, groups = said
+    if np.count_nonzero(people.sum(0) + judged.sum(0)) < 2:
+        return not_computed("only one label occurs, on which chance alone agrees fully", level=level, n=len(people))
+    parts = np.hstack([(people * judged).sum(1, keepdims=True), people, judged]) * weight[:, None]
+    found = Jackknife(level, unit="groups").over(groups).statistic(parts, _beyond_chance, "chance alone agrees fully")
+    return msgspec.structs.replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
+
+
+def _beyond_chance(sums: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Kappa of sums [..., blocks, 1 + 2 labels]: what is alike, people's labels, the judge's."""
+    import numpy as np
+
+    same, labels = sums[..., 0, 0], sums[..., 0, 1:]
+    many = labels.shape[-1] // 2
+    people, judged = labels[..., :many], labels[..., many:]
+    every = judged.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = (people * judged).sum(-1) / every**2
+        return np.asarray((same / every - chance) / (1 - chance))

@@ -1,0 +1,276 @@
+"""Two numbers over the same items: their difference, what to say of it, and what several such differences say together.
+
+A difference has the one rule's interval (`statistics.resampling`), and at least Student's own: each item is left out of
+both numbers. Nothing here knows what the numbers are of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, isfinite, isnan, nan
+from typing import Literal, NamedTuple
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr
+
+from overton.statistics.estimate import Estimate, not_computed
+from overton.statistics.resampling import ANYTHING, LINEAR, Counts, Influence, Jackknife, Range, Resampling
+from overton.statistics.resampling.sums import Numbers
+
+__all__ = [
+    "POWER",
+    "Gap",
+    "Needed",
+    "Number",
+    "Places",
+    "Verdict",
+    "equivalence_level",
+    "flawed",
+    "gap",
+    "items_needed",
+    "moved",
+    "number",
+    "places",
+    "ratio",
+    "together",
+    "verdict_of",
+]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+
+Verdict = Literal["higher", "lower", "equivalent", "undecided"]
+
+POWER = 0.8
+"""The chance of a verdict that `items_needed` plans for."""
+
+_WIDER = "Student's t over {unit}, the wider of with and without correction for skewness"
+_STUDENT = LINEAR._replace(name="Student's t over {unit}", skewed=False)
+
+_NOTHING = "they share no item that has it"
+
+
+def ratio(sums: Floats) -> Floats:
+    """The first of two sums over the second [..., 2]: a mean where the second counts items."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def equivalence_level(level: float) -> float:
+    """The coverage of the interval that has to lie within a margin: both its ends are tests (0.95 gives 0.9).
+
+    Two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657).
+    """
+    return round(2 * level - 1, 12)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number over items [1], and how far each group of items moves it; `within` is what it can be."""
+
+    numbers: Numbers
+    influence: Influence
+    within: Range
+
+    @property
+    def value(self) -> float:
+        """The number itself, NaN where there is none."""
+        return float(self.numbers.value[0])
+
+    def minus(self, other: Number) -> Number:
+        """The difference of two numbers over the same items, each item left out of both."""
+        (value, n, clusters), (less, m, others) = self.numbers, other.numbers
+        low, high = self.within[0] - other.within[1], self.within[1] - other.within[0]
+        numbers = Numbers(value - less, np.minimum(n, m), np.minimum(clusters, others))
+        return Number(numbers, self.influence - other.influence, (low, high))
+
+    def estimate(self, resampling: Resampling) -> Estimate:
+        """It with its interval, by the one rule."""
+        if not self.influence.parts.size:
+            return not_computed(_NOTHING, level=resampling.level)
+        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within)[0]
+
+    def wider(self, resampling: Resampling) -> Estimate:
+        """It with the wider of the rule's limits and Student's own, without correction for skewness, at either end.
+
+        Many items give two models the same value: of a few that differ, the skewness is a guess, and by the corrected
+        limits alone one pair in ten of equal models is called different (docs/compare.md).
+        """
+        corrected = self.estimate(resampling)
+        if isnan(corrected.low) or corrected.error is None:
+            return corrected
+        (plain,) = resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=_STUDENT)
+        return structs.replace(
+            corrected,
+            low=min(corrected.low, plain.low),
+            high=max(corrected.high, plain.high),
+            method=_WIDER.format(unit=resampling.unit),
+        )
+
+
+def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling, within: Range = ANYTHING) -> Number:
+    """A function `of` sums over items of `parts` [items, K]; `ratio` of a numerator and a denominator is one.
+
+    Degrees of freedom are one less than the items; of a ratio fewer, where few items outweigh the others.
+    """
+    if not len(parts):
+        return moved(np.array([nan]), np.empty(0), 0, within)
+    if of is ratio:
+        sums = resampling.sums(Counts(parts[:, 0], parts[:, 1]))
+        items = sums.numbers.clusters
+        return Number(sums.numbers._replace(n=items), resampling.influence(sums), within)
+    held = np.stack([np.bincount(resampling.group, one, resampling.groups) for one in parts.T], axis=1)
+    every = held.sum(0, keepdims=True)
+    value, without = (np.asarray(of(one), float) for one in (every, every - held))
+    return moved(value, without, len(parts), within)
+
+
+def moved(value: Array, without: Array, items: int, within: Range) -> Number:
+    """A number [1] known with each group of items left out, `without` [groups]."""
+    groups = float(len(without))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = (value - without) * (groups - 1) / groups
+    count = np.array([float(items)])
+    influence = Influence(parts[:, None], np.array([groups]), np.array([max(groups - 1, 1.0)]))
+    return Number(Numbers(value, count, count), influence, within)
+
+
+def flawed(estimate: Estimate, why: str) -> Estimate:
+    """The estimate without its interval, where something is wrong with that; else as it is."""
+    return structs.replace(estimate, low=nan, high=nan, method=why, error=None) if why else estimate
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A difference: at the level asked for, and at that of equivalence."""
+
+    own: Estimate
+    equivalence: Estimate
+
+
+def gap(
+    difference: Number, jackknife: Jackknife, items: int, levels: tuple[float, float] | None = None, flaw: str = ""
+) -> Gap:
+    """The intervals of a difference over so many items; `levels` are others than the plain pair, `flaw` says why there
+    are none."""
+    level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
+    made = [difference.wider(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
+    return Gap(*(flawed(one, flaw) for one in made))
+
+
+def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:
+    """What a difference comes to, given its intervals: alone, and beside those that it was looked at together with.
+
+    Equivalent: the inner interval lies within the margin. Else higher or lower: the outer one leaves out 0. Else
+    undecided. All of `found` have to say it.
+    """
+    said = {_verdict(one, margin) for one in found}
+    return said.pop() if len(said) == 1 else "undecided"
+
+
+def _verdict(found: Gap, margin: float) -> Verdict:
+    own, inner = found.own, found.equivalence
+    if not isnan(inner.low) and -margin <= inner.low and inner.high <= margin:
+        return "equivalent"
+    if not isnan(own.low) and own.low > 0:
+        return "higher"
+    return "lower" if not isnan(own.high) and own.high < 0 else "undecided"
+
+
+_DRAWS = 20_000
+_SAME = 1e-12
+
+
+def together(differences: Sequence[tuple[Number, Sequence[int]]], level: float, seed: int) -> float:
+    """The level at which all intervals of several differences hold together at `level`: max-t (Hothorn, Bretz and
+    Westfall 2008, Biom. J. 50:346).
+
+    Each difference comes with the places of its items, so that what they share is known. The largest of their t values
+    is drawn from a multivariate t distribution whose correlations are those of the items' influence; never less strict
+    than one alone, never stricter than Bonferroni, which stands in where items are left out in groups.
+    """
+    many = len(differences)
+    bonferroni = 1 - (1 - level) / max(many, 1)
+    known = [(one, items) for one, items in differences if _varies(one)]
+    if many < 2 or len(known) < 2 or any(len(one.influence.parts) != len(items) for one, items in known):
+        return bonferroni
+    wide = np.zeros((1 + max(max(items) for _, items in known), len(known)))
+    for place, (one, items) in enumerate(known):
+        wide[list(items), place] = one.influence.parts[:, 0]
+    norms = np.sqrt((wide * wide).sum(0))
+    values, vectors = np.linalg.eigh((wide / norms).T @ (wide / norms))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    freedom = max(min(float(one.influence.freedom[0]) for one, _ in known), 1.0)
+    rng = np.random.default_rng((seed, many))
+    drawn = rng.standard_normal((_DRAWS, len(known))) @ root.T
+    largest = np.abs(drawn).max(1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
+    critical = float(np.quantile(largest, level))
+    return min(max(ceil(1000 * (2 * float(stdtr(freedom, critical)) - 1)) / 1000, level), bonferroni)
+
+
+def _varies(one: Number) -> bool:
+    parts = one.influence.parts
+    return bool(parts.size and np.isfinite(parts).all() and np.abs(parts).max() > _SAME)
+
+
+class Needed(NamedTuple):
+    """How many items in all would decide, and for what, if the difference stays what it is."""
+
+    items: int
+    verdict: Verdict
+
+
+def items_needed(found: Gap, margin: float, items: int) -> Needed | None:
+    """With so many items like these a verdict is had with the chance `POWER`, if the true difference is the one that
+    was found and items vary as these do; the cheaper one of two. None where nothing can be said.
+
+    Plain normal theory: (z_level + z_power) s / distance, squared, of what is to be left out: 0, or the margin.
+    """
+    value, error = found.own.value, found.own.error
+    if error is None or isnan(value) or not isfinite(error) or items < 2:
+        return None
+    # With the truth in the middle both ends have to hold, each with half of what is allowed to fail.
+    central = (1 + POWER) / 2 if value == 0 else POWER
+    other: Verdict = "higher" if value > 0 else "lower"
+    asked: list[tuple[float, Verdict]] = [
+        (_times(error, abs(value), (1 + found.own.level) / 2, POWER), other),
+        (_times(error, margin - abs(value), (1 + found.equivalence.level) / 2, central), "equivalent"),
+    ]
+    factor, verdict = min(asked, key=lambda one: one[0])
+    return Needed(max(ceil(items * factor), items + 1), verdict) if factor < _ENDLESS else None
+
+
+_ENDLESS = 1e6
+"""So many times the items are never asked: it is then not the items."""
+
+
+def _times(error: float, distance: float, level: float, power: float) -> float:
+    if distance <= 0:
+        return inf
+    return float(((ndtri(level) + ndtri(power)) * error / distance) ** 2)
+
+
+class Places(NamedTuple):
+    """The places that one of several could have, 1 for the highest number."""
+
+    best: int
+    worst: int
+
+
+def places(names: Sequence[str], differences: Mapping[tuple[str, str], Estimate]) -> dict[str, Places]:
+    """Each one's places from simultaneous intervals of all differences (second minus first) (Mogstad, Romano, Shaikh
+    and Wilhelm 2024, Rev. Econ. Stud. 91:476).
+
+    All of them hold together with the intervals' level. A pair without an interval tells nothing apart.
+    """
+    above = dict.fromkeys(names, 0)
+    below = dict.fromkeys(names, 0)
+    for (first, second), one in differences.items():
+        if one.low > 0:
+            above[first], below[second] = above[first] + 1, below[second] + 1
+        elif one.high < 0:
+            above[second], below[first] = above[second] + 1, below[first] + 1
+    return {name: Places(1 + above[name], len(names) - below[name]) for name in names}

@@ -1,0 +1,34 @@
+"""Measures made of many of a judge's labels, corrected for what the judge misreads.
+
+A share is moved by a judge's errors as often as they occur; a change of stance, or a viewpoint that any of ten
+responses voices, much more often. Where people labelled whole units, `whole` corrects the units' own values and assumes
+only the draw. Where they labelled single rows, `confusion` has how often the judge reads each label as each other one,
+and weights that undo it; `limits` turns sums of products of such weights into numbers with intervals. `together` tests
+what this assumes, `planning` says how many labels a width takes. docs/judges.md has the formulas and how often they
+hold.
+"""
+
+from __future__ import annotations
+
+from overton.statistics.misread.confusion import Readings, Undoing, undoing
+from overton.statistics.misread.limits import Gaps, Undone, corrected_ratio, gaps_of
+from overton.statistics.misread.planning import Plan, rows_for_width, units_for_width
+from overton.statistics.misread.together import Together, together
+from overton.statistics.misread.whole import WHOLE, whole_units
+
+__all__ = [
+    "WHOLE",
+    "Gaps",
+    "Plan",
+    "Readings",
+    "Together",
+    "Undoing",
+    "Undone",
+    "corrected_ratio",
+    "gaps_of",
+    "rows_for_width",
+    "together",
+    "undoing",
+    "units_for_width",
+    "whole_units",
+]

@@ -1,0 +1,185 @@
+"""What a study declares so that models can be compared by it: its measures as what each item gives to them.
+
+A number is then a function of sums over items, and the difference of two models' numbers over the items that both have
+follows, with its interval, its verdict and what it would take to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import NOT_COMPUTED, Estimate, not_computed
+from overton.statistics.comparing import Gap, Number, flawed, gap, number, ratio
+from overton.statistics.resampling import SHARE, Counts, Jackknife, Range, Resampling
+from overton.studies.numbers import Kind
+
+__all__ = ["WHOLE", "Contribution", "Measure", "Meeting", "Sides", "meeting", "of_pairs"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+
+WHOLE = ""
+"""Stands for a model's name where a number is of all that answered together."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that models can be compared by.
+
+    `within` is what it can be. `margin` is the difference that is taken as none where the user names no other, in the
+    measure's own units. `kind` says how it reads, `gap` how a difference of two does. With `leads` it is a headline;
+    others are compared where they are asked for. `of` maps sums over items [..., K] to the number; `flaw` says of what
+    the items give [items, K] why the number has no interval, '' where it has one.
+    """
+
+    name: str
+    title: str
+    within: Range = SHARE
+    margin: float = 0.05
+    kind: Kind = "share"
+    gap: Kind = "points"
+    leads: bool = False
+    of: Callable[[Floats], Floats] = ratio
+    flaw: Callable[[Array], str] | None = None
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What each item gives to one model's number of a measure.
+
+    items  ids, each once
+    parts  [items, K] what is summed; for a mean or a ratio the numerator and the denominator
+    lost   [items] how much of the denominator is not there since calls failed, 0 where nothing is
+    moot   [items] how much of it rests on replies that were flagged as refusals
+    worst  gives the least [items] and the most [items] that an item's own value could be, where the study knows better
+           than what `lost` and `moot` allow
+    why    why there is no number, '' where there is one
+    """
+
+    measure: Measure
+    items: tuple[str, ...]
+    parts: Array
+    lost: Array | None = None
+    moot: Array | None = None
+    worst: Callable[[], tuple[Array, Array]] | None = None
+    why: str = ""
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each item stands that says something."""
+        told = self.parts[:, 1:] > 0 if self.measure.of is ratio else self.parts != 0
+        says = np.atleast_1d(told.any(1)).tolist()
+        return {name: row for row, (name, there) in enumerate(zip(self.items, says, strict=True)) if there}
+
+    def over(self, items: Sequence[str], resampling: Resampling) -> Number:
+        """The number over some of its items."""
+        rows = [self.place[name] for name in items]
+        return number(self.parts[rows], self.measure.of, resampling, self.measure.within)
+
+    def flaw(self, items: Sequence[str]) -> str:
+        """Why the number over some of its items has no interval, '' where it has one."""
+        if self.measure.flaw is None:
+            return ""
+        return self.measure.flaw(self.parts[[self.place[name] for name in items]])
+
+    def shown(self, items: Sequence[str], resampling: Resampling) -> Estimate:
+        """The number over some of its items, as a report has it."""
+        if not items:
+            return not_computed(self.why or "they share no item that has it", level=resampling.level)
+        rows = self.parts[[self.place[name] for name in items]]
+        if self.measure.of is not ratio:
+            return flawed(self.over(items, resampling).estimate(resampling), self.flaw(items))
+        return resampling.ratio(Counts(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
+
+    def bounds(self, items: Sequence[str]) -> tuple[float, float] | None:
+        """The least and the most that the number could be over `items`, whatever was lost, refused or never asked.
+
+        An item of which nothing is known counts as one of the middle weight. None where that cannot be said: of what is
+        no mean or ratio, has no bounds, or does not tell what was lost.
+        """
+        low, high = self.measure.within
+        if (
+            self.measure.of is not ratio
+            or not np.isfinite([low, high]).all()
+            or (self.worst is None and self.lost is None)
+        ):
+            return None
+        rows = np.array([self.place[name] for name in items if name in self.place], np.int64)
+        if not rows.size:
+            return None
+        least, most, weight = self._extremes(rows)
+        weigh = float(np.median(weight)) * (len(items) - len(rows))
+        total = float(weight.sum()) + weigh
+        return (
+            max((float(least.sum()) + low * weigh) / total, low),
+            min((float(most.sum()) + high * weigh) / total, high),
+        )
+
+    def _extremes(self, rows: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        """The least and the most that the numerators could be, and the whole denominators."""
+        low, high = self.measure.within
+        above, below = self.parts[rows].T
+        if self.worst is not None:
+            least, most = self.worst()
+            return least[rows] * below, most[rows] * below, below
+        lost, moot = (np.zeros(len(rows)) if one is None else one[rows] for one in (self.lost, self.moot))
+        all_ = below + lost
+        least = np.maximum(above - moot * (high - low), low * below) + lost * low
+        most = np.minimum(above + moot * (high - low), high * below) + lost * high
+        return least, most, all_
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two models' numbers of a measure over the items that both have, the base first.
+
+    `flaw` says why their difference has no interval, or why there is none at all; '' where there is nothing to say.
+    """
+
+    items: list[str]
+    numbers: tuple[Number, Number]
+    flaw: str
+
+    @property
+    def difference(self) -> Number:
+        """Candidate minus base."""
+        return self.numbers[1].minus(self.numbers[0])
+
+    def gap(self, jackknife: Jackknife, levels: tuple[float, float] | None = None) -> Gap:
+        """Its intervals; `levels` are others than the plain pair."""
+        return gap(self.difference, jackknife, len(self.items), levels, self.flaw)
+
+
+def meeting(base: Contribution, candidate: Contribution, jackknife: Jackknife) -> Meeting:
+    """Two models' numbers over the items that both have."""
+    items = sorted(base.place.keys() & candidate.place.keys())
+    resampling = jackknife.over(max(len(items), 1))
+    absent = base.why or candidate.why
+    flaw = base.flaw(items) or candidate.flaw(items) if items else absent and NOT_COMPUTED + absent
+    return Meeting(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw)
+
+
+Sides = Mapping[str, Sequence[Contribution]]
+"""By model, its name or `WHOLE`."""
+
+
+def of_pairs(
+    measure: Measure,
+    items: Sequence[str],
+    above: NDArray[np.generic],
+    below: NDArray[np.generic],
+    *,
+    lost: Array | None = None,
+    moot: Array | None = None,
+) -> Contribution:
+    """A contribution of numerators and denominators [items]; items without a denominator are left out."""
+    both = np.column_stack([above, below]).astype(float)
+    use = np.flatnonzero(np.isfinite(both[:, 0]) & (both[:, 1] > 0))
+    named = tuple(items[place] for place in use.tolist())
+    gone, open_ = (None if one is None else one[use] for one in (lost, moot))
+    return Contribution(measure, named, both[use], lost=gone, moot=open_)

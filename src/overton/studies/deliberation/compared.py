@@ -1,0 +1,98 @@
+"""What runs and models can be compared by in deliberation: each dilemma's endings and changes of verdict.
+
+How a deliberation ends belongs to all at its table, and stands for the run or table as a whole; how often verdicts
+change, and the choice model's inertia and conformity, belong to a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.statistics.resampling import POSITIVE, Counts
+from overton.studies.comparing import WHOLE, Contribution, Measure, Sides, of_pairs
+from overton.studies.deliberation.measures.endings import rounds_of
+from overton.studies.deliberation.measures.parts import Parts
+from overton.studies.deliberation.measures.talks import talks_from
+from overton.studies.deliberation.tables import read_table
+from overton.studies.measuring import Results
+
+if TYPE_CHECKING:
+    from overton.studies.deliberation.measuring import DeliberationHow
+    from overton.studies.table import RawTable
+
+__all__ = ["of_records", "of_table"]
+
+Array = NDArray[np.float64]
+Gone = tuple[Array | None, Array | None]
+"""By dilemma, how many deliberations have a message that failed, and one that was refused; None where it is open."""
+
+_REACHED = Measure("consensus", "Consensus", margin=0.1, leads=True)
+_ROUNDS = Measure("rounds_to_consensus", "Rounds to consensus", POSITIVE, 0.25, "value", "value", leads=True)
+_CHANGED = Measure("changed", "Changes of verdict", leads=True)
+_FITTED = (-inf, inf)
+INERTIA = Measure("inertia", "Inertia (log-odds)", _FITTED, 0.25, "value", "value")
+_NOT_ADDITIVE = (
+    "it is a parameter of a model fitted to all decisions together, no sum over dilemmas; 'overton analyze' has each"
+    " with its own interval"
+)
+
+
+def of_records(results: Results, how: DeliberationHow) -> Sides:
+    """What every model gives, and what all at the tables give together."""
+    return _sides(results.records)
+
+
+def of_table(table: RawTable, how: DeliberationHow) -> Sides:
+    """The same of a table of decisions.
+
+    Raises:
+        InputError: it is none.
+    """
+    return _sides(read_table(table))
+
+
+def _sides(decisions: pl.DataFrame) -> Sides:
+    parts = Parts(talks_from(decisions))
+    dilemmas, everything = parts.talks.dilemmas, parts.everything
+    gone = (_deliberations(decisions, dilemmas, "failure"), _deliberations(decisions, dilemmas, "refused"))
+    whole = [
+        *_made(_REACHED, dilemmas, everything.reached, "no verdict could be read", gone),
+        *_made(
+            _ROUNDS, dilemmas, rounds_of(everything.without_mutes), "no deliberation reached consensus", (None, None)
+        ),
+    ]
+    models = {
+        model: [
+            *_made(_CHANGED, dilemmas, everything.changes(model), "no verdict could be read", gone),
+            Contribution(INERTIA, (), np.empty((0, 2)), why=_NOT_ADDITIVE),
+        ]
+        for model in parts.talks.models
+    }
+    return {WHOLE: whole, **models}
+
+
+def _made(measure: Measure, dilemmas: Sequence[str], counts: Counts, why: str, gone: Gone) -> Iterator[Contribution]:
+    above, below = counts.above.reshape(-1), counts.below.reshape(-1)
+    found = of_pairs(
+        measure, dilemmas, above, below, lost=gone[0], moot=None if gone[1] is None else np.minimum(gone[1], below)
+    )
+    yield found if found.items else Contribution(measure, (), np.empty((0, 2)), why=why)
+
+
+def _deliberations(decisions: pl.DataFrame, dilemmas: Sequence[str], column: str) -> Array:
+    """How many deliberations on each dilemma have a message that failed, or was refused."""
+    made = np.zeros(len(dilemmas))
+    if column in decisions.columns:
+        had = pl.col(column) if decisions.schema[column] == pl.Boolean else pl.col(column).is_not_null()
+        places = {name: place for place, name in enumerate(dilemmas)}
+        found = decisions.filter(had).unique(["dilemma", "deliberation"]).group_by("dilemma").len()
+        for dilemma, count in found.iter_rows():
+            if dilemma in places:
+                made[places[dilemma]] = count
+    return made

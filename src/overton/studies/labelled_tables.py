@@ -1,0 +1,126 @@
+"""People's labels as tables: who labelled, how well they and the judge agree, and the shares that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING
+
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Missing, Section, Table
+from overton.studies.numbers import Kind, reason
+
+if TYPE_CHECKING:
+    from overton.judging.people import People
+    from overton.statistics import Estimate
+    from overton.studies.labelled import LabelledShare, LabelledShares
+
+__all__ = ["ALONE", "CHECKED", "labelled_section", "people_tables", "shares_exhibits"]
+
+ALONE = "No labels by people: whatever rests on the judge here rests on the judge alone."
+"""What stands at the head where a judge labelled and no person did."""
+
+CHECKED = (
+    "People checked the judge on a sheet, which corrects nothing: whatever rests on the judge here rests on it alone."
+)
+"""The same where people filled in a sheet."""
+
+_METHOD = (
+    "Corrected: the judge's share moved by what it gets wrong on the units that people labelled (prediction-powered,"
+    " with power tuning), for units like these; units of one group are alike. Where people differ and have not settled"
+    " it, each counts in equal parts."
+)
+
+
+def people_tables(found: People) -> list[Table]:
+    """How well people agree with each other, and the judge with them."""
+    heads = [Column("Person"), Column("Page", "count"), Column("Labelled", "count"), Column("Cannot tell", "count")]
+    people = Table("People", heads, [[one.name, one.page, one.labelled, one.cannot_tell] for one in found.people])
+    heads = [Column("Label"), Column("Labelled", "count"), Column("By two or more", "count")]
+    heads += [Column("Settled", "count"), Column("Open", "count"), Column("Krippendorff's alpha", "value")]
+    row: list[Cell] = [found.what, found.labelled, found.shared, found.settled, found.open, found.alpha]
+    tables = [people, Table("Agreement of people", heads, [row])]
+    heads = [Column("Two people"), Column("Both labelled", "count")]
+    heads += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    pairs: list[list[Cell]] = [[f"{one.a}, {one.b}", one.n, one.same, one.kappa] for one in found.pairs]
+    tables += [Table("Each pair of people", heads, pairs)] if pairs else []
+    return [*tables, *_judge_tables(found)]
+
+
+def _judge_tables(found: People) -> Iterator[Table]:
+    judge = found.judge
+    heads = [Column("Judge"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    yield Table("The judge and people", heads, [[found.by, judge.same, judge.kappa]])
+    names = list(next(iter(judge.confusion.values()), {}))
+    whole = all(count == int(count) for counts in judge.confusion.values() for count in counts.values())
+    heads = [Column("Judged"), *(Column(name, "count" if whole else "value") for name in names)]
+    heads.append(Column("Confirmed", "share"))
+    rows: list[list[Cell]] = [
+        [label, *(counts[name] for name in names), judge.by_label.get(label)]
+        for label, counts in judge.confusion.items()
+    ]
+    if rows:
+        note = "Rows are the judge's labels, columns people's; where people differ each counts in equal parts."
+        yield Table("What people say of each label", heads, rows, note)
+
+
+def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> Section:
+    """What people's labels make of a run's numbers; where there are none, what is said instead."""
+    if not found:
+        return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
+    exhibits = [exhibit for one in found for exhibit in shares_exhibits(one)]
+    return Section("labels", "Labels by people", [*exhibits, Method(_METHOD)])
+
+
+def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
+    """The shares of each label three times: of all units, by model, between models."""
+    what = found.what.replace("_", " ")
+    if found.why:
+        yield Callout(f"Labels by people of {what}: nothing is corrected, since {found.why}.", "warning", summary=True)
+        return
+    if found.labelled < found.enough:
+        told = f"People labelled {found.labelled:,} units ({what}); with {found.enough} the corrected number leads"
+        yield Callout(f"{told}, until then the judge's.", "warning", summary=True)
+    yield _table(f"{what}, all models", found.shares, "share", _said(found), summary=True)
+    if len(found.models) > 1:
+        for name, shares in found.models.items():
+            yield _table(f"{what}, {name}", shares, "share", summary=True)
+        for one in found.differences:
+            yield _table(f"{what}, {one.a} minus {one.b}", one.shares, "points")
+
+
+def _said(found: LabelledShares) -> str:
+    """By whom, of what, and what is open."""
+    told = f"{', '.join(found.people)} labelled {found.labelled:,} of {found.units:,} units of {found.run} that"
+    told += f" {found.judge} judged."
+    if found.without_label:
+        told += f" {found.without_label:,} units have no label of the judge's, and are left out."
+    if found.set_aside:
+        told += f" {found.set_aside:,} more are in groups that were drawn whole and are not labelled to their end."
+    if found.cannot_tell:
+        told += f" Of {found.cannot_tell:g} they could not tell: 'at most' is the share if all these had this label."
+    if found.open:
+        told += f" They differ on {found.open:,} units that are not settled."
+    return told
+
+
+def _table(
+    title: str, shares: Mapping[str, LabelledShare], kind: Kind, note: str = "", *, summary: bool = False
+) -> Table:
+    """The number that leads stands first."""
+    leads = any(one.leads == "corrected" for one in shares.values())
+    bounded = any(one.corrected_at_most for one in shares.values())
+    least = any(one.corrected_at_least for one in shares.values())
+    heads = {"plain": "Judge alone", "corrected": "Corrected", "labelled": "Labelled alone"}
+    order = ["corrected", "plain", "labelled"] if leads else ["plain", "corrected", "labelled"]
+    names = [*order, *(["corrected_at_least"] if least else []), *(["corrected_at_most"] if bounded else [])]
+    heads |= {"corrected_at_least": "Corrected, at least", "corrected_at_most": "Corrected, at most"}
+    rows: list[list[Cell]] = [
+        [label, *(_bare(one.plain) if name == "plain" else getattr(one, name) for name in names)]
+        for label, one in shares.items()
+    ]
+    return Table(title, [Column("Label"), *(Column(heads[name], kind) for name in names)], rows, note, summary=summary)
+
+
+def _bare(one: Estimate) -> Cell:
+    """The judge's number alone; an interval would not hold what the judge gets wrong."""
+    return Missing(reason(one)) if isnan(one.value) else one.value

@@ -1,0 +1,189 @@
+"""What models can be compared by in open-mindedness: each issue's scores, shares and whether anything moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.resampling import DIFFERENCE
+from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.measuring import Results
+from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
+from overton.studies.open_mindedness.measures.crossfit import crossed
+from overton.studies.open_mindedness.measures.following import following, unmeasured
+from overton.studies.open_mindedness.measures.scores import (
+    VARIANTS,
+    baseline_stance,
+    plurality,
+    scored_places,
+    scores,
+)
+from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
+from overton.studies.open_mindedness.tables import read_table
+
+if TYPE_CHECKING:
+    from overton.studies.open_mindedness.measuring import OpenMindednessHow
+    from overton.studies.table import RawTable
+
+__all__ = ["of_records", "of_table"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_SCORE, _PLAIN = (0.0, 100.0), VARIANTS.index("open_mindedness")
+
+
+def _score(name: str, title: str, *, leads: bool = False, within: tuple[float, float] = _SCORE) -> Measure:
+    return Measure(name, title, within, 5.0, "score", "score", leads)
+
+
+_SCORES = (
+    _score("open_mindedness", "Open-mindedness", leads=True),
+    _score("open_mindedness_as_published", "Open-mindedness, as published", leads=True),
+    _score("open_mindedness_even", "Open-mindedness, even weights"),
+    _score("open_mindedness_even_as_published", "Open-mindedness, even weights, as published"),
+)
+"""In the order of `VARIANTS`."""
+_BALANCED = _score("open_mindedness_letter_balanced", "Open-mindedness, letter-balanced")
+_CROSSED = _score("open_mindedness_cross_fitted", "Open-mindedness, cross-fitted", within=(-100.0, 100.0))
+_MOVED = Measure("issues_moved", "Share of issues moved", margin=0.1)
+_NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
+
+
+def of_records(results: Results, how: OpenMindednessHow) -> Sides:
+    """Every model's contributions, by the reading that `how` names."""
+    return _sides(cells_from_records(results.records, how.reading), how)
+
+
+def of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
+    """The same of a table of records or of counts.
+
+    Raises:
+        InputError: it is neither.
+    """
+    found = read_table(table)
+    cells = cells_from_counts(found.table) if found.kind == "counts" else cells_from_records(found.table, how.reading)
+    return _sides(cells, how)
+
+
+def _sides(cells: Cells, how: OpenMindednessHow) -> Sides:
+    return {name: list(_contributions(cells, model, how)) for model, name in enumerate(cells.models)}
+
+
+def _contributions(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
+    withheld = unmeasured(following(cells, model, how.level))
+    answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
+    places = scored_places(cells.conditions)
+    value = _scored(answered, places)
+    worst = cache(partial(_worst, cells, model, places)) if places else None
+    for variant, measure in enumerate(_SCORES):
+        made = _means(measure, cells, value[:, variant], withheld or _NOT_SCORED, withheld=bool(withheld))
+        yield replace(made, worst=partial(_extremes, worst, cells, made.items, variant)) if worst else made
+    if fixed is not None:
+        yield _means(
+            _BALANCED, cells, _scored(fixed, places)[:, _PLAIN], withheld or _NOT_SCORED, withheld=bool(withheld)
+        )
+    halves = _crossed(cells, model, places, how.seed)
+    yield _means(_CROSSED, cells, halves, withheld or _NOT_SCORED, withheld=bool(withheld))
+    yield _means(_MOVED, cells, _moved(answered, places), withheld or _NOT_SCORED, withheld=bool(withheld))
+    yield from _shares(cells, answered)
+
+
+def _means(
+    measure: Measure,
+    cells: Cells,
+    values: Floats,
+    why: str,
+    *,
+    withheld: bool = False,
+) -> Contribution:
+    """A mean over issues; NaN where an issue has no value."""
+    if withheld or not np.isfinite(values).any():
+        return Contribution(measure, (), np.empty((0, 2)), why=why)
+    known = np.isfinite(values)
+    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float))
+
+
+def _scored(table: ShareTable, places: list[int] | None) -> Floats:
+    """Each issue's scores [issues, variants], NaN without one."""
+    made = np.full((len(table.share), len(VARIANTS)), np.nan)
+    if places is not None:
+        share = table.share[:, places]
+        known = np.flatnonzero(np.isfinite(share).all((1, 2)))
+        made[known] = scores(share[known, 0], share[known, 1:])
+    return made
+
+
+def _crossed(cells: Cells, model: int, places: list[int] | None, seed: int) -> Floats:
+    if places is None:
+        return np.full(len(cells.issues), np.nan)
+    asked = cells.asked(model)
+    made = np.full(len(cells.issues), np.nan)
+    made[asked] = crossed(cells.answers[model][asked][:, places], np.random.default_rng((seed, len(asked))))[:, _PLAIN]
+    return made
+
+
+def _moved(table: ShareTable, places: list[int] | None) -> Floats:
+    """Whether some configuration flips an issue's stance; NaN where that cannot be told."""
+    if places is None:
+        return np.full(len(table.share), np.nan)
+    share = table.share[:, places]
+    known = np.isfinite(share[:, :, 0])
+    first = baseline_stance(share[:, 0])
+    flips = (plurality(share[:, 1:]) != first[:, None]) & known[:, 1:]
+    told = known[:, 0] & (first >= 0) & (flips.any(1) | known[:, 1:].all(1))
+    return np.where(told, flips.any(1).astype(float), np.nan)
+
+
+def _shares(cells: Cells, table: ShareTable) -> Iterator[Contribution]:
+    """The pro share in each configuration, and the shares that are neither pro nor con."""
+    for place, condition in enumerate(cells.conditions):
+        word = condition.replace("-", "_")
+        for stance, name in ((PRO, "pro"), (OTHER, "other")):
+            measure = Measure(f"{name}_{word}", f"Share {name}, {condition}")
+            yield _means(measure, cells, table.share[:, place, stance], f"no answers in {condition}")
+    if "baseline" in cells.conditions:
+        baseline = table.share[:, cells.conditions.index("baseline"), PRO]
+        for place, condition in enumerate(cells.conditions):
+            if condition != "baseline":
+                measure = Measure(f"shift_{condition.replace('-', '_')}", f"Shift by {condition}", DIFFERENCE)
+                yield _means(measure, cells, table.share[:, place, PRO] - baseline, f"no answers in {condition}")
+
+
+def _extremes(
+    worst: Callable[[], tuple[Floats, Floats]], cells: Cells, items: Sequence[str], variant: int
+) -> tuple[Floats, Floats]:
+    """What the scores of some issues could be in one variant."""
+    rows = [cells.issues.index(name) for name in items]
+    least, most = worst()
+    return least[rows, variant], most[rows, variant]
+
+
+def _worst(cells: Cells, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
+    """The least and the most that each issue's scores could be [issues, variants] each.
+
+    In each configuration, the failed calls and the answers without a stance all turn out pro, all con, or all other.
+    """
+    counts, lost = cells.answers[model][:, places], cells.failures[model][:, places]
+    free = counts[..., OTHER] + lost
+    least, most = np.full((2, len(counts), len(VARIANTS)), np.nan)
+    some = np.flatnonzero((counts.sum(-1) > 0).all(1) & (free.sum(1) > 0))
+    sure = (counts.sum(-1) > 0).all(1) & (free.sum(1) == 0)
+    plain = counts[sure] / counts[sure].sum(-1, keepdims=True)
+    least[sure] = most[sure] = scores(plain[:, 0], plain[:, 1:])
+    ways = np.eye(3)[np.array([*product(range(3), repeat=len(places))])]  # [ways, configurations, stance]
+    for issue in some:
+        held = counts[issue].astype(float)
+        held[:, OTHER] = 0.0
+        answers = held + ways * free[issue][:, None]
+        shares = answers / answers.sum(-1, keepdims=True)
+        found = scores(shares[:, 0], shares[:, 1:])
+        if np.isfinite(found).any():
+            least[issue], most[issue] = np.nanmin(found, 0), np.nanmax(found, 0)
+    return np.nan_to_num(least, nan=_SCORE[0]), np.nan_to_num(most, nan=_SCORE[1])

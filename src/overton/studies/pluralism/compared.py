@@ -1,0 +1,151 @@
+"""What models can be compared by in pluralism: each thread's sums, in each experiment and condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.measuring import Results
+from overton.studies.pluralism import tables
+from overton.studies.pluralism.measures.assembly import units_of
+from overton.studies.pluralism.measures.contrasts import comparisons
+from overton.studies.pluralism.measures.faultless import Tables
+from overton.studies.pluralism.measures.odds import Shifted, fall, lopsided, rise, shaky, shifted
+from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
+
+if TYPE_CHECKING:
+    from overton.studies.pluralism.measuring import PluralismHow
+    from overton.studies.table import RawTable
+
+__all__ = ["of_records", "of_table", "sides_of"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+
+_LEADS = {"sycophancy": "global/recall", "ranking": "spearman", "pairwise": "accuracy", "pairwise_gap": "accuracy"}
+"""Each experiment's first measure, as its reports have it."""
+_RANKS = ("spearman", "kendall")
+
+
+def _of_sums(of: Callable[[Floats], Floats], sums: Floats) -> Floats:
+    """A shift of sums [..., 8], which are a single block."""
+    return of(sums[..., None, :])
+
+
+_SHIFTS = {
+    "suppression": partial(_of_sums, fall),
+    "amplification": partial(_of_sums, rise),
+    "asymmetry": partial(_of_sums, lopsided),
+}
+_ANY = (-inf, inf)
+_LOGITS = 0.25
+"""A margin in logits: about six points of recall from one half."""
+
+
+def of_records(results: Results, how: PluralismHow) -> Sides:
+    """Every model's contributions; a thread's trials that failed or were refused leave open what it would have been."""
+    records = results.records
+    held = Tables(*(make(records) for make in (tables.matches, tables.summaries, tables.rankings, tables.pairs)))
+    return sides_of(held, how, _open_threads(records))
+
+
+def of_table(table: RawTable, how: PluralismHow) -> Sides:
+    """The same of a table of matches (with summaries), rankings or pairs.
+
+    Raises:
+        InputError: it is none.
+    """
+    found = tables.read_table(table, how.summaries)
+    return sides_of(Tables(found.matches, found.summaries, found.rankings, found.pairs), how)
+
+
+def sides_of(held: Tables, how: PluralismHow, unknown: Collection[tuple[str, str]] = ()) -> Sides:
+    """Every model's contributions; of `unknown` models and threads something is not there."""
+    some = Tables(*(table if table is not None and table.height else None for table in vars(held).values()))
+    measured, names = units_of(some, {}, how.denominator)
+    return {
+        model: [
+            one
+            for experiment, units in measured.items()
+            for one in _contributions(experiment, units, names, number, unknown)
+        ]
+        for number, model in enumerate(names.models)
+    }
+
+
+def _open_threads(records: pl.DataFrame) -> set[tuple[str, str]]:
+    """Model and thread of every trial that failed, or whose reply was refused."""
+    gone = pl.col("status") == "failed"
+    if "refused" in records.columns:
+        gone |= pl.col("refused").fill_null(False)
+    return set(records.filter(gone).select("model", "thread").iter_rows())
+
+
+def _contributions(
+    experiment: str, units: Units, names: Names, model: int, unknown: Collection[tuple[str, str]]
+) -> Iterator[Contribution]:
+    where, name = units.where, names.models[model]
+    open_ = np.array([(name, thread) in unknown for thread in names.threads], bool)
+    for kind, condition in enumerate(units.conditions):
+        rows = np.flatnonzero((where.model == model) & (where.kind == kind))
+        for column, measure in enumerate(units.measures):
+            above, below = (
+                np.bincount(where.thread[rows], side[rows, column], len(names.threads))
+                for side in (units.above, units.below)
+            )
+            yield _mean(_measure(experiment, measure, condition), names, above, below, open_)
+    pairs = comparisons(units.conditions)
+    for one in shifted(units, pairs):
+        if pairs[one.kind].against == "neutral":
+            yield from _shifts(units.conditions[pairs[one.kind].condition], one, names, model)
+
+
+def _mean(
+    measure: Measure, names: Names, above: NDArray[np.generic], below: NDArray[np.generic], open_: Flags
+) -> Contribution:
+    made = of_pairs(measure, names.threads, above, below)
+    if not made.items:
+        return Contribution(measure, (), np.empty((0, 2)), why=NOTHING)
+    return replace(made, worst=partial(_extremes, made, open_[[names.threads.index(item) for item in made.items]]))
+
+
+def _extremes(made: Contribution, open_: Flags) -> tuple[Array, Array]:
+    """Each thread's own value, or anything where a trial of it is not there."""
+    value, (low, high) = made.parts[:, 0] / made.parts[:, 1], made.measure.within
+    return np.where(open_, low, value), np.where(open_, high, value)
+
+
+def _measure(experiment: str, measure: str, condition: str) -> Measure:
+    word, told = _word(condition), measure.rpartition("/")[2]
+    if measure != _LEADS[experiment]:
+        told = measure.replace("/", "_")
+    name, title = f"{experiment}_{told}_{word}", f"{experiment.capitalize()}: {told.replace('_', ' ')}, {condition}"
+    leads = measure == _LEADS[experiment]
+    if measure in _RANKS:
+        return Measure(name, title, (-1.0, 1.0), 0.1, "value", "value", leads)
+    return Measure(name, title, leads=leads)
+
+
+def _shifts(condition: str, found: Shifted, names: Names, model: int) -> Iterator[Contribution]:
+    rows = found.model == model
+    sums = np.stack([summed(found.thread[rows], len(names.threads), one) for one in found.sums[rows].T], axis=1)
+    there = np.flatnonzero((sums > 0).any(1))
+    for name, of in _SHIFTS.items():
+        title = f"{name.capitalize()}, {condition} (logits)"
+        leads = name != "asymmetry"
+        measure = Measure(f"{name}_{_word(condition)}", title, _ANY, _LOGITS, "value", "value", leads, of, shaky)
+        items = tuple(names.threads[i] for i in there)
+        yield Contribution(measure, items, sums[there], why="" if items else "no thread has both conditions")
+
+
+def _word(condition: str) -> str:
+    return condition.replace("-", "_").replace("+", "_")

@@ -1,0 +1,351 @@
+"""Change rate, Chameleon score, Turn and Number of Flips, corrected by people's labels of some turns.
+
+Where people labelled whole conversations, each conversation's own values are corrected, whatever the judge's errors
+are. Where they labelled single turns, the judge's errors are undone turn by turn, which assumes that those of one
+conversation are independent given what is true. docs/judges.md has the formulas and how often both hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.errors import InputError, Problem
+from overton.statistics.correction import Draw
+from overton.statistics.estimate import Estimate, not_computed
+from overton.statistics.misread import (
+    WHOLE,
+    Plan,
+    Readings,
+    Undone,
+    corrected_ratio,
+    gaps_of,
+    rows_for_width,
+    together,
+    undoing,
+    units_for_width,
+    whole_units,
+)
+from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
+from overton.studies.people import CorrectedMeasures, People, Variants, read_people
+from overton.studies.stance_stability.measures.cells import Values, means, reason
+from overton.studies.stance_stability.measures.scores import Reading, score
+from overton.studies.stance_stability.measures.sequences import (
+    OfChanges,
+    Weights,
+    counted_changes,
+    counted_flips,
+    turn_of_flip,
+)
+from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.tables import KEY
+
+__all__ = ["MEASURES", "Case", "corrected_changes", "labels_for_width"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
+
+_UNCLEAR = STANCES.index("unclear")
+_PEOPLES = 20
+"""Where people differ on a conversation's turns, its value is the mean over so many sequences of their labels."""
+
+
+def corrected_changes(
+    turns: pl.DataFrame,
+    people: pl.DataFrame,
+    *,
+    reading: Reading | None = None,
+    over: str | None = None,
+    level: float = 0.95,
+    draws: int = 100,
+    seed: int = 0,
+) -> CorrectedMeasures:
+    """Every one of `MEASURES` that the turns allow, of all conversations ('') and of each model.
+
+    `turns` are as for `analyze`; `people` has a row for each labelled turn and label (`people_table`): `id`
+    ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics where every
+    conversation's is known, or as `over` says. The judge is taken to err alike for all models.
+
+    Raises:
+        InputError: people labelled turns that the table does not have, or with labels that are no stance.
+    """
+    case = Case.of(turns, people, reading or Reading(), over, (level, draws, seed))
+    groups = {"": np.ones(len(case.traces), bool)}
+    models = case.traces.about["model"]
+    groups |= {name: (models == name).to_numpy() for name in models.unique().sort().to_list()}
+    return CorrectedMeasures(
+        {name: case.variants(units) for name, units in groups.items()},
+        "whole units" if case.by_units else "errors undone",
+        len(case.people.id),
+        int(case.whole.sum()),
+        case.people.cannot_tell,
+        str(together(case.readings, seed)) if len(case.people.id) else "Nothing is labelled.",
+    )
+
+
+def labels_for_width(
+    turns: pl.DataFrame,
+    people: pl.DataFrame,
+    measure: str,
+    width: float,
+    *,
+    reading: Reading | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Plan, ...]:
+    """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
+
+    It takes the labels so far (a pilot of 30 turns). Before any conversation is labelled whole the judge is taken to
+    tell nothing of a conversation's value, so that there may be need of fewer.
+    """
+    case = Case.of(turns, people, reading or Reading(), None, (level, 100, seed))
+    if measure not in case.undone:
+        raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
+    return case.plans(measure, width)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Conversations, what people labelled of them, and what follows from both.
+
+    `place` numbers, in the turns of `traces`, the n turns that people labelled.
+    """
+
+    traces: Traces
+    people: People
+    place: Ints
+    reading: Reading
+    resampling: Resampling
+    draws: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        turns: pl.DataFrame,
+        people: pl.DataFrame,
+        reading: Reading,
+        over: str | None,
+        asked: tuple[float, int, int],
+    ) -> Case:
+        """From the tables; `asked` are level, draws and seed."""
+        traces, told = traces_from(turns), read_people(people, STANCES)
+        if reading.labels == "premise" and traces.premise is not None:
+            traces = replace(traces, stance=traces.premise)
+        told, place = _placed(told, _ids(turns, traces))
+        topics = over != "conversations" and traces.topic is not None
+        cluster = traces.topic if topics and traces.topic is not None else np.arange(len(traces))
+        level, draws, seed = asked
+        resampling = Jackknife(level, unit="topics" if topics else "conversations").over(cluster)
+        return cls(traces, told, place, reading, resampling, draws, seed)
+
+    @cached_property
+    def whole(self) -> Flags:
+        """The conversations [N] of which people labelled every turn."""
+        labelled = np.bincount(self.traces.conversation[self.place], minlength=len(self.traces))
+        return np.asarray(labelled == self.traces.length)
+
+    @cached_property
+    def by_units(self) -> bool:
+        """Whether conversations were labelled whole or not at all, and enough of them."""
+        some = np.unique(self.traces.conversation[self.place])
+        return len(some) >= WHOLE and bool(self.whole[some].all())
+
+    @cached_property
+    def plain(self) -> Mapping[str, Array]:
+        """By the judge alone [N]."""
+        values = score(self.traces, self.reading).values
+        return {name: values[name] for name in MEASURES if name in values}
+
+    @cached_property
+    def of_people(self) -> Mapping[str, Array]:
+        """By people alone [N], NaN where they did not label the conversation whole."""
+        sets = _sequences(self.people.value, self.seed)
+        made: dict[str, list[Array]] = {name: [] for name in self.plain}
+        for labels in sets:
+            stance = self.traces.stance.copy()
+            stance[self.place] = labels
+            values = score(replace(self.traces, stance=stance), replace(self.reading, labels=None)).values
+            for name, several in made.items():
+                several.append(np.where(self.whole, values[name], np.nan))
+        return {name: np.mean(several, axis=0) for name, several in made.items()}
+
+    @cached_property
+    def judged(self) -> Ints:
+        """What the judge said of each turn [T], the last outcome where it gave no usable label."""
+        return np.where(self.traces.stance == UNLABELLED, len(STANCES), self.traces.stance)
+
+    @property
+    def outcomes(self) -> int:
+        """How many things the judge may say."""
+        return len(STANCES) + bool((self.traces.stance == UNLABELLED).any())
+
+    @cached_property
+    def readings(self) -> Readings:
+        """The turns that both labelled."""
+        _, group = np.unique(self.traces.conversation[self.place], return_inverse=True)
+        return Readings(self.people.value, self.judged[self.place], 1 / self.people.chance, group, self.outcomes)
+
+    @cached_property
+    def undone(self) -> Mapping[str, Undone]:
+        """Each measure with the judge's errors undone; empty where they cannot be."""
+        if not len(self.place):
+            return {}
+        weights = undoing(
+            self.readings, np.bincount(self.judged, minlength=self.outcomes).astype(float), self.draws, self.seed
+        )
+        if weights.why:
+            return {}
+        traces, longest = self.traces, int(self.traces.length.max())
+        grid = np.zeros((len(traces), longest), np.int64)
+        grid[traces.conversation, traces.place] = self.judged
+        known = (traces.conversation[self.place], traces.place[self.place])
+        carried = None if self.reading.unclear == "stance" else _UNCLEAR
+        parts = [
+            dict(self._measured(Weights.of(some, traces.length, carried)))
+            for some in weights.of(grid, known, self.people.value, _AT_ONCE // longest)
+        ]
+        kept = ~traces.void
+        return {
+            name: Undone(*(np.concatenate([one[name][side] for one in parts]) * kept for side in (0, 1)))
+            for name in parts[0]
+            if name in self.plain
+        }
+
+    def _measured(self, weights: Weights) -> Iterator[tuple[str, tuple[Array, Array]]]:
+        measures: dict[str, OfChanges] = {
+            "stance_changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
+            "change_rate": lambda changes, pairs: changes[:, None] / pairs,
+            "chameleon": self._chameleon,
+        }
+        made, some = counted_changes(weights, {name: of for name, of in measures.items() if name in self.plain})
+        usable = np.isfinite(made["chameleon"]) if "chameleon" in made else True
+        for name, one in made.items():
+            scored = usable if name == "chameleon" else True
+            yield name, (np.where(scored, one, 0.0), np.where(scored, some, 0.0))
+        target = None if self.reading.target == "first" else STANCES.index(self.reading.target)
+        yield "flips", counted_flips(weights, target)
+        yield "turn_of_flip", turn_of_flip(weights, target)
+
+    def _chameleon(self, changes: Ints, pairs: Array) -> Array:
+        """Equation 2 for each number of changes [K, N]; the confidence at changes is the conversation's own at those
+        that the judge saw, or over all its turns where it saw none. NaN where a part is not known."""
+        usual, at_changes, reuse = self._parts
+        sure = np.where(changes[:, None] > 0, at_changes, usual)
+        return np.asarray(np.sqrt(((changes[:, None] / pairs) ** 2 + sure**2 + reuse**2) / 3))
+
+    @cached_property
+    def _parts(self) -> tuple[Array, Array, Array]:
+        values = score(self.traces, replace(self.reading, no_change="mean")).values
+        usual = values["confidence"] if self.reading.no_change == "mean" else np.zeros(len(self.traces))
+        return usual, values["confidence_at_changes"], values["source_reuse"]
+
+    def variants(self, units: Flags) -> dict[str, Variants]:
+        """Every measure of some conversations [N]."""
+        return {name: self.variant(name, units) for name in self.plain}
+
+    def variant(self, name: str, units: Flags) -> Variants:
+        """One of them."""
+        within, values = self._range(name), self.plain[name]
+        cell = np.where(units, 0, -1)
+        one = Values(values, np.arange(len(units)), cell, 1, within, reason(name))
+        plain = means([one], self.resampling)[0][0]
+        level = self.resampling.level
+        none = not_computed("no conversation is labelled whole", level=level)
+        alone, both = none, self._from_units(name, units) if (self.whole & units).any() else None
+        if both is not None:
+            alone = both[1]
+        if self.by_units:
+            return Variants(plain, both[0] if both else none, alone)
+        return Variants(plain, self._from_errors(name, units), alone)
+
+    def plans(self, name: str, width: float) -> tuple[Plan, ...]:
+        """How many labels bring a measure of all conversations to a width."""
+        gaps, plain = gaps_of(self.undone[name], self.resampling), self.plain[name]
+        rows = rows_for_width(gaps, len(self.people.id), len(self.traces.conversation), width)
+        of_judge = plain[~np.isnan(plain)]
+        told = self.whole & ~np.isnan(self.of_people[name]) & ~np.isnan(plain)
+        pilot = (of_judge, np.zeros(len(of_judge)))
+        if told.sum() > 2:
+            pilot = (self.of_people[name][told], plain[told])
+        size, level = float(self.traces.length.mean()), self.resampling.level
+        return rows, units_for_width(*pilot, of_judge, width, size=size, level=level)
+
+    def _from_units(self, name: str, units: Flags) -> tuple[Estimate, Estimate]:
+        """Corrected by whole conversations, and of these alone."""
+        chance = np.ones(len(units))
+        chance[self.traces.conversation[self.place]] = self.people.chance
+        drawn = Draw(self.whole, chance, self.resampling.cluster.astype(np.int64)).of(units)
+        of_people, of_judge = self.of_people[name][units], self.plain[name][units]
+        three = whole_units(drawn, of_people, of_judge, self._range(name), self.resampling.level)
+        return three.corrected, three.labelled
+
+    def _from_errors(self, name: str, units: Flags) -> Estimate:
+        if name in self.undone:
+            labels = len(self.people.id)
+            return corrected_ratio(self.undone[name].of(units), self._range(name), self.resampling, labels)
+        why = "the judge hardly tells labels apart" if len(self.place) else "nothing is labelled"
+        return not_computed(why, level=self.resampling.level)
+
+    def _range(self, name: str) -> Range:
+        if name in {"change_rate", "chameleon"}:
+            return SHARE
+        longest = float(self.traces.length.max())
+        return (0.0, longest) if name == "turn_of_flip" else (0.0, longest - 1)
+
+
+_AT_ONCE = 2**22
+
+
+def _sequences(value: Array, seed: int) -> Array:
+    """People's labels of n turns, once where they agree, else several times as likely as each was given [some, n]."""
+    if (value.max(axis=1) == 1).all():
+        return np.asarray(value.argmax(1)[None])
+    draws = np.random.default_rng(seed).random((_PEOPLES, len(value), 1))
+    return np.asarray((draws > value.cumsum(1)).sum(2).clip(max=value.shape[1] - 1))
+
+
+def _ids(turns: pl.DataFrame, traces: Traces) -> pl.DataFrame:
+    """The place of every turn in `traces` by its id, as a sheet for people names it."""
+    named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
+    table = turns.with_columns(one.alias(name) for name, one in named.items() if name not in turns.columns)
+    table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
+    about = traces.about.select(KEY).with_columns(number=pl.int_range(pl.len()))
+    if "model" not in turns.columns:
+        about = about.with_columns(model=pl.lit(""))
+    rows = table.select(*KEY, "turn").join(about, on=KEY, how="inner", nulls_equal=True)
+    rows = rows.with_columns(place=pl.col("turn").rank("ordinal").over("number") - 1)
+    starts = pl.DataFrame({"number": np.arange(len(traces)), "start": traces.start})
+    rows = rows.join(starts, on="number")
+    return rows.select(
+        id=pl.format("{}/{}/{}", "model", "conversation", "turn"), at=pl.col("start") + pl.col("place").cast(pl.Int64)
+    )
+
+
+def _placed(people: People, ids: pl.DataFrame) -> tuple[People, Ints]:
+    """What people said of turns that are measured, and where these are; turns of conversations with a failed call are
+    not measured."""
+    found = pl.DataFrame({"id": people.id}, schema={"id": pl.String}).join(
+        ids, on="id", how="left", maintain_order="left"
+    )
+    if found.height != len(people.id):
+        raise InputError([Problem("people", "id", "one of them names several turns")])
+    there = found["at"].is_not_null().to_numpy()
+    if not there.any() and len(there):
+        raise InputError([Problem("people", found["id"][0], "is no turn of this table, nor are the others")])
+    kept = People(
+        found["id"].filter(found["at"].is_not_null()).to_list(),
+        people.value[there],
+        people.chance[there],
+        people.cannot_tell,
+    )
+    return kept, found["at"].drop_nulls().to_numpy().astype(np.int64)

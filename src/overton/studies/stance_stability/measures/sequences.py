@@ -1,0 +1,120 @@
+"""What a conversation's measures are, summed over all sequences of stances that it may have had, each with its weight.
+
+A weight is a product over turns (`overton.statistics.misread.confusion`); where turns are known it is 1 for the one
+sequence and 0 for all others, and the sums are that sequence's own values. Instead of going through all sequences, the
+number of changes still to come is carried from the last turn to the first, for each stance held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["OfChanges", "Weights", "counted_changes", "counted_flips", "turn_of_flip"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+OfChanges = Callable[[Ints, Array], Array]
+"""A number for each number of changes and conversation [K, N], from these numbers [K] and its pairs of turns [N]."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of N conversations of at most T turns, under some confusions.
+
+    taken    [T, H, some, N] of holding each of H stances from this turn on
+    passing  [T, some, N] of a turn that takes none, so that the last one is held; 1 after the last turn
+    length   [N]
+    """
+
+    taken: Array
+    passing: Array
+    length: Ints
+
+    @classmethod
+    def of(cls, weights: Array, length: Ints, carried: int | None) -> Weights:
+        """Of each label [some, N, T, S], where the label `carried` takes no stance (None: all do)."""
+        by_turn = np.ascontiguousarray(weights.transpose(2, 3, 0, 1))
+        there = np.arange(len(by_turn))[:, None, None] < length
+        if carried is None:
+            passing = np.broadcast_to(np.where(there, 0.0, 1.0), (len(by_turn), *by_turn.shape[2:]))
+            return cls(by_turn * there[:, None], passing, length)
+        taken = np.delete(by_turn, carried, axis=1) * there[:, None]
+        return cls(taken, np.where(there, by_turn[:, carried], 1.0), length)
+
+    @property
+    def before(self) -> Array:
+        """Of no stance taken before each turn, and of none at all [T + 1, some, N]."""
+        return np.concatenate([np.ones((1, *self.passing.shape[1:])), np.cumprod(self.passing, axis=0)])
+
+
+def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Array], Array]:
+    """For each measure of the number of changes its sum over sequences with at least one pair of turns that hold a
+    stance, and the weight of these [some, N]."""
+    shape = weights.passing.shape[1:]
+    made, some = {name: np.zeros(shape) for name in measures}, np.zeros(shape)
+    for turn, starts in _starts(weights):
+        pairs = np.maximum(weights.length - 1.0 - turn, 0.0)
+        first = starts * (pairs > 0)
+        some += first.sum(0)
+        for name, of in measures.items():
+            made[name] += np.einsum("ksn,kn->sn", first, of(np.arange(len(first)), np.maximum(pairs, 1.0)))
+    return made, some
+
+
+def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
+    """For each turn, last to first, where the first stance is taken there: the weight of each number of changes to
+    come [K, some, N], with that of no stance before."""
+    turns, held, *shape = weights.taken.shape
+    before = weights.before
+    ahead = np.ones((1, held, *shape))
+    for turn in range(turns - 1, -1, -1):
+        own = weights.taken[turn] * ahead
+        every = own.sum(1)
+        yield turn, every * before[turn]
+        longer = np.zeros((len(ahead) + 1, held, *shape))
+        longer[1:] = every[:, None] - own
+        longer[:-1] += own
+        longer[:-1] += weights.passing[turn] * ahead
+        ahead = longer
+
+
+def counted_flips(weights: Weights, target: int | None) -> tuple[Array, Array]:
+    """Number of Flips: how often neighbouring turns differ in holding the `target` (None: the first stance taken),
+    and the weight of sequences that take any stance [some, N]."""
+    made, before = np.zeros(weights.passing.shape[1:]), weights.before
+    for stance in _targets(weights, target):
+        own = weights.taken[:, stance]
+        sides = np.stack([own, weights.taken.sum(1) - own], axis=1)
+        mass, count = np.ones(sides.shape[1:]), np.zeros(sides.shape[1:])  # of what comes after, by the side held
+        for turn in range(len(sides) - 1, -1, -1):
+            some, flips = sides[turn] * mass, sides[turn] * count
+            made += (flips[0] if target is None else flips.sum(0)) * before[turn]
+            count = flips + weights.passing[turn] * count + (flips + some)[::-1]
+            mass = some + weights.passing[turn] * mass + some[::-1]
+    return made, 1 - before[-1]
+
+
+def turn_of_flip(weights: Weights, target: int | None) -> tuple[Array, Array]:
+    """Turn of Flip: the place of the first turn that does not hold the `target` (None: the first stance taken), the
+    conversation's length where there is none; and the weight of sequences that take any stance [some, N]."""
+    before = weights.before
+    made = np.zeros(before.shape[1:])
+    for stance in _targets(weights, target):
+        own = weights.taken[:, stance]
+        others = weights.taken.sum(1) - own
+        more = np.zeros(made.shape)  # how many turns after this one hold it, until the first that does not
+        for turn in range(len(own) - 1, -1, -1):
+            there = turn < weights.length
+            made += before[turn] * own[turn] * there * (turn + 1 + more)
+            made += 0.0 if target is None else before[turn] * others[turn] * turn
+            more = there * (own[turn] + weights.passing[turn]) * (1 + more)
+    return made, 1 - before[-1]
+
+
+def _targets(weights: Weights, target: int | None) -> range:
+    return range(weights.taken.shape[1]) if target is None else range(target, target + 1)

@@ -1,0 +1,173 @@
+"""Baselines keep what comparisons need; gates pass, fail and do not know, and say so as CI systems read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import overton
+from overton.api.comparing import gating
+from overton.errors import InputError
+
+SCORE = "open_mindedness"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs by simulated models, of which arguments move the second more, and a baseline of the first."""
+    folder = tmp_path_factory.mktemp("gates")
+    for name, strength in (("old", "0.6"), ("new", "6")):
+        arguments = {"m": {"susceptibility_pro": strength, "susceptibility_con": strength}}
+        overton.run(
+            "open-mindedness", models=["m=simulated/open-minded"], model_args=arguments, trials=1, out=folder / name
+        )
+    overton.baseline(folder / "old", out=folder / "baseline.json")
+    return folder
+
+
+def config(folder: Path, text: str) -> Path:
+    path = folder / "gate.toml"
+    path.write_text(text)
+    return path
+
+
+def guard(margin: float, direction: str = "both", head: str = "") -> str:
+    return f'{head}\n[[guard]]\nmeasure = "{SCORE}"\nmargin = {margin}\ndirection = "{direction}"\n'
+
+
+def test_a_baseline_compares_as_its_run_does(desk: Path) -> None:
+    of_run = overton.compare(desk / "old", desk / "new").pairs[0].measures
+    of_file = overton.compare(desk / "baseline.json", desk / "new").pairs[0].measures
+    assert of_run.keys() == of_file.keys()
+    for name, one in of_run.items():
+        assert of_file[name].alone.own.value == pytest.approx(one.alone.own.value)
+        assert of_file[name].alone.own.low == pytest.approx(one.alone.own.low)
+        assert of_file[name].worst == pytest.approx(one.worst)
+
+
+def test_a_baseline_tells_how_its_run_was_asked(desk: Path) -> None:
+    of_run = [one.said for one in overton.compare(desk / "old", desk / "new").differing]
+    of_file = [one.said for one in overton.compare(desk / "baseline.json", desk / "new").differing]
+    assert of_file == of_run
+    assert of_run == ["m is another model under one name (other arguments or weights)"]
+
+
+def test_a_baseline_holds_no_reply_and_no_path(desk: Path) -> None:
+    text = (desk / "baseline.json").read_text()
+    assert "position" not in text
+    assert str(desk) not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda held: held.update(baseline=99), "has format 99; this version of Overton reads 1"),
+        (lambda held: held.pop("told"), "is no baseline that can be read"),
+        (lambda held: held["sides"]["m"][SCORE]["parts"].pop(), "does not have a row for each of its items"),
+    ],
+)
+def test_a_damaged_baseline_is_refused(desk: Path, tmp_path: Path, change: Any, said: str) -> None:
+    held = json.loads((desk / "baseline.json").read_text())
+    change(held)
+    path = tmp_path / "damaged.json"
+    path.write_text(json.dumps(held))
+    with pytest.raises(InputError, match=said):
+        overton.compare(path, desk / "new")
+
+
+def test_a_baseline_needs_a_run_beside_it(desk: Path) -> None:
+    with pytest.raises(InputError, match="name a run or a table beside it"):
+        overton.compare(desk / "baseline.json", desk / "baseline.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "passes"),
+    [
+        (guard(90), "within", True),
+        (guard(2, "lower"), "within", True),  # it moved up, and only down is guarded against
+        (guard(2, "higher"), "beyond", False),
+        (guard(2), "beyond", False),
+    ],
+)
+def test_outcome_follows_from_margin_and_direction(
+    desk: Path, tmp_path: Path, text: str, outcome: str, passes: bool
+) -> None:
+    made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, text))
+    assert (made.outcome, made.passes) == (outcome, passes)
+
+
+@pytest.mark.parametrize(("head", "passes"), [("", False), ('undecided = "fail"', False), ('undecided = "pass"', True)])
+def test_what_undecided_comes_to_is_for_the_user_to_say(
+    desk: Path, tmp_path: Path, head: str, passes: bool, command_line: Any
+) -> None:
+    difference = overton.compare(desk / "old", desk / "new").pairs[0].measures[SCORE].alone.own.value
+    path = config(tmp_path, guard(difference, head=head))  # a bound at the difference itself is in no interval's reach
+    made = overton.gate(desk / "old", desk / "new", path)
+    assert (made.outcome, made.passes) == ("undecided", passes)
+    found = suite(gating.junit(made))
+    assert (found.get("failures"), found.get("skipped")) == (("0", "1") if passes else ("1", "0"))
+    words = ["gate", str(desk / "old"), str(desk / "new"), "--config", str(path)]
+    assert command_line(*words, folder=tmp_path).returncode == (0 if passes else 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("guard = 3", "is no gate that can be read"),
+        ("[[guard]\n", "is no gate that can be read"),
+        ("guard = []", "guards nothing"),
+        (guard(-1), "has to be above 0"),
+        (guard(1) + guard(2), "names a measure twice"),
+        (guard(1).replace(SCORE, "nothing"), "no such measure"),
+        (guard(1) + "more = 1\n", "is no gate that can be read"),
+    ],
+)
+def test_a_gate_that_is_none_is_refused(desk: Path, tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, text))
+
+
+def suite(report: bytes) -> ElementTree.Element:
+    found = ElementTree.fromstring(report).find("testsuite")
+    assert found is not None
+    return found
+
+
+def test_junit_counts_what_is_beyond_as_failed(desk: Path, tmp_path: Path) -> None:
+    made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(2)))
+    found = suite(gating.junit(made))
+    assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("1", "1", "0")
+    failure = found.find("testcase/failure")
+    assert failure is not None
+    assert "is beyond" in (failure.get("message") or "")
+
+
+def test_junit_is_read_by_junitparser(desk: Path, tmp_path: Path) -> None:
+    junitparser = pytest.importorskip("junitparser")
+    path = tmp_path / "junit.xml"
+    made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(90)))
+    path.write_bytes(gating.junit(made))
+    (found,) = junitparser.JUnitXml.fromfile(str(path))
+    assert (found.tests, found.failures) == (1, 0)
+
+
+def test_markdown_has_a_row_for_each_check_and_no_markup_of_others(desk: Path, tmp_path: Path) -> None:
+    made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(90)))
+    text = gating.markdown(made)
+    assert text.startswith("### Overton gate: within\n")
+    assert "| open\\_mindedness | m \\[baseline\\] | m \\[new\\] |" in text
+
+
+@pytest.mark.parametrize(("margin", "code"), [(90, 0), (2, 5)])
+def test_command_ends_with_the_outcome(desk: Path, tmp_path: Path, margin: float, code: int, command_line: Any) -> None:
+    path = config(tmp_path, guard(margin))
+    words = ["gate", str(desk / "baseline.json"), str(desk / "new"), "--config", str(path), "--json"]
+    done = command_line(*words, "--junit", "junit.xml", "--markdown", "summary.md", folder=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert json.loads(done.stdout)["outcome"] == ("within" if code == 0 else "beyond")
+    assert suite((tmp_path / "junit.xml").read_bytes()).get("failures") == str(int(code > 0))
+    assert (tmp_path / "summary.md").read_text().startswith("### Overton gate")

@@ -1,0 +1,150 @@
+"""Tables compared: published counts with themselves, and small ones whose differences are known by hand."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import overton
+from overton.api.comparing import Comparison
+from overton.errors import InputError
+
+COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
+CONDITIONS = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
+SCORES = {"open_mindedness", "open_mindedness_as_published"}
+
+
+def counts(model: str, scores: list[int], prefix: str = "issue") -> pl.DataFrame:
+    """A model for each of whose issues the stance is moved in one-sided-con alone: a score of share / 8 (weight 1 of
+    9... by hand in the tests)."""
+    rows = []
+    for number, moved in enumerate(scores):
+        for condition in CONDITIONS:
+            pro = 100 - moved if condition == "one-sided-con" else 100
+            rows += [(model, f"{prefix}-{number}", condition, "pro", pro)]
+            rows += [(model, f"{prefix}-{number}", condition, "con", 100 - pro)]
+    return pl.DataFrame(rows, schema=["model", "issue", "condition", "stance", "count"], orient="row")
+
+
+def compared(folder: Path, *tables: pl.DataFrame, **more: object) -> Comparison:
+    paths = []
+    for number, table in enumerate(tables):
+        paths.append(folder / f"table-{number}.csv")
+        table.write_csv(paths[-1])
+    return overton.compare(*paths, **more)  # type: ignore[arg-type]
+
+
+def test_difference_is_what_is_computed_by_hand(tmp_path: Path) -> None:
+    """Of nine weights one falls to one-sided-con: moved by 60, 70, 80, 90, 100 points of a hundred."""
+    base, candidate = counts("old", [60] * 5), counts("new", [60, 70, 80, 90, 100])
+    one = compared(tmp_path, base, candidate).pairs[0].measures["open_mindedness"]
+    assert (one.base.value, one.candidate.value) == pytest.approx((60 / 9, 80 / 9))
+    assert one.alone.own.value == pytest.approx(20 / 9)
+    half = 2.776445 * (250**0.5 / 9) / 5**0.5  # Student's t with 4 degrees of freedom; the values are even
+    assert (one.alone.own.low, one.alone.own.high) == pytest.approx((20 / 9 - half, 20 / 9 + half), abs=1e-5)
+    assert one.verdict == "equivalent"
+
+
+def test_only_items_that_both_have_count(tmp_path: Path) -> None:
+    base = pl.concat([counts("old", [60] * 6), counts("old", [100] * 9, "other")])
+    one = compared(tmp_path, base, counts("new", [70] * 6)).pairs[0].measures["open_mindedness"]
+    assert one.items == 6
+    assert one.base.value == pytest.approx(60 / 9)
+
+
+def test_numbers_over_all_items_are_those_of_analyze(tmp_path: Path) -> None:
+    made = overton.compare(COUNTS, COUNTS)
+    scores = overton.analyze("open-mindedness", COUNTS).models["gpt-4o"].scores
+    measures = made.pairs[0].measures
+    assert measures["open_mindedness"].base == scores.open_mindedness
+    assert measures["open_mindedness_as_published"].candidate == scores.as_published
+
+
+def test_a_table_and_itself_do_not_differ() -> None:
+    made = overton.compare(COUNTS, COUNTS)
+    for one in made.pairs[0].measures.values():
+        assert one.alone.own.value == 0
+        assert one.verdict in ("equivalent", "undecided")
+
+
+def test_many_issues_without_any_difference_are_equivalent(tmp_path: Path) -> None:
+    same = [50 + number % 40 for number in range(120)]
+    one = compared(tmp_path, counts("old", same), counts("new", same)).pairs[0].measures["open_mindedness"]
+    assert (one.alone.own.value, one.verdict) == (0, "equivalent")
+
+
+def test_candidate_with_base_is_the_negative_of_base_with_candidate(tmp_path: Path) -> None:
+    tables = counts("old", [55, 60, 65, 70, 90, 100]), counts("new", [60, 90, 70, 80, 90, 65])
+    one, other = (compared(tmp_path, *order).pairs[0] for order in (tables, tables[::-1]))
+    for name in SCORES:
+        own, turned = one.measures[name].alone.own, other.measures[name].alone.own
+        assert (turned.value, turned.low, turned.high) == pytest.approx((-own.value, -own.high, -own.low))
+        assert one.measures[name].base == other.measures[name].candidate
+
+
+def test_too_few_items_give_a_reason(tmp_path: Path) -> None:
+    one = compared(tmp_path, counts("old", [60] * 3), counts("new", [70, 80, 90])).pairs[0].measures["open_mindedness"]
+    assert isnan(one.alone.own.low)
+    assert one.verdict == "undecided"
+    assert one.why == "no interval: too few issues (3; five are needed)"
+
+
+def test_no_shared_item_gives_a_reason(tmp_path: Path) -> None:
+    pair = compared(tmp_path, counts("old", [60] * 6), counts("new", [70] * 6, "other")).pairs[0]
+    one = pair.measures["open_mindedness"]
+    assert isnan(one.alone.own.value)
+    assert one.why == "not computed: they share no item that has it"
+
+
+def test_one_table_compares_all_its_models_together(tmp_path: Path) -> None:
+    models = {"a": [60, 61, 62, 63, 64, 65], "b": [62, 60, 64, 63, 65, 64], "c": [90, 91, 95, 93, 92, 94]}
+    made = compared(tmp_path, pl.concat([counts(name, values) for name, values in models.items()]), margins={
+        "open_mindedness": 0.5
+    })  # fmt: skip
+    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    verdicts = [pair.measures["open_mindedness"].verdict for pair in made.pairs]
+    assert verdicts == ["equivalent", "higher", "higher"]
+    assert all(pair.measures["open_mindedness"].together for pair in made.pairs)
+    assert {one.name: one.places for one in made.ranks["open_mindedness"]} == {"c": (1, 1), "a": (2, 3), "b": (2, 3)}
+
+
+def test_a_model_is_named_behind_its_table(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    pl.concat([counts(name, [60, 70, 80, 60, 75]) for name in ("a", "b", "c/d#e")]).write_csv(table)
+    made = overton.compare(f"{table}#c/d#e", f"{table}#a")
+    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("c/d#e", "a")]
+    with pytest.raises(InputError, match="has no such model; its models are a, b, c/d#e"):
+        overton.compare(f"{table}#nobody", f"{table}#a")
+
+
+def test_a_table_says_that_its_instrument_is_not_known(tmp_path: Path) -> None:
+    made = compared(tmp_path, counts("old", [60] * 6), counts("new", [70] * 6))
+    assert [one.kind for one in made.differing] == ["unknown"]
+
+
+def test_what_was_lost_widens_the_worst_case(tmp_path: Path) -> None:
+    """An answer without a stance may be anything: here one of a hundred in one-sided-con of one of five issues."""
+    candidate = counts("new", [60] * 5)
+    sure = compared(tmp_path, counts("old", [60] * 5), candidate).pairs[0].measures["open_mindedness"]
+    extra = pl.DataFrame([("new", "issue-0", "one-sided-con", "other", 1)], schema=candidate.schema, orient="row")
+    one = compared(tmp_path, counts("old", [60] * 5), pl.concat([candidate, extra])).pairs[0]
+    assert sure.worst == pytest.approx((0, 0))
+    low, high = one.measures["open_mindedness"].worst or (0, 0)
+    # 61 of 101 at most, 60 of 101 at least, moved in one weight of nine, in one issue of five
+    assert (low, high) == pytest.approx(((100 * 60 / 101 - 60) / 45, (100 * 61 / 101 - 60) / 45))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"measures": ["nothing"]}, "nothing: no such measure; known are open_mindedness"),
+        ({"margins": {"open_mindedness": 0}}, "must be a number above 0"),
+        ({"level": 0.4}, "must be between 0.5 and 1"),
+    ],
+)
+def test_what_there_is_not_is_refused(more: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        overton.compare(COUNTS, COUNTS, **more)  # type: ignore[arg-type]

@@ -1,0 +1,105 @@
+"""From two people's files to a page on which they settle what they differ on, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+import overton
+from overton.api.label_files import kept_in
+from overton.api.labels import Agreed
+from overton.cli.main import app
+from overton.cli.options import joined
+from overton.errors import InputError
+from overton.judging.labelling import CANNOT_TELL, Said, Settled, Task
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four conversations of four turns."""
+    return overton.run(
+        "stance-stability",
+        models=["simulated/chameleon"],
+        others={"judge": ["simulated/stance-judge"], "search": ["starter"]},
+        only=["renewable-energy-solar-on-farmland", "education-policy-school-phones"],
+        turns=4,
+        temperatures=[0.0, 1.0],
+        out=tmp_path_factory.mktemp("runs") / "run",
+    ).path
+
+
+def called(*words: object) -> Result:
+    return CliRunner().invoke(app, joined([str(word) for word in words]))
+
+
+def answered(pages: list[Path], run: Path) -> tuple[Task, list[Path]]:
+    """Two people who say what the judge says but for the first row that both have."""
+    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
+    both = min(set(task.people[0]) & set(task.people[1]))
+    files = []
+    for number, person in enumerate(("ada", "bo"), 1):
+        labels = {place: task.rows[place].judged for place in task.people[number - 1]}
+        labels[both] = "unclear" if number == 1 else CANNOT_TELL
+        said = Said(task.name, number, person, labels, {both: "it dodges"} if number == 1 else {})
+        files.append(pages[0].with_name(f"{person}.json"))
+        files[-1].write_bytes(msgspec.json.encode(said))
+    return task, files
+
+
+def test_what_people_differ_on_is_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
+    task, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3), run)
+    page = tmp_path / "settle.html"
+    done = called("judge", "agreement", *files, "--run", run, "--settle", page)
+    assert done.exit_code == 0, done.output
+    assert "People differ on 1 rows." in done.stderr
+    found = re.search(r'id="task">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found
+    held: dict[str, Any] = json.loads(found[1])
+    (unit,) = held["units"]
+    place = min(set(task.people[0]) & set(task.people[1]))
+    assert (held["page"], unit["place"]) == (0, place)
+    texts = {held["texts"][head]: held["texts"][text] for head, text in unit["texts"]}
+    assert texts["What people said"] == f"ada: unclear (it dodges)\nbo: {CANNOT_TELL}"
+    assert texts["Answer"]
+    saved = tmp_path / "both.json"
+    saved.write_bytes(msgspec.json.encode(Said(task.name, 0, "both", {place: "unclear"})))
+    settled = overton.judge.agreement(saved, run=run)
+    assert isinstance(settled, Agreed)
+    assert (settled.people.open, settled.people.settled) == (0, 1)
+    assert kept_in(run)[0].settled == (Settled(place, "unclear", "both"),)
+    again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
+    assert "People differ on nothing that is not settled" in again.stderr
+    assert not (tmp_path / "more.html").exists()
+
+
+def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path) -> None:
+    _, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=4), run)
+    without = called("judge", "agreement", *files, "--settle", tmp_path / "settle.html")
+    assert "--settle: goes with --run" in str(without.exception)
+    found = overton.judge.agreement(files, run=run)
+    assert isinstance(found, Agreed)
+    (tmp_path / "there.html").write_text("mine")
+    with pytest.raises(InputError, match="exists already"):
+        overton.judge.settling_page(run, tmp_path / "there.html", task=found.people.task)
+    with pytest.raises(InputError, match="name one task whose labels it keeps; there are none"):
+        overton.judge.settling_page(run, tmp_path / "x.html", task="t0")
+
+
+def test_sample_writes_the_same_rows_for_label_studio(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels"
+    done = called("judge", "sample", run, "--people", 2, "--size", 6, "--out", out, "--label-studio")
+    assert done.exit_code == 0, done.output
+    task = msgspec.json.decode((out / "task.json").read_bytes(), type=Task)
+    rows = json.loads((out / "label-studio.json").read_bytes())
+    assert [row["data"]["overton_row"] for row in rows] == list(range(6))
+    made = ElementTree.fromstring((out / "label-studio.xml").read_text("utf-8"))
+    assert [one.get("value") for one in made.iter("Choice")] == [*task.labels, CANNOT_TELL]
+    refused = called("judge", "sample", run, "--out", tmp_path / "s.csv", "--label-studio")
+    assert "--label-studio: goes with --people" in str(refused.exception)

@@ -1,0 +1,133 @@
+"""What people saved, checked and put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+from overton.errors import InputError
+from overton.judging.gathering import SETTLING, check_labels, check_task, checked, gathered, open_places
+from overton.judging.labelling import CANNOT_TELL, Asked, Labels, Said, Settled, Task, task_of
+
+ROWS = tuple(Asked(f"u{place}", "pro", f"g{place}", 0.5) for place in range(4))
+NAMES = {"pro": "for", "con": "against"}
+BARE = Task("", "s", "stance", "j", "?", NAMES, 0, "plain", {"pro": 8}, 8, ROWS, ((2, 0, 1), (1, 3)))
+TASK = task_of(BARE)
+
+
+def said(page: int, labels: dict[int, str], person: str = "ada", **more: Any) -> Said:
+    return Said(TASK.name, page, person, labels, **more)
+
+
+def joined(*files: Said, before: Labels | None = None) -> Labels:
+    return gathered(TASK, [(f"{number}.json", one) for number, one in enumerate(files)], before)
+
+
+def test_what_a_page_asked_for_is_taken_and_the_name_trimmed() -> None:
+    whole = said(1, {2: "pro", 0: CANNOT_TELL}, " ada ", remarks={2: "why?"}, seconds={2: 3.5})
+    assert checked(TASK, whole, "f") == msgspec.structs.replace(whole, person="ada")
+
+
+@dataclass
+class Wrong:
+    said: Said
+    told: str
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Wrong(Said("tother", 1, "ada", {}), "f: task: is 'tother', and the key is of"),
+        Wrong(said(1, {3: "pro"}), "f: labels.3: page 1 did not ask for that row"),
+        Wrong(said(1, {0: "maybe"}), "f: labels.0: is 'maybe'; it must be one of pro, con, cannot tell"),
+        Wrong(said(3, {}), "f: page: is 3; the task has pages 1 to 2"),
+        Wrong(said(-1, {}), "f: page: is -1"),
+        Wrong(said(1, {}, " "), "f: person: must be a name"),
+        Wrong(said(1, {}, "a" * 201), "f: person: must be a name"),
+        Wrong(said(1, {}, remarks={3: "x"}), "f: remarks.3: is of a row that was not asked for"),
+        Wrong(said(1, {}, seconds={0: -1.0}), "f: seconds.0: is -1.0; it must be 0 or more"),
+    ],
+)
+def test_what_a_page_cannot_have_saved_is_refused_with_file_and_key(wrong: Wrong) -> None:
+    with pytest.raises(InputError) as refused:
+        checked(TASK, wrong.said, "f")
+    assert str(refused.value).startswith(wrong.told)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"labels": {}}, "labels: must have some"),
+        ({"labels": {CANNOT_TELL: "", "pro": ""}}, "labels: must have some"),
+        ({"rows": (ROWS[0], ROWS[0])}, "rows: have an id twice"),
+        ({"rows": (msgspec.structs.replace(ROWS[0], chance=0.0),)}, "chance: is 0.0"),
+        ({"rows": (msgspec.structs.replace(ROWS[0], judged="x"),)}, "judged: is 'x'"),
+        ({"people": ((0, 0),)}, "asks for a row twice, or for one that there is not"),
+        ({"people": ((9,),)}, "asks for a row twice, or for one that there is not"),
+    ],
+)
+def test_a_task_that_no_draw_makes_is_refused(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match="f: ") as refused:
+        check_task(task_of(msgspec.structs.replace(BARE, **change)), "f")
+    assert told in str(refused.value)
+
+
+def test_a_task_that_was_changed_is_refused() -> None:
+    with pytest.raises(InputError, match="was changed after it was written"):
+        check_task(msgspec.structs.replace(TASK, seed=1), "f")
+
+
+def test_people_pages_and_later_labels_join() -> None:
+    first = joined(said(1, {0: "pro"}))
+    later = joined(said(1, {0: "con", 1: "pro"}), said(2, {1: "con"}, "bo"), before=first)
+    assert [(one.page, one.person, one.labels) for one in later.said] == [
+        (1, "ada", {0: "con", 1: "pro"}),
+        (2, "bo", {1: "con"}),
+    ]
+    older = joined(said(1, {1: "pro"}), before=later)
+    assert older.said == later.said  # what a file leaves out stays
+    assert joined(said(1, {0: "pro"}), said(2, {1: "pro"})).said[1].page == 2  # one person, two pages
+
+
+def test_a_page_saved_twice_by_one_person_is_taken_where_one_file_goes_on_from_the_other() -> None:
+    assert joined(said(1, {0: "pro"}), said(1, {0: "pro", 1: "con"})).said[0].labels == {0: "pro", 1: "con"}
+    with pytest.raises(InputError) as refused:
+        joined(said(1, {0: "pro"}), said(1, {0: "con"}))
+    assert str(refused.value).startswith("1.json: labels.0: row 0 is 'con' here, 'pro' in 0.json")
+
+
+def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
+    both = (said(1, {0: "pro", 1: "pro"}), said(2, {1: "con"}, "bo"))
+    assert open_places(joined(*both)) == [1]
+    settled = joined(*both, said(SETTLING, {1: "con"}, "both"))
+    assert settled.settled == (Settled(1, "con", "both"),)
+    assert open_places(settled) == []
+    assert joined(said(1, {1: "pro"}), before=settled).settled == settled.settled
+    anew = joined(said(SETTLING, {1: "pro"}, "cy"), before=settled)
+    assert anew.settled == (Settled(1, "pro", "cy"),)
+
+
+def test_settling_what_nobody_labelled_or_in_two_ways_is_refused() -> None:
+    with pytest.raises(InputError, match=r"1.json: labels.3: settles a row that nobody labelled"):
+        joined(said(1, {0: "pro"}), said(SETTLING, {3: "pro"}))
+    with pytest.raises(InputError, match=r"2.json: labels.0: settles as 'con' what 'ada' settles as 'pro'"):
+        joined(said(1, {0: "pro"}), said(SETTLING, {0: "pro"}), said(SETTLING, {0: "con"}, "bo"))
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        Labels(TASK, (said(1, {3: "pro"}),)),
+        Labels(TASK, (said(SETTLING, {0: "pro"}),)),
+        Labels(TASK, (said(1, {0: "pro"}), said(1, {0: "con"}))),
+        Labels(TASK, (said(1, {0: "pro"}),), (Settled(1, "pro", "ada"),)),
+        Labels(TASK, (said(1, {0: "pro"}),), (Settled(0, "maybe", "ada"),)),
+        Labels(TASK, (said(1, {0: "pro"}),), (Settled(0, "pro", "ada"), Settled(0, "con", "bo"))),
+    ],
+)
+def test_kept_labels_that_nobody_can_have_given_are_refused(kept: Labels) -> None:
+    with pytest.raises(InputError, match="f: "):
+        check_labels(kept, "f")

@@ -1,0 +1,159 @@
+"""Differences of two numbers over the same items, verdicts, joint levels and places, against numbers made by hand."""
+
+from __future__ import annotations
+
+from math import nan, sqrt
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from overton.statistics import Estimate
+from overton.statistics.comparing import (
+    Gap,
+    equivalence_level,
+    gap,
+    items_needed,
+    number,
+    places,
+    ratio,
+    together,
+    verdict_of,
+)
+from overton.statistics.resampling import Jackknife
+
+BASE = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.3])
+SHIFT = np.array([0.1, -0.1, 0.2, 0.0, 0.1, 0.0])
+JACKKNIFE = Jackknife(unit="issues")
+
+
+def means(values: np.ndarray) -> np.ndarray:
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def difference(base: np.ndarray, candidate: np.ndarray, jackknife: Jackknife = JACKKNIFE) -> Gap:
+    over = jackknife.over(len(base))
+    both = [number(means(one), ratio, over, (0.0, 1.0)) for one in (base, candidate)]
+    return gap(both[1].minus(both[0]), jackknife, len(base))
+
+
+def test_difference_of_means_is_the_mean_of_the_paired_differences() -> None:
+    found = difference(BASE, BASE + SHIFT).own
+    assert found.value == pytest.approx(0.05)  # (0.1 - 0.1 + 0.2 + 0 + 0.1 + 0) / 6
+    assert found.error == pytest.approx(SHIFT.std(ddof=1) / sqrt(6))
+
+
+def test_interval_is_the_wider_of_the_rule_and_of_students_own() -> None:
+    shift = np.array([0.0, 0.0, 0.0, 0.02, 0.3, 0.1])
+    found = difference(BASE, BASE + shift)
+    for own, level in ((found.own, 0.95), (found.equivalence, 0.9)):
+        rule = Jackknife(level, unit="issues").mean(shift)
+        half = student.ppf((1 + level) / 2, 5) * shift.std(ddof=1) / sqrt(6)
+        assert own.low == pytest.approx(shift.mean() - half)  # the rule's is higher: the values are skewed to the right
+        assert own.low < rule.low
+        assert own.high == pytest.approx(rule.high)
+
+
+def test_even_differences_have_students_interval() -> None:
+    shift = np.array([-0.2, -0.1, 0.1, 0.2, 0.0]) + 0.05
+    found = difference(np.full(5, 0.5), 0.5 + shift).own
+    half = student.ppf(0.975, 4) * shift.std(ddof=1) / sqrt(5)
+    assert (found.low, found.high) == pytest.approx((0.05 - half, 0.05 + half), abs=1e-9)
+
+
+def test_base_and_candidate_swapped_turn_the_interval_around() -> None:
+    one, other = difference(BASE, BASE + SHIFT).own, difference(BASE + SHIFT, BASE).own
+    assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))
+
+
+def test_four_items_give_a_reason_and_no_interval() -> None:
+    found = difference(BASE[:4], BASE[:4] + SHIFT[:4]).own
+    assert np.isnan(found.low)
+    assert found.method == "no interval: too few issues (4; five are needed)"
+    assert verdict_of([difference(BASE[:4], BASE[:4] + 0.2)], 0.05) == "undecided"
+
+
+def test_a_function_of_sums_that_is_a_ratio_agrees_with_the_ratio() -> None:
+    over = JACKKNIFE.over(6)
+    plain = number(means(BASE), ratio, over)
+    general = number(means(BASE), lambda sums: sums[..., 0] / sums[..., 1], over)
+    assert general.value == pytest.approx(plain.value)
+    assert general.influence.parts == pytest.approx(plain.influence.parts)
+
+
+def estimate(value: float, low: float, high: float, error: float | None = None) -> Estimate:
+    return Estimate(value, low, high, 20, "by hand", 0.95, error)
+
+
+@pytest.mark.parametrize(
+    ("own", "inner", "verdict"),
+    [
+        ((1, 0.5, 1.5), (0.6, 1.4), "equivalent"),  # clear, and smaller than the margin: equivalence comes first
+        ((3, 1, 5), (1.5, 4.5), "higher"),
+        ((-3, -5, -1), (-4.5, -1.5), "lower"),
+        ((1, -1, 3), (-0.5, 2.5), "undecided"),
+        ((1, nan, nan), (nan, nan), "undecided"),
+    ],
+)
+def test_verdict_follows_from_the_two_intervals(
+    own: tuple[float, float, float], inner: tuple[float, float], verdict: str
+) -> None:
+    assert verdict_of([Gap(estimate(*own), estimate(own[0], *inner))], 2) == verdict
+
+
+def test_a_verdict_needs_the_joint_interval_as_well() -> None:
+    alone = Gap(estimate(3, 0.5, 5.5), estimate(3, 1, 5))
+    joint = Gap(estimate(3, -0.5, 6.5), estimate(3, 0.2, 6))
+    assert verdict_of([alone], 2) == "higher"
+    assert verdict_of([alone, joint], 2) == "undecided"
+
+
+def test_equivalence_takes_two_one_sided_tests() -> None:
+    assert equivalence_level(0.95) == 0.9
+
+
+def three(seed: int = 0, items: int = 40) -> list[tuple[object, list[int]]]:
+    values = np.random.default_rng(seed).normal(size=(3, items))
+    over = JACKKNIFE.over(items)
+    numbers = [number(means(one), ratio, over) for one in values]
+    return [(numbers[j].minus(numbers[i]), [*range(items)]) for i, j in ((0, 1), (0, 2), (1, 2))]
+
+
+def test_joint_level_lies_between_one_alone_and_bonferroni() -> None:
+    level = together(three(), 0.95, 0)  # type: ignore[arg-type]
+    assert 0.95 < level < 1 - 0.05 / 3
+
+
+def test_joint_level_of_equal_groups_is_tukeys() -> None:
+    """All differences of three means: the studentised range of 3, here with the errors' many degrees of freedom."""
+    level = together(three(items=400), 0.95, 0)  # type: ignore[arg-type]
+    assert student.ppf((1 + level) / 2, 399) == pytest.approx(3.32 / sqrt(2), abs=0.05)
+
+
+def test_joint_level_of_one_is_its_own() -> None:
+    assert together(three()[:1], 0.95, 0) == 0.95  # type: ignore[arg-type]
+
+
+def test_items_that_decide_grow_with_the_square_of_the_error() -> None:
+    one = items_needed(Gap(estimate(2, -1, 5, 1.5), estimate(2, -0.5, 4.5)), 2, 20)
+    twice = items_needed(Gap(estimate(2, -4, 8, 3.0), estimate(2, -3, 7)), 2, 20)
+    assert one is not None
+    assert twice is not None
+    assert one.verdict == "higher"
+    assert one.items == int(np.ceil(20 * ((1.959964 + 0.841621) * 1.5 / 2) ** 2))
+    assert twice.items == pytest.approx(4 * one.items, abs=4)
+
+
+def test_nothing_is_said_of_items_where_there_is_no_error() -> None:
+    assert items_needed(Gap(estimate(0, -1, 1), estimate(0, -1, 1)), 2, 20) is None
+
+
+def test_places_count_who_is_surely_above_and_below() -> None:
+    gaps = {("a", "b"): estimate(-3, -5, -1), ("a", "c"): estimate(-4, -6, -2), ("b", "c"): estimate(-1, -3, 1)}
+    found = places(["a", "b", "c"], gaps)
+    assert found == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
+
+
+def test_without_intervals_everyone_could_have_any_place() -> None:
+    found = places(["a", "b"], {("a", "b"): estimate(1, nan, nan)})
+    assert found == {"a": (1, 2), "b": (1, 2)}

@@ -1,0 +1,92 @@
+"""Sums over sequences of stances, against going through each."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from overton.studies.stance_stability.measures.sequences import Weights, counted_changes, counted_flips, turn_of_flip
+
+TURNS, LABELS = 4, 4
+LENGTHS = np.array([4, 3, 1])
+WEIGHTS = np.random.default_rng(0).normal(0.25, 0.4, (2, len(LENGTHS), TURNS, LABELS))
+WEIGHTS += (1 - WEIGHTS.sum(3, keepdims=True)) / LABELS
+"""They may be negative, and add up to one, as those that undo errors do."""
+
+
+def held(sequence: tuple[int, ...], carried: int | None) -> list[int | None]:
+    """The stance after each turn."""
+    made: list[int | None] = []
+    for label in sequence:
+        made.append(label if label != carried else made[-1] if made else None)
+    return made
+
+
+def summed(number: int, carried: int | None, of) -> np.ndarray:  # type: ignore[no-untyped-def, type-arg]
+    """The weighted sum of a function of the stances held over all sequences of one conversation."""
+    total = np.zeros(len(WEIGHTS))
+    for sequence in product(range(LABELS), repeat=int(LENGTHS[number])):
+        weight = np.prod([WEIGHTS[:, number, turn, label] for turn, label in enumerate(sequence)], axis=0)
+        total += weight * of(held(sequence, carried))
+    return total
+
+
+def pairs(stances: list[int | None]) -> list[tuple[int, int]]:
+    return [(a, b) for a, b in pairwise(stances) if a is not None and b is not None]
+
+
+def changed(stances: list[int | None]) -> int:
+    return sum(a != b for a, b in pairs(stances))
+
+
+@pytest.mark.parametrize("carried", [3, None])
+def test_changes_and_their_rate_are_those_of_all_sequences(carried: int | None) -> None:
+    measures = {
+        "changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
+        "squared": lambda changes, pairs: (changes[:, None] / pairs) ** 2,
+    }
+    made, some = counted_changes(Weights.of(WEIGHTS, LENGTHS, carried), measures)
+    for number in range(len(LENGTHS)):
+        counted = summed(number, carried, changed)
+        squared = summed(number, carried, lambda held: (changed(held) / max(len(pairs(held)), 1)) ** 2)
+        assert made["changes"][:, number] == pytest.approx(counted)
+        assert made["squared"][:, number] == pytest.approx(squared)
+        assert some[:, number] == pytest.approx(summed(number, carried, lambda held: bool(pairs(held))))
+
+
+@pytest.mark.parametrize("carried", [3, None])
+@pytest.mark.parametrize("target", [1, None])
+def test_flips_are_those_of_all_sequences(target: int | None, carried: int | None) -> None:
+    def own(stances: list[int | None]) -> int | None:
+        return target if target is not None else next((one for one in stances if one is not None), None)
+
+    def flips(stances: list[int | None]) -> int:
+        return sum((a == own(stances)) != (b == own(stances)) for a, b in pairs(stances))
+
+    def turn(stances: list[int | None]) -> int:
+        off = [place for place, one in enumerate(stances) if one is not None and one != own(stances)]
+        if stances[-1] is None:
+            return 0
+        return off[0] if off else len(stances)
+
+    weights = Weights.of(WEIGHTS, LENGTHS, carried)
+    counted, first = counted_flips(weights, target), turn_of_flip(weights, target)
+    for number in range(len(LENGTHS)):
+        assert counted[0][:, number] == pytest.approx(summed(number, carried, flips))
+        assert first[0][:, number] == pytest.approx(summed(number, carried, turn))
+        if carried is not None:
+            some = summed(number, carried, lambda held: held[-1] is not None)
+            nothing = summed(number, carried, lambda held: held[-1] is None)
+            assert first[1][:, number] == pytest.approx(1 - nothing)
+            assert some + nothing == pytest.approx(WEIGHTS[:, number, : LENGTHS[number]].sum(2).prod(1))
+
+
+def test_the_weight_of_a_known_sequence_gives_its_own_numbers() -> None:
+    known = np.eye(LABELS)[[[0, 1, 3, 0]]][None]
+    weights = Weights.of(known, np.array([4]), 3)
+    rates, some = counted_changes(weights, {"rate": lambda changes, pairs: changes[:, None] / pairs})
+    assert (rates["rate"].item(), some.item()) == (pytest.approx(2 / 3), 1)
+    assert [one.item() for one in counted_flips(weights, 0)] == [2, 1]
+    assert [one.item() for one in turn_of_flip(weights, 0)] == [1, 1]
