@@ -14,8 +14,16 @@ from overton.studies.measuring import Measured, Measuring, Results, RunFacts
 
 def candidate(low: float, high: float, *, clusters: int = 30, **more: object) -> Candidate:
     one = Estimate((low + high) / 2, low, high, clusters, "Student's t over issues")
-    made = {"model": "m", "n": clusters, "units": "issues", "exhibit": "shifts", "above": "More.", "below": "Less."}
-    return Candidate(number=one, clusters=clusters, **{**made, **more})  # type: ignore[arg-type]
+    made = {
+        "number": one,
+        "model": "m",
+        "n": clusters,
+        "units": "issues",
+        "exhibit": "shifts",
+        "above": "More.",
+        "below": "Less.",
+    }
+    return Candidate(clusters=clusters, **{**made, **more})  # type: ignore[arg-type]
 
 
 def test_an_interval_beyond_nothing_is_an_effect_and_its_side_is_told() -> None:

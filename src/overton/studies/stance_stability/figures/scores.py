@@ -80,7 +80,11 @@ def _chart(analysis: Analysis, measure: str, anchors: tuple[tuple[float, str], .
     axis = Axis(TITLES[measure], *_UNIT, "value", anchors=anchors)
     about = f"The mean {TITLES[measure].lower()} of each model at each temperature."
     return Chart(
-        measure, TITLES[measure], about, partial(dots, points, list(analysis.models), series, axis), source="table 1"
+        measure.replace("_", "-"),
+        TITLES[measure],
+        about,
+        partial(dots, points, list(analysis.models), series, axis),
+        source="table 1",
     )
 
 
