@@ -73,7 +73,9 @@ def _journal_resumed(data: bytes) -> None:
 
 def _held(path: Path) -> int:
     """How many rows a journal has, as SQLite counts."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+    # Of a damaged file not even SQLite's error has to be text.
+    unreadable = suppress(sqlite3.Error, UnicodeDecodeError)
+    with unreadable, closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
     return 0
 

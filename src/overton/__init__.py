@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from overton.api.analyses import analyze, schema
     from overton.api.comparing import baseline, compare, gate
     from overton.api.demo import demo
+    from overton.api.doctor import doctor
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
     from overton.api.reports import report
@@ -35,6 +36,7 @@ __all__ = [
     "corpus",
     "demo",
     "describe",
+    "doctor",
     "export_run",
     "extend",
     "gate",
@@ -60,6 +62,7 @@ _HOMES = {
     "compare": "comparing",
     "demo": "demo",
     "describe": "documented",
+    "doctor": "doctor",
     "export_run": "inspect_logs",
     "extend": "runs",
     "gate": "comparing",

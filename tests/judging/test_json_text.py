@@ -226,3 +226,10 @@ def test_schemas_of_a_size_that_is_known_late_are_built() -> None:
 def test_a_number_that_no_table_holds_is_no_answer(text: str) -> None:
     assert parse_json(text, list[int]).how == "invalid"
     assert parse_json(f"[{2**63 - 1}]", list[int]).value == [2**63 - 1]
+
+
+def test_parts_of_parts_are_tried_until_so_much_of_a_text_was_read() -> None:
+    # Python's parser once met sixty parts of a long text, each nearly as long: seconds for a reply.
+    broken = "[" * 30 + "'a': , " * (MAX_CHARACTERS // 8) + "]" * 30
+    assert parse_json(broken).how == "invalid"
+    assert parse_json("no {'a': } here, but {'a': 1}").value == {"a": 1}

@@ -35,6 +35,13 @@ SMALL: dict[str, dict[str, Any]] = {
         "options": {"formats": ["synchronous", "round-robin"], "rounds": 2},
         "more": {"trials": 2},
     },
+    "even-handedness": {
+        "models": ["simulated/advocate"],
+        "others": {"judge": ["simulated/even-judge"]},
+        "only": ["japan-surnames-story", "ireland-neutrality-essay"],
+        "options": {"nulls": 0.5, "retest": 0.5},
+        "more": {"systems": ["You write for a newspaper."]},
+    },
 }
 """How each study is held: few items, simulated models. A study that is added to the registry has its line here."""
 

@@ -62,13 +62,13 @@ def test_every_field_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> Non
     assert said(tmp_path, bad, {"id": 5, "text": None, "age": -1}, {"text": "?"}, {"id": "", "text": "?"}) == [
         "error: line 1, 'z': is not a key of this layout (id, text, kind, parts, by, age)",
         "error: line 1, text: is missing",
-        "error: line 1, kind: cannot be used: invalid enum value 'wide'",
-        "error: line 1, parts[1].weight: cannot be used: expected `float`, got `str`",
-        "error: line 1, by[...]: cannot be used: expected `int`, got `float`",
+        "error: line 1, kind: is 'wide', none of the values that it may have",
+        "error: line 1, parts[1].weight: is a text, not a number",
+        "error: line 1, by[...]: is a number, not a whole number",
         "error: line 1, id: 'a b' may hold letters a to z, digits, '-', '_' and '.' only",
-        "error: line 2, id: cannot be used: expected `str`, got `int`",
-        "error: line 2, text: cannot be used: expected `str`, got `null`",
-        "error: line 2, age: cannot be used: expected `int` >= 0",
+        "error: line 2, id: is a whole number, not a text",
+        "error: line 2, text: is null, not a text",
+        "error: line 2, age: is less than 0",
         "error: line 3, id: is missing",
         "error: line 4, id: is empty",
     ]
@@ -77,7 +77,7 @@ def test_every_field_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> Non
 def test_lines_that_are_no_objects_and_ids_that_stand_twice_are_named(tmp_path: Path) -> None:
     good = {"id": "a", "text": "?"}
     assert said(
-        tmp_path, "[", "[1]", good, '{"id": "b", "id": "c", "text": "?"}', good, '{"id": "d", "text": NaN}'
+        tmp_path, "[x", "[1]", good, '{"id": "b", "id": "c", "text": "?"}', good, '{"id": "d", "text": NaN}'
     ) == [
         "error: line 1, column 2: is not valid JSON: Expecting value",
         "error: line 2: holds a list, not a JSON object",
@@ -85,6 +85,29 @@ def test_lines_that_are_no_objects_and_ids_that_stand_twice_are_named(tmp_path: 
         "error: line 5, id: 'a' stands already in line 3",
         "error: line 6: is not valid JSON: NaN is not a JSON value",
     ]
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4])
+@pytest.mark.parametrize("several", [False, True])
+def test_json_over_several_lines_is_the_object_or_the_list_that_it_is(
+    indent: int | None, several: bool, tmp_path: Path
+) -> None:
+    riddles = [{"id": name, "text": f"What is {name}?"} for name in "ab"]
+    (tmp_path / "x.jsonl").write_text(json.dumps(riddles if several else riddles[0], indent=indent))
+    found = RIDDLES.parsed(texts_at(tmp_path / "x.jsonl", suffixes=()), NoOptions())
+    assert [item.id for item in found.items] == ["a", "b"][: 1 + several]
+    assert not found.findings
+
+
+def test_what_is_wrong_in_a_list_has_its_number_and_a_broken_one_its_line(tmp_path: Path) -> None:
+    assert said(tmp_path, json.dumps([{"id": "a", "text": "?"}, {"id": "b"}, 3])) == [
+        "error: object 2, text: is missing",
+        "error: object 3: holds a number, not a JSON object",
+    ]
+    assert said(tmp_path, "{", '"id": "a",', '"text" "?"', "}") == [
+        "error: line 3, column 8: is not valid JSON: Expecting ':' delimiter"
+    ]
+    assert said(tmp_path, "[", "]") == ["error: holds an empty list"]
 
 
 def test_what_the_struct_itself_refuses_is_told(tmp_path: Path) -> None:

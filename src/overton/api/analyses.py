@@ -11,6 +11,8 @@ from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
+from overton.reporting.fragment import fragment
+from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
 
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
+
+
+show_with(fragment)
 
 
 @dataclass(frozen=True)

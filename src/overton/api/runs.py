@@ -9,6 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overton.api.progress import in_notebook
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "plan", "resume", "run"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run folder, as it is after a session."""
 
@@ -61,6 +62,30 @@ class Run:
         made = self.study.dataset
         path = self.path / made.name if made else None
         return path if path and path.is_file() else None
+
+    def __repr__(self) -> str:
+        left = "" if self.finished else f", {sum(map(len, self.manifest.missing.values()))} items missing"
+        return f"Run({str(self.path)!r}: {self.manifest.study}, {self.manifest.status}{left})"
+
+    def _repr_html_(self) -> str:
+        """The run in a notebook: what it is, how far it went, and what to do with it."""
+        from overton.reporting.fragment import facts
+
+        manifest = self.manifest
+        names = [entry.name for entries in manifest.models.values() for entry in entries]
+        rows = [
+            ("folder", str(self.path)),
+            ("models", ", ".join(dict.fromkeys(names))),
+            ("state", manifest.status if self.finished else f"{manifest.status}: {manifest.stopped}"),
+            ("trials", f"{manifest.trials:,}"),
+            ("requests", f"{manifest.spent.requests:,}"),
+            ("calls that failed", f"{manifest.spent.failed:,}"),
+            ("cost", f"${manifest.spent.cost:,.4f}"),
+        ]
+        go_on = f"overton.analyze({manifest.study!r}, {str(self.path)!r})"
+        return facts(
+            f"Run of {manifest.study}", rows, [go_on if self.finished else f"overton.resume({str(self.path)!r})"]
+        )
 
     def records(self) -> pl.DataFrame:
         """The outcome table: a row a trial, whole items only.
@@ -138,7 +163,7 @@ def run(
     `model_args` and `prices` go by the name. `items` is a path that the study's reader takes, or items, or None for
     the starter items; with `only` those with these ids. `out` defaults to a folder below `runs/` named by study and
     time. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run before they are passed.
-    `watch` is called several times a second with a `Progress`.
+    `watch` is called several times a second with a `Progress`; in a notebook progress is shown where there is none.
 
     `options` are, by name: the fields of the study's options and of what it reads items with; who answers in further
     roles (`judge="..."`; `others` takes them by role), and `items` under the study's own word for them.
@@ -168,7 +193,7 @@ def run(
         limits=Limits(max_cost, max_calls),
         left_out=left_out or ready.left_out,
         patience=patience,
-        watch=watch,
+        watch=watch or in_notebook(found.name),
     )
     return Run(folder, manifest)
 
@@ -234,7 +259,7 @@ def resume(
         limits=Limits(max_cost, max_calls),
         trust=Trust(trust, confirm),
         patience=patience,
-        watch=watch,
+        watch=watch or in_notebook("resume"),
     )
     return Run(folder, manifest)
 
@@ -281,7 +306,7 @@ def extend(
         limits=Limits(max_cost, max_calls),
         trust=Trust(trust, confirm),
         patience=patience,
-        watch=watch,
+        watch=watch or in_notebook("extend"),
     )
     return Run(folder, extended)
 

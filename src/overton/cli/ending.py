@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from overton.hosts.local import ModelPlan, Plan
     from overton.studies.command import Done
 
-__all__ = ["conclude", "show_analysis", "show_done", "show_plan", "show_schema"]
+__all__ = ["conclude", "show_analysis", "show_done", "show_plan", "show_schema", "show_time"]
 
 
 class Exit(IntEnum):
@@ -108,7 +108,13 @@ def _state(run: Run) -> Exit:
         again = command("resume", run.path, "--retry-failed")
         say(f"{run.failed} calls failed for good. Ask them again with: {again}")
         return Exit.SOME_FAILED
-    return Exit.SOME_FAILED if unmade else Exit.DONE
+    return Exit.SOME_FAILED if unmade or _lacking(run) else Exit.DONE
+
+
+def _lacking(run: Run) -> bool:
+    """Whether items that the run was to make could not be made."""
+    made = run.study.dataset
+    return made is not None and made.lacking is not None and made.lacking(run.rows()) > 0
 
 
 def _hint(run: Run) -> tuple[str, ...]:
@@ -138,6 +144,20 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
     if any(row.retrieves for row in planned.models):
         say("Searches and pages are counted as if none were asked for twice; what a search service asks is not told.")
     _warn(planned, max_cost, max_calls)
+
+
+def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:
+    """Say how long the models of a plan that run here would take."""
+    from overton.api.progress import duration
+    from overton.api.timing import time_here
+    from overton.cli.output import say
+
+    found = time_here(study, planned, **asked)
+    for one in found:
+        each = f"{one.timed} calls timed, {one.seconds_each:.1f} s each"
+        say(f"{one.model} as {one.role}: about {duration(one.seconds)} on this machine ({each}).")
+    if not found:
+        say("No model of this plan has weights that run here, so nothing was timed.")
 
 
 def _table(planned: Plan) -> Table:

@@ -11,11 +11,14 @@ from typer.core import TyperGroup
 
 import overton
 from overton.cli import commands, comparing, corpus, judge, models
+from overton.cli import items as making
+from overton.cli.checking import Checking
+from overton.cli.doctor import doctor
 from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
 from overton.cli.params import told
-from overton.cli.studies import Analyzing, Checking, Extending, ItemMaking, Planning, Running
+from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
 
@@ -45,7 +48,7 @@ _ORDER = [
     "models",
     "corpus",
 ]
-_ORDER += ["export", "import", "describe", "demo"]
+_ORDER += ["export", "import", "describe", "demo", "doctor"]
 
 
 def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]") -> typer.Typer:
@@ -94,15 +97,18 @@ items.add_typer(
         cls=Checking,
         help="Name every problem of a study's items; nothing is asked.",
         no_args_is_help=True,
-        subcommand_metavar="STUDY PATH",
+        subcommand_metavar="[STUDY] PATH",
     ),
     name="check",
 )
+items.command("list", cls=Knowing)(making.list_)
+items.command("new", cls=Knowing)(making.new)
 app.add_typer(items, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
 app.command(cls=Knowing)(commands.describe)
 app.command(cls=Knowing)(commands.demo)
+app.command(cls=Knowing)(doctor)
 
 
 def _version(wanted: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from overton.api.progress import detail, share
 from overton.cli.output import notes
 from overton.hosts.local import Progress, Watch
 
@@ -26,24 +27,24 @@ def watching(what: str) -> Iterator[Watch]:
 
 @contextmanager
 def _live(what: str) -> Iterator[Watch]:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[trials]}", markup=False),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
     )
     # Rich would take over the streams of the process, and read colours and links in what others write to them.
     bar = Bar(*columns, console=notes(), redirect_stdout=False, redirect_stderr=False)
-    task = bar.add_task(what, total=None, detail="")
+    task = bar.add_task(what, total=None, detail="", trials="")
 
     def watch(seen: Progress) -> None:
         bar.start()  # not before there is anything to see: a person may have to be asked first
-        bar.update(task, total=seen.total, completed=seen.done, detail=_detail(seen))
+        trials = f"{seen.done:,} of {seen.total:,} trials"
+        bar.update(task, total=1.0, completed=share(seen), trials=trials, detail=detail(seen))
 
     try:
         yield watch
@@ -58,23 +59,6 @@ def _plain(what: str) -> Watch:
         nonlocal last
         if monotonic() - last >= _PLAIN_EVERY:
             last = monotonic()
-            notes().print(f"{what}: {seen.done} of {seen.total} trials; {_detail(seen)}")
+            notes().print(f"{what}: {seen.done} of {seen.total} trials; {detail(seen)}")
 
     return watch
-
-
-def _detail(seen: Progress) -> str:
-    tally = seen.tally
-    parts = [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
-    if tally.recalled:
-        parts.append(f"{tally.recalled} from the journal")
-    if seen.cost:
-        parts.append(f"${seen.cost:.4f}")
-    if tally.retried:
-        parts.append(f"{tally.retried} retried")
-    if tally.failed:
-        parts.append(f"{tally.failed} failed")
-    parts += [f"{name} {note}" for name, note in tally.notes.items()]
-    if tally.last_trouble:
-        parts.append(f"last trouble: {tally.last_trouble[:100]}")
-    return ", ".join(parts)

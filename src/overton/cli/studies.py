@@ -30,14 +30,14 @@ from overton.studies.options import fields_of, fields_of_call, option_place, val
 from overton.studies.registry import Listed, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Kind
 
-__all__ = ["Analyzing", "Checking", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "typed"]
+__all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "StudyGroup", "typed"]
 
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a command of a study's own has under the names that all commands have them."""
 
 
-class _StudyGroup(TyperGroup, ABC):
+class StudyGroup(TyperGroup, ABC):
     """A group with a command for each study of some kinds, imported when it is called for."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("asks",)
@@ -195,7 +195,7 @@ def _own(own: Command) -> Any:
     return command(body, params, {option_place(field.name): field.flag for field in fields}, own.help)
 
 
-class Running(_StudyGroup):
+class Running(StudyGroup):
     """`overton run STUDY`."""
 
     def make(self, study: AnyStudy) -> Any:
@@ -203,7 +203,7 @@ class Running(_StudyGroup):
         return _runs(study, argument=False)
 
 
-class ItemMaking(_StudyGroup):
+class ItemMaking(StudyGroup):
     """`overton items STUDY`, for studies that make items or check them, and the commands that studies add."""
 
     kinds = ("makes",)
@@ -235,36 +235,7 @@ class ItemMaking(_StudyGroup):
         return [*super().rows(), *((one.name, one.help) for one in own_commands())]
 
 
-class Checking(_StudyGroup):
-    """`overton items check STUDY PATH`."""
-
-    kinds = ("asks", "makes", "labels")
-
-    def make(self, study: AnyStudy) -> Any:
-        """The command that checks its items."""
-
-        def body(path: Path, **reading: Any) -> None:
-            from overton.api.items import check_items
-            from overton.cli.output import results, say
-
-            findings = check_items(study, path, **reading)
-            for finding in findings:
-                results().print(str(finding), soft_wrap=True)
-            errors = sum(finding.severity == "error" for finding in findings)
-            say(f"{errors} errors, {len(findings) - errors} warnings")
-            raise typer.Exit(2 if errors else 0)
-
-        layouts = f"{study.items.layouts[:1].upper()}{study.items.layouts[1:]}."
-        path = Param("path", _NAMED, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
-        params = [path, *field_params(fields_of(study.items.reading))]
-        help_ = (
-            f"Name every problem of {study.items.plural}; nothing is asked. Exit code 2 where an error would keep a run"
-            " from starting."
-        )
-        return command(body, params, words_of(study, study.items.reading), help_)
-
-
-class Labelling(_StudyGroup):
+class Labelling(StudyGroup):
     """`overton judge STUDY`, for studies that label what exists: here they go by their words."""
 
     kinds = ("labels",)
@@ -283,7 +254,7 @@ class Labelling(_StudyGroup):
         return _runs(study, argument=True)
 
 
-class Planning(_StudyGroup):
+class Planning(StudyGroup):
     """`overton plan STUDY`."""
 
     kinds = ("asks", "makes", "labels")
@@ -293,19 +264,27 @@ class Planning(_StudyGroup):
 
         def body(**given: Any) -> None:
             from overton.api.runs import plan
-            from overton.cli.ending import show_plan
+            from overton.cli.ending import show_plan, show_time
 
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
+            time = asked.pop("time")
             asked.pop("out", None)
-            show_plan(plan(study.name, **asked), max_cost, max_calls, json=json)
+            planned = plan(study.name, **asked)
+            show_plan(planned, max_cost, max_calls, json=json)
+            if time:
+                show_time(study.name, planned, asked)
 
         params = [*_asked(study, argument=study.kind != "asks"), *_shared(paying=False)]
+        told = "Ask a few calls of models that run here, and say how long the plan takes; others are never asked."
+        params.append(
+            Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=told)], default=False)
+        )
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
         return command(body, params, _words(study), f"Count calls and tokens, and price them. {study.question}")
 
 
-class Analyzing(_StudyGroup):
+class Analyzing(StudyGroup):
     """`overton analyze STUDY FILE`, for studies that ask, and whatever else has measures."""
 
     def study(self, name: str) -> AnyStudy | None:

@@ -278,6 +278,7 @@ class Pacer:
         self.most = most
         self.limit = float(most)
         self.in_flight = 0
+        self.answers = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._cuts = 0
         self._held_until = 0.0
@@ -299,6 +300,7 @@ class Pacer:
 
     def answered(self) -> None:
         """The endpoint answered: let a little more through."""
+        self.answers += 1
         if self.limit < self.most:
             self.limit = min(self.most, self.limit + max(1 / self.limit, _LEAST_RISE))
 

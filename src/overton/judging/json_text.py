@@ -28,6 +28,9 @@ MAX_DEPTH = 32
 # How many opening brackets of a text are tried as the beginning of its JSON.
 _MAX_STARTS = 64
 
+_MAX_TRIED = 2 * MAX_CHARACTERS
+"""Characters of all parts of a text that are tried: parts of parts are read again."""
+
 # A string that does not close reaches to the end, so that no text makes these patterns try the same part twice.
 _DOUBLE = r"\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)"
 _STRING = rf"{_DOUBLE}|'(?:[^'\\]|\\.)*+(?:'|\\?\Z)"
@@ -82,14 +85,15 @@ def _found(text: str, kind: Any) -> tuple[list[Any], str]:
 
 def _values(source: str, kind: Any) -> tuple[list[Any], str]:
     """The values in `source` from left to right; inside a part that is none, its own parts are tried."""
-    values, problem, start = [], "", 0
+    values, problem, start, tried = [], "", 0, 0
     for _ in range(_MAX_STARTS):
         match = _OPENING.search(source, start)
-        if match is None:
+        if match is None or tried > _MAX_TRIED:
             break
         start, end = match.end(), _closing(source, match.start())
         if end is None:
             continue
+        tried += end - match.start()
         reading = _repair(source[match.start() : end], kind)
         if reading.how == "invalid":
             problem = problem or reading.problem

@@ -18,7 +18,7 @@ from overton.studies.parsing import Parse, Parsed, Text, json_lines
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["Items", "Parsed", "usable"]
+__all__ = ["Items", "Parsed", "title_of", "usable"]
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 
@@ -32,8 +32,8 @@ class Items(Generic[Item]):
     folder those files are read whose names end in `suffixes`, or the one called `dataset`, as a run that makes such
     items leaves it; without suffixes only that one. `reading` declares options of reading. Where `named` makes an item
     of a word, words are given in a file's place. `starter` gives the items that come with the study, or finds the file
-    or folder of them. `spelled` gives an item in words: a line that stands for its id wherever people read, and lines
-    that say more of it.
+    or folder of them. `blank` makes an item to be filled in: its texts say what is to stand there. `spelled` gives an
+    item in words: a line that stands for its id wherever people read, and lines that say more of it.
     """
 
     kind: type[Item]
@@ -45,6 +45,7 @@ class Items(Generic[Item]):
     reading: type[msgspec.Struct] = field(default=NoOptions)
     starter: Callable[[], Traversable | Sequence[Item]] | None = None
     named: Callable[[str], Item] | None = None
+    blank: Callable[[], Item] | None = None
     spelled: Callable[[Item], Sequence[str]] | None = None
 
     @property
@@ -61,6 +62,15 @@ class Items(Generic[Item]):
         """What opened texts hold, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
+
+
+_TITLES = ("title", "question", "proposition", "topic", "name", "text")
+
+
+def title_of(item: msgspec.Struct) -> str:
+    """What a list calls an item beside its id: the first of its texts that says what it is about."""
+    texts = (getattr(item, name, "") for name in _TITLES)
+    return next((text for text in texts if isinstance(text, str) and text), "")
 
 
 def usable(parsed: Parsed[Item]) -> list[Item]:

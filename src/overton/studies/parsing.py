@@ -26,6 +26,24 @@ _MOST_LINES = 100_000
 """Items that stand a line each are at most this many."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
+_LAID_OUT = re.compile(r'\[(\s*\{.*)?|\{(.*,|\s*"[^"]*"\s*:\s*[\[{])?', re.DOTALL)
+_WRONG_KIND = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<given>[^`]+)`")
+_WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_SAID = {
+    r"Invalid enum value (.+)": "is {}, none of the values that it may have",
+    r"Expected `(?:int|float)` >= (.+)": "is less than {}",
+    r"Expected `(?:int|float)` <= (.+)": "is more than {}",
+    r"Object missing required field `(.+)`": "lacks the key '{}'",
+    r"Object contains unknown field `(.+)`": "holds the key '{}', which is none of this layout",
+}
 _PLACED = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>.*)`", re.DOTALL)
 
 Item = TypeVar("Item", bound=msgspec.Struct)
@@ -121,6 +139,16 @@ def read_whole(text: Text, notes: Notes) -> str | None:
 
 def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
     """The JSON object that `text` is; None, with a note, where it is not one, or is nested too deeply."""
+    value = _value(text, notes)
+    if isinstance(value, dict):
+        return value
+    if not notes.failed:
+        notes.error("", f"holds {kind_of(value)}, not a JSON object")
+    return None
+
+
+def _value(text: str, notes: Notes) -> Any:
+    """The JSON value that `text` is; None, with a note, where it is none, or is nested too deeply."""
     if _depth(text) > MAX_DEPTH:
         notes.error("", f"is nested more than {MAX_DEPTH} levels deep")
         return None
@@ -133,29 +161,63 @@ def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
         return None
     for key in repeated:
         notes.error(quoted(key), "this key stands twice in one object; only one of them would be read")
-    if not isinstance(value, dict):
-        notes.error("", f"holds {kind_of(value)}, not a JSON object")
-        return None
     return value
 
 
 def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MOST_LINES) -> Iterator[ObjectLine]:
-    """Every line of the texts as a JSON object; what is none of them is noted. `noun` is what one of them is."""
+    """Every line of the texts as a JSON object; what is none of them is noted. `noun` is what one of them is.
+
+    A text whose first line opens an object and leaves it open, or opens a list, is one JSON value over several lines,
+    as editors and `indent=2` write it: the object that it is, or the objects of its list.
+    """
     count = 0
     for text in texts:
-        for number, line in text.lines():
-            notes = Notes(text.name, f"line {number}")
-            if isinstance(line, Problem):
-                notes.problem(line)
-                yield ObjectLine(None, notes)
-                continue
-            data = read_json(line, notes)
+        for data, notes in _objects_in(text):
             count += data is not None
             if count > most:
                 notes.error("", f"is one {noun} more than {most:,}")
                 yield ObjectLine(None, notes)
                 return
             yield ObjectLine(data, notes)
+
+
+def _objects_in(text: Text) -> Iterator[ObjectLine]:
+    for place, (number, line) in enumerate(text.lines()):
+        if place == 0 and isinstance(line, str) and _goes_on(line):
+            yield from _over_lines(text)
+            return
+        notes = Notes(text.name, f"line {number}")
+        if isinstance(line, Problem):
+            notes.problem(line)
+            yield ObjectLine(None, notes)
+        else:
+            yield ObjectLine(read_json(line, notes), notes)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line is the first of a JSON value that is laid out over several, or a list."""
+    return _LAID_OUT.fullmatch(line.strip()) is not None
+
+
+def _over_lines(text: Text) -> Iterator[ObjectLine]:
+    """The object that a whole text is, or those of the list that it is."""
+    notes = Notes(text.name)
+    content = read_whole(text, notes)
+    value = None if content is None else _value(content, notes)
+    if notes.failed or not isinstance(value, list):
+        yield _object_line(None if notes.failed else value, notes)
+        return
+    if not value:
+        notes.error("", "holds an empty list")
+        yield ObjectLine(None, notes)
+    for number, one in enumerate(value, 1):
+        yield _object_line(one, Notes(text.name, f"object {number}"))
+
+
+def _object_line(value: Any, notes: Notes) -> ObjectLine:
+    if not isinstance(value, dict) and not notes.failed:
+        notes.error("", f"holds {kind_of(value)}, not a JSON object")
+    return ObjectLine(value if isinstance(value, dict) else None, notes)
 
 
 def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
@@ -212,8 +274,19 @@ def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
     except Unreadable as error:
         placed = _PLACED.fullmatch(error.reason)
         reason, place = placed.group("reason", "place") if placed else (error.reason, "")
-        notes.error(f"{key}{place}", f"cannot be used: {reason[:1].lower()}{reason[1:]}")
+        notes.error(f"{key}{place}", _plainly(reason))
     return None
+
+
+def _plainly(reason: str) -> str:
+    """What the decoder says of a wrong value, in the words of our own checks."""
+    if wrong := _WRONG_KIND.fullmatch(reason):
+        wanted = " or ".join(_WORDS.get(one, one) for one in wrong["wanted"].split(" | "))
+        return f"is {_WORDS.get(wrong['given'], wrong['given'])}, not {wanted}"
+    for pattern, said in _SAID.items():
+        if told := re.fullmatch(pattern, reason):
+            return said.format(*told.groups())
+    return f"cannot be used: {reason[:1].lower()}{reason[1:]}"
 
 
 @cache

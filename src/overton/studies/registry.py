@@ -28,6 +28,7 @@ _ASKING = {
     "stance-stability": "stance_stability:STUDY",
     "pluralism": "pluralism:STUDY",
     "deliberation": "deliberation:STUDY",
+    "even-handedness": "even_handedness:STUDY",
 }
 _MAKING = {
     "rephrase": "open_mindedness.rephrasing:STUDY",

@@ -71,12 +71,14 @@ class Dataset(Generic[Item, Record]):
     """What a study makes.
 
     `made(items, records, options)` gives the lines of the file `name`, None where there is none to make.
-    `told(records)` says in a few lines what became of everything.
+    `told(records)` says in a few lines what became of everything, and `lacking(records)` how much of what was to be
+    made could not be: the command then ends as one in which something failed.
     """
 
     name: str
     made: Callable[[Sequence[Item], Sequence[Record], Mapping[str, Any]], Sequence[msgspec.Struct] | None]
     told: Callable[[Sequence[Record]], Iterable[str]] | None = None
+    lacking: Callable[[Sequence[Record]], int] | None = None
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
         ("line 2, id", "'b c' may hold letters a to z, digits, '-', '_' and '.' only"),
         ("line 3, title", "is missing"),
         ("line 3, text", "is missing"),
-        ("line 3, crowd.counts", "cannot be used: invalid enum value 'YES'"),
+        ("line 3, crowd.counts['YES']", "is 'YES', none of YTA, NTA, ESH, NAH, INFO"),
         ("line 4, id", "'a' stands already in line 1"),
         ("line 5, 'score'", "is not a key of this layout (id, title, text, crowd)"),
     ]
@@ -58,3 +58,31 @@ def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
 def test_a_path_without_dilemmas_is_told(tmp_path: Path) -> None:
     assert [finding.reason for finding in check_items(STUDY, written(tmp_path / "x.jsonl"))] == ["holds no dilemmas"]
     assert [finding.reason for finding in check_items(STUDY, tmp_path / "none")] == ["does not exist"]
+
+
+_MORE = "is {}, not how many comments said so (0 or more)"
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "reason"),
+    [
+        ({"title": " "}, "title", "is empty"),
+        ({"title": 7}, "title", "is a number, not a text"),
+        ({"crowd": 3}, "crowd", "is a number, not an object with counts"),
+        ({"crowd": {}}, "crowd.counts", "is missing"),
+        ({"crowd": {"counts": [3]}}, "crowd.counts", "is a list, not an object of verdict and count"),
+        ({"crowd": {"counts": {"YTA": -1}}}, "crowd.counts['YTA']", _MORE.format(-1)),
+        (
+            {"crowd": {"counts": {"NTA": 1.5}}},
+            "crowd.counts['NTA']",
+            "is 1.5, not how many comments said so (0 or more)",
+        ),
+        ({"crowd": {"counts": {}, "simulated": "no"}}, "crowd.simulated", "is a text, not true or false"),
+    ],
+    ids=lambda one: str(one)[:30],
+)
+def test_what_no_crowd_or_post_can_be_is_refused_in_plain_words(
+    change: dict[str, Any], key: str, reason: str, tmp_path: Path
+) -> None:
+    (finding,) = check_items(STUDY, written(tmp_path / "x.jsonl", ONE | change))
+    assert (finding.severity, finding.key, finding.reason) == ("error", f"line 1, {key}", reason)

@@ -67,7 +67,12 @@ def test_a_mark_that_comes_twice_brings_its_source_once(folder: Folder, night_bu
 
 def test_the_sample_findings_name_file_key_and_reason(procon: Path) -> None:
     assert errors(procon) == [
-        ("four-day-school-week.json", "paraphrases", "are missing; make them with 'overton items rephrase'")
+        (
+            "four-day-school-week.json",
+            "paraphrases",
+            "are missing; make them with 'overton items rephrase', or without a model with 'overton items"
+            " fill-templates'",
+        )
     ]
     assert errors(procon, study=REPHRASING) == []
     assert ("four-day-school-week.json", "pros[1]", "cites [9], which has no source") in warnings(procon)
@@ -97,6 +102,14 @@ def test_sources_that_nothing_cites_are_one_warning(folder: Folder, night_buses:
         "is not a citation mark such as [3], so no argument can refer to it",
         "2 of 8 are never cited: [20], [21]",
     ]
+
+
+def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(tmp_path: Path) -> None:
+    (issue,) = read_items(STUDY)[:1]
+    own = msgspec.to_builtins(issue)
+    for content in (json.dumps(own, indent=2), json.dumps([own]), json.dumps([own], indent=2)):
+        (tmp_path / "issue.json").write_text(content)
+        assert read_items(STUDY, tmp_path / "issue.json") == [issue]
 
 
 @pytest.mark.parametrize(

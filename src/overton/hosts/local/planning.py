@@ -15,10 +15,12 @@ from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import PROBE, READY
+from overton.reporting.fragment import fragment
 from overton.retrieval import Source
+from overton.studies.exhibits import Column, Section, Table
 from overton.studies.study import AnyStudy, Canned
 
-__all__ = ["ModelPlan", "Plan", "plan"]
+__all__ = ["Course", "ModelPlan", "Plan", "course_of", "plan"]
 
 BYTES_PER_TOKEN = 4.0
 """English prose has about four bytes a token in today's tokenizers: an estimate, marked so wherever it is shown."""
@@ -62,6 +64,22 @@ class Plan(msgspec.Struct, frozen=True):
     models: list[ModelPlan]
     cost: float | None
     cost_at_most: float | None
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook: a row for each model and role."""
+        titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most")
+        columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
+        rows = [[row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_paid(row)] for row in self.models]
+        note = "Tokens are estimated at four bytes each; nothing was asked."
+        table = Table(f"{self.items} items, {self.trials:,} trials a model", columns, rows, note=note)
+        return fragment([Section("plan", f"Plan of {self.study}", [table])])
+
+
+def _paid(row: ModelPlan) -> list[str]:
+    if row.retrieves:
+        return ["–"] * 4
+    costs = ("unknown" if cost is None else f"${cost:,.2f}" for cost in (row.cost, row.cost_at_most))
+    return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs]
 
 
 def plan(
@@ -114,7 +132,7 @@ class _Count:
 
 
 @dataclass
-class _Course:
+class Course:
     """What each name was asked: by every lane for itself, and once for all of them."""
 
     own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
@@ -150,7 +168,7 @@ class _CannedAsk:
     """
 
     def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
-        self.course = _Course()
+        self.course = Course()
         self._shared: set[tuple[str, tuple[Message, ...]]] = set()
         self._canned = canned
         self._retrieval = retrieval
@@ -185,7 +203,12 @@ def _in_form(role: str, speaker: str, form: Form | None) -> str:
     return form.choices[0] if form and form.choices else "{}"
 
 
-async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> _Course:
+async def course_of(study: AnyStudy, trials: Sequence[Trial], number: int) -> Course:
+    """What `trials` of one lane ask on the study's canned replies of this number."""
+    return await _course(study, trials, (study.replies() or (_in_form,))[number], set())
+
+
+async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> Course:
     ask = _CannedAsk(canned, study.retrieval, names)
     for trial in trials:
         await study.conduct(trial, ask)

@@ -20,6 +20,7 @@ from overton.engine import (
     rehearse,
 )
 from overton.errors import LimitReached, OvertonError, RunLocked, Stopped
+from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
 from overton.hosts.local.loop import few_collections, run_to_end, until_interrupted
@@ -36,7 +37,9 @@ class Progress:
     """How far a run is, for whoever watches.
 
     `in_flight` are the models' requests under way, `admitted` how many they bear now; searches and pages are neither.
-    `stopping` says why it sends nothing more, '' while it goes on.
+    `stopping` says why it sends nothing more, '' while it goes on. `answered` are the calls that models have answered
+    in this session, `calls` those that it is expected to make in all, and `left` the seconds to its end as that goes,
+    None while nobody can tell.
     """
 
     done: int
@@ -47,6 +50,9 @@ class Progress:
     in_flight: int
     admitted: int
     stopping: str = ""
+    answered: int = 0
+    calls: float = 0.0
+    left: float | None = None
 
 
 Watch = Callable[[Progress], None]
@@ -81,7 +87,14 @@ def hold_session(
         RunLocked: another process works on the run, or has done so since `manifest` was read.
         JournalError: the disk is full, say. Nothing more is written, the records neither.
     """
-    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch))
+    each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
+    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch, each))
+
+
+def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
+    """What a trial of each lane asks, so that somebody who watches is told how long it takes."""
+    items = folder.items(study.items.kind)
+    return calls_each(study, items, folder.options(study, manifest.options), manifest.seed)
 
 
 async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
@@ -99,6 +112,7 @@ async def _session(  # noqa: PLR0917
     retry_failed: bool,
     patience: Patience,
     watch: Watch | None,
+    each: CallsEach,
 ) -> Manifest:
     """See `hold_session`. The run stays locked until all of its files are written."""
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
@@ -115,7 +129,9 @@ async def _session(  # noqa: PLR0917
         try:
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
-            error = await _conduct(lanes, study, manifest, desk, models, watch)
+            error = await _conduct(
+                lanes, study, manifest, desk, models, watch, Clock(each, sum(lane.width for lane in lanes))
+            )
         finally:
             journal.settle(budget.spent)
         journal.finish()
@@ -156,12 +172,14 @@ async def _conduct(  # noqa: PLR0917
     desk: Desk,
     models: Mapping[str, Sequence[Opened]] | None,
     watch: Watch | None,
+    clock: Clock,
 ) -> OvertonError | None:
     """Conduct all lanes, once it is known how judges are asked; gives what stopped them, None at their end."""
     began = monotonic()
+    pacers = _pacers(study, lanes)
 
     def progress() -> Progress:
-        return _progress(desk, lanes, _pacers(study, lanes), monotonic() - began)
+        return _progress(desk, lanes, pacers, monotonic() - began, clock)
 
     ticker = asyncio.create_task(_tick(watch, progress)) if watch else None
     try:
@@ -208,14 +226,20 @@ def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer]:
     return {id(one.pacer): one.pacer for one in bound}.values()
 
 
-def _progress(desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer], seconds: float) -> Progress:
+def _progress(desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer], seconds: float, clock: Clock) -> Progress:
+    done = sum(lane.outcomes.done.total() for lane in lanes)
+    total = sum(lane.planned.total() for lane in lanes)
+    answered, in_flight = sum(pacer.answers for pacer in pacers), sum(pacer.in_flight for pacer in pacers)
     return Progress(
-        done=sum(lane.outcomes.done.total() for lane in lanes),
-        total=sum(lane.planned.total() for lane in lanes),
+        done=done,
+        total=total,
         tally=desk.tally,
         cost=desk.budget.cost,
         seconds=seconds,
-        in_flight=sum(pacer.in_flight for pacer in pacers),
+        in_flight=in_flight,
         admitted=sum(int(pacer.limit) for pacer in pacers),
         stopping="" if desk.stopped is None else str(desk.stopped),
+        answered=answered,
+        calls=clock.calls(answered, done, total),
+        left=clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
     )

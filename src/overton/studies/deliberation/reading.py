@@ -5,26 +5,100 @@ The starter dilemmas were written for Overton. No crowd ever voted: their counts
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from textwrap import shorten
+from typing import Any
 
-from overton.studies.deliberation.items import Dilemma
+from overton.errors import quoted
+from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.items import Items
-from overton.studies.noting import Notes
-from overton.studies.parsing import json_lines
+from overton.studies.noting import Notes, kind_of, note_id, note_repeated, note_unknown, take_one_of
+from overton.studies.parsing import Parsed, Text, findings_of, object_lines
 
 __all__ = ["DILEMMAS"]
 
+_MOST_COMMENTS = 10**12
+_HALF = re.compile("[\ud800-\udfff]")
 
-def _check(dilemma: Dilemma, notes: Notes) -> None:
-    if not dilemma.text.strip():
-        notes.error("text", "is empty")
+
+def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Dilemma]:
+    """The dilemmas in their order: a title and a text that say something, and counts that a crowd can have cast."""
+    notes: list[Notes] = []
+    items: list[Dilemma] = []
+    named: list[tuple[str, Notes]] = []
+    for data, noted in object_lines(texts, noun="dilemma"):
+        notes.append(noted)
+        if data is None:
+            continue
+        note_unknown(data, Dilemma, noted)
+        found = {key: _said(data, key, noted) for key in ("id", "title", "text")}
+        note_id(found["id"], noted)
+        crowd = _crowd(data.get("crowd"), noted)
+        named.append((found["id"], noted))
+        if not noted.failed:
+            items.append(Dilemma(**found, crowd=crowd))
+    note_repeated(named)
+    return Parsed(items, findings_of(notes))
+
+
+def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
+    """The text under `key`, as it was posted; '', noted, where it says nothing or is none."""
+    value = data.get(key)
+    if not isinstance(value, str):
+        notes.error(key, f"is {kind_of(value)}, not a text" if key in data else "is missing")
+    elif not value.strip():
+        notes.error(key, "is empty")
+    elif _HALF.search(value):
+        notes.error(key, "holds half of a surrogate pair, which is no character")
+    else:
+        return value
+    return ""
+
+
+def _crowd(value: Any, notes: Notes) -> Crowd | None:
+    """How a crowd judged, None where that is not known, or cannot be used, which is noted."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        notes.error("crowd", f"is {kind_of(value)}, not an object with counts")
+        return None
+    note_unknown(value, Crowd, notes, "crowd.")
+    simulated = value.get("simulated", False)
+    if not isinstance(simulated, bool):
+        notes.error("crowd.simulated", f"is {kind_of(simulated)}, not true or false")
+    counts = value.get("counts")
+    if not isinstance(counts, dict):
+        is_what = f"is {kind_of(counts)}, not an object of verdict and count" if "counts" in value else "is missing"
+        notes.error("crowd.counts", is_what)
+        return None
+    taken = {verdict: count for verdict, count in (_count(*one, notes) for one in counts.items()) if verdict}
+    return Crowd(taken, simulated=bool(simulated))
+
+
+def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
+    """A verdict and how many gave it; None, noted, where it is no verdict or nothing that can have been counted."""
+    verdict: Verdict | None = take_one_of(VERDICTS, word, f"crowd.counts[{quoted(word)}]", notes)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < _MOST_COMMENTS:
+        said = quoted(count) if isinstance(count, int | float) and not isinstance(count, bool) else kind_of(count)
+        notes.error(f"crowd.counts[{quoted(word)}]", f"is {said}, not how many comments said so (0 or more)")
+        return None, 0
+    return verdict, count
 
 
 def _starter() -> Traversable:
     """A dilemma a line."""
     return files("overton.studies.deliberation") / "starter" / "dilemmas.jsonl"
+
+
+def _blank() -> Dilemma:
+    return Dilemma(
+        "my-dilemma",
+        "AITA for what this dilemma is about in one line?",
+        "Tell here, as the one who asks, what happened and what both sides say.",
+    )
 
 
 def _spelled(dilemma: Dilemma) -> list[str]:
@@ -36,9 +110,10 @@ DILEMMAS = Items(
     Dilemma,
     "dilemma",
     "JSONL file of dilemmas",
-    parse=json_lines(Dilemma, _check),
+    parse=_parse,
     dataset="dilemmas.jsonl",
     starter=_starter,
+    blank=_blank,
     spelled=_spelled,
 )
 """Dilemmas, with their crowds' verdicts where they are known."""

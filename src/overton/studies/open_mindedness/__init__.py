@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
+from overton.studies.command import Command
 from overton.studies.degenerate import degenerate
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
@@ -63,4 +64,11 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     check=wrong,
     measuring=MEASURING,
     demo=_DEMO,
+    commands=(
+        Command(
+            "fill-templates",
+            "Give issues the six paraphrases of appendix B without a model: their own positions, word for word.",
+            f"{__name__}.commands:fill_templates",
+        ),
+    ),
 )

@@ -17,7 +17,7 @@ import msgspec
 from overton.errors import quoted
 from overton.studies.items import Items
 from overton.studies.noting import ID_RULE, Notes, is_id, note_repeated
-from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
+from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.layouts import (
     MARK,
     Draft,
@@ -34,6 +34,7 @@ from overton.studies.parsing import Parsed, Text, findings_of, object_lines, rea
 __all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
 
 _MAX_ISSUES = 10_000
+_LIST = re.compile(r"\s*\[\s*\{")
 _MOST_DIGITS = 200  # no id is longer
 
 
@@ -58,9 +59,9 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     """The issues of `texts`, sorted by id, numbers in ids by their value.
 
-    A '.jsonl' file holds one `Issue` a line; any other is one issue in the ProCon layout, its name the issue's id. The
-    table of positions adds what issues lack. Where nothing gives an issue's positions, they are taken from its
-    paraphrases.
+    A '.jsonl' file holds one `Issue` a line; any other is one issue, an `Issue` where it has an `id`, else in the
+    ProCon layout, which has none: the file's name is the issue's id then. Issues may stand in a list, too. The table
+    of positions adds what issues lack. Where nothing gives an issue's positions, they are taken from its paraphrases.
 
     An error keeps a run from starting: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated
     argument, a side without arguments, a number of paraphrases other than six, an orientation that contradicts its
@@ -99,11 +100,14 @@ def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
             continue
         notes = Notes(text.name)
         content = read_whole(text, notes)
+        if content is not None and _LIST.match(content):
+            yield from _from_lines(text, others)
+            continue
         data = read_json(content, notes) if content is not None else None
         if data is None:
             others.append(notes)
         else:
-            yield draft_from_procon(data, text.stem, notes)
+            yield draft_from_own(data, notes) if "id" in data else draft_from_procon(data, text.stem, notes)
 
 
 def _from_lines(text: Text, others: list[Notes]) -> Iterator[Draft]:
@@ -179,7 +183,8 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
     broken = _noted(draft.notes, "paraphrases[")
     if not paraphrases and not broken:
         if need:
-            draft.notes.error("paraphrases", "are missing; make them with 'overton items rephrase'")
+            made = "make them with 'overton items rephrase', or without a model with 'overton items fill-templates'"
+            draft.notes.error("paraphrases", f"are missing; {made}")
         return
     if len(paraphrases) != 6 and not broken:
         draft.notes.error("paraphrases", f"are {len(paraphrases)}; there must be six, or none yet")
@@ -264,6 +269,23 @@ def _starter() -> Traversable:
     return files("overton.studies.open_mindedness") / "starter" / "issues"
 
 
+def _blank() -> Issue:
+    """An issue without paraphrases: they are made of what is filled in."""
+    texts = {side: [f"Argument {number} for the {side} position." for number in (1, 2, 3)] for side in SIDES}
+    pros, cons = (
+        tuple(Argument(f"{side}-{number}", text) for number, text in enumerate(texts[side], 1)) for side in SIDES
+    )
+    return Issue(
+        "my-issue",
+        "Should this be done?",
+        pros,
+        cons,
+        topic="A heading to group by",
+        pro="This should be done",
+        con="This should not be done",
+    )
+
+
 def _spelled(issue: Issue) -> list[str]:
     """The question, then what pro and con mean."""
     return [issue.question, *(f"{side}: {said}" for side, said in (("Pro", issue.pro), ("Con", issue.con)) if said)]
@@ -278,6 +300,7 @@ ISSUES = Items(
     suffixes=(".json",),
     reading=Reading,
     starter=_starter,
+    blank=_blank,
     spelled=_spelled,
 )
 """Issues that are ready to be asked."""

@@ -177,6 +177,21 @@ def _filled(issue: Issue, record: Rephrasing) -> Issue:
     )
 
 
+def _told(records: Sequence[Rephrasing]) -> Iterator[str]:
+    """How many issues have paraphrases now, and for each that has none why."""
+    written = sum(record.status == "written" for record in records)
+    yield f"{written} of {len(records)} issues rephrased."
+    for record in records:
+        if record.status != "written":
+            yield f"{record.issue}: {record.status} after {record.attempts} replies: {record.problem}"
+    if written < len(records):
+        yield "'overton items fill-templates' makes paraphrases without a model."
+
+
+def _lacking(records: Sequence[Rephrasing]) -> int:
+    return sum(record.status != "written" for record in records)
+
+
 def _prompts() -> dict[str, str]:
     return prompts.texts("rephrase")
 
@@ -187,7 +202,9 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     question="Write six neutral paraphrases an issue (MillStone, appendix C).",
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
     items=UNPHRASED,
-    dataset=Dataset("issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records)),
+    dataset=Dataset(
+        "issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records), _told, _lacking
+    ),
     options=RephraseOptions,
     record=Rephrasing,
     kind="makes",

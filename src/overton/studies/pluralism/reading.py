@@ -196,6 +196,22 @@ def _starter_viewpoints() -> Traversable:
     return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
 
 
+_POST = ("A community", "What the post asks?", "What its writer says; may be empty.")
+
+
+def _blank_thread() -> Thread:
+    said = (Comment("c1", "What somebody answered.", 12), Comment("c2", "What somebody else answered.", 3))
+    return Thread("my-thread", *_POST, said)
+
+
+def _blank_reference() -> ReferenceThread:
+    views = (
+        Viewpoint("v1", "What the first group of comments holds.", 12, ("c1",), 1),
+        Viewpoint("v2", "What the second group of comments holds.", 3, ("c2",), 1),
+    )
+    return ReferenceThread("my-thread", *_POST, views, "hand-made")
+
+
 def _spelled(thread: Thread | ReferenceThread) -> list[str]:
     """The post's title; its first words where it has none."""
     return [thread.title or shorten(thread.text, 80, placeholder=" …")]
@@ -207,6 +223,7 @@ THREADS = Items(
     "JSONL file of threads, or a folder of them",
     parse=_lines(_thread),
     dataset="threads.jsonl",
+    blank=_blank_thread,
     spelled=_spelled,
 )
 """Threads as a crowd wrote them."""
@@ -218,6 +235,7 @@ REFERENCES = Items(
     parse=_lines(_reference),
     dataset="references.jsonl",
     starter=_starter_viewpoints,
+    blank=_blank_reference,
     spelled=_spelled,
 )
 """Threads with the viewpoints that were found in them."""

@@ -230,6 +230,10 @@ def _told(records: Sequence[MadeTopic]) -> Iterator[str]:
             yield f"{one.topic or one.domain}: {'; '.join(one.problems)}"
 
 
+def _lacking(records: Sequence[MadeTopic]) -> int:
+    return sum(one.status in ("dropped", "failed", "missing") for one in records)
+
+
 def _prompts() -> dict[str, str]:
     return prompts.texts("topics", "questions")
 
@@ -240,7 +244,7 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
     roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
     items=_DOMAINS,
-    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _told),
+    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _told, _lacking),
     options=TopicsOptions,
     record=MadeTopic,
     kind="makes",

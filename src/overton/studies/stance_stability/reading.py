@@ -23,6 +23,7 @@ from overton.studies.noting import (
 )
 from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines
+from overton.studies.stance_stability.blank import blank_topic
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.questions import problems_of
 
@@ -109,6 +110,7 @@ TOPICS = Items(
     dataset="topics.jsonl",
     reading=Reading,
     starter=_starter,
+    blank=blank_topic,
     spelled=_spelled,
 )
 """Topics with their questions."""

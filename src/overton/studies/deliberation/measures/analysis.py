@@ -16,14 +16,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.deliberation.measures.results import (
-    Choice,
-    Contrast,
-    ContrastBy,
-    ContrastIn,
-    ContrastOf,
-    Setting,
-)
+from overton.studies.analysed import Analysed
+from overton.studies.deliberation.measures.results import Choice, Contrast, ContrastBy, ContrastIn, ContrastOf, Setting
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain, shaped
 from overton.studies.retesting import SelfAgreement
@@ -325,7 +319,7 @@ class Crowd(msgspec.Struct, frozen=True):
     unknown: int
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Analysed, frozen=True):
     """All measures of a table of decisions.
 
     `choice` holds a fit for each goal, or one for all; the first is that of correctness, where there is one. `others`
@@ -357,7 +351,7 @@ class Analysis(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
     not_computed: dict[str, str]
     notes: tuple[str, ...]
-    self_agreement: dict[str, SelfAgreement] = {}
+    self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
 
     SHAPE = Shape(
         also={

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
 from overton.studies.open_mindedness.measures.results import (
     CrossFitted,
@@ -302,7 +303,7 @@ class Comparison(msgspec.Struct, frozen=True):
     not_computed: dict[str, str]
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Analysed, frozen=True):
     """All measures of one or more models.
 
     `source` says what it was made from; `reading` which patterns read the stances. `faults` counts answers whose form

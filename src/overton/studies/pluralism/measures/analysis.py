@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain, shaped
 from overton.studies.retesting import SelfAgreement
@@ -177,7 +178,7 @@ class WithCommunities(NamedTuple):
     communities: dict[str, Group]
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Analysed, frozen=True):
     """All measures of tables of matches, rankings and pairs.
 
     `faults` counts responses, rankings and choices that are none by their form, by model and condition.
@@ -194,7 +195,7 @@ class Analysis(msgspec.Struct, frozen=True):
     seed: int
     not_computed: dict[str, str]
     notes: tuple[str, ...]
-    self_agreement: dict[str, SelfAgreement] = {}
+    self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
     faults: tuple[FaultCount, ...] = ()
 
     SHAPE = Shape(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain
 from overton.studies.retesting import SelfAgreement
@@ -244,7 +245,7 @@ class Agreement(msgspec.Struct, frozen=True):
     kappa: Estimate
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Analysed, frozen=True):
     """All measures of a table of turns.
 
     `conversations` has a row for each: `conversation`, `model`, `temperature`, `domain`, `topic`, `ordering` where
@@ -285,7 +286,7 @@ class Analysis(msgspec.Struct, frozen=True):
     over: str
     not_computed: dict[str, str]
     notes: tuple[str, ...]
-    self_agreement: dict[str, SelfAgreement] = {}
+    self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
 
     SHAPE = Shape(
         also={

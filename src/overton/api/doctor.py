@@ -1,0 +1,202 @@
+"""What is here: parts, keys by the names of their variables, a browser, weights, and what this machine can run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import msgspec
+
+import overton
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
+from overton.models.weights import cache_folder, known
+from overton.studies.registry import listed
+
+__all__ = ["Extra", "Health", "Key", "Weights", "doctor"]
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge", "firefox")
+_SEARCH_KEYS = {"brave": ("BRAVE_API_KEY",), "google search": ("GOOGLE_API_KEY", "GOOGLE_CSE_ID")}
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;(?P<marker>.*))?")
+_EXTRA = re.compile(r"extra\s*==\s*['\"](?P<name>[\w-]+)['\"]")
+_FOR_DEVELOPERS = ("dev", "bench", "testing")
+_LEAST_MEMORY = 1.5e9
+"""Bytes that the smallest embedded model takes with its copies and everything beside."""
+_FOR_WEIGHTS = 0.6
+"""The share of a machine's memory that weights should take at most."""
+
+
+class Extra(msgspec.Struct, frozen=True):
+    """An optional part: its packages with the versions that are installed, None where one is missing."""
+
+    name: str
+    packages: dict[str, str | None]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is installed."""
+        return all(self.packages.values())
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A variable that may hold a key, whom it is for, and whether it is set. Its value is never looked at or shown."""
+
+    variable: str
+    provider: str
+    set: bool
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """Weights that are known by name, and whether they are in the cache."""
+
+    name: str
+    cached: bool
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What is here. `memory` is in bytes, None where the system does not say; `problems` are what keeps things from
+    working that should, `can` what this machine can run as it is, `could` what it could with what command.
+    """
+
+    overton: str
+    python: str
+    platform: str
+    cores: int
+    memory: int | None
+    packages: dict[str, str | None]
+    extras: list[Extra]
+    keys: list[Key]
+    browser: str | None
+    cache: str
+    weights: list[Weights]
+    studies: list[str]
+    can: list[str]
+    could: list[str]
+    problems: list[str]
+
+
+def doctor() -> Health:
+    """Look at what is installed and set. Nothing is asked, opened or fetched, and no key's value is read."""
+    packages, extras = _installed()
+    folder = cache_folder()
+    weights = [Weights(one.name, (folder / "weights" / f"{one.name}.q8_0.gguf").is_file()) for one in known()]
+    keys, memory = [*_keys()], _memory()
+    can, could = _able(extras, keys, weights, memory)
+    return Health(
+        overton=overton.__version__,
+        python=platform.python_version(),
+        platform=platform.platform(terse=True),
+        cores=os.cpu_count() or 1,
+        memory=memory,
+        packages=packages,
+        extras=extras,
+        keys=keys,
+        browser=next((found for name in _BROWSERS if (found := shutil.which(name))), None),
+        cache=str(folder),
+        weights=weights,
+        studies=[one.name for one in listed() if not one.problem],
+        can=can,
+        could=could,
+        problems=[*_problems(packages, extras, folder)],
+    )
+
+
+def _installed() -> tuple[dict[str, str | None], list[Extra]]:
+    """The packages that Overton needs, and those of its optional parts, as its own metadata names them."""
+    try:
+        named = requires("overton") or []
+    except PackageNotFoundError:  # run from its sources
+        named = []
+    needed: dict[str, str | None] = {}
+    optional: dict[str, dict[str, str | None]] = {}
+    for requirement in named:
+        if (read := _REQUIREMENT.match(requirement)) is None:
+            continue
+        marker = read["marker"] or ""
+        extra = _EXTRA.search(marker)
+        if extra is not None:
+            optional.setdefault(extra["name"], {})[read["name"]] = _version(read["name"])
+        elif not (sys.platform == "win32" and "win32" in marker):
+            needed[read["name"]] = _version(read["name"])
+    return needed, [Extra(name, held) for name, held in optional.items() if name not in _FOR_DEVELOPERS]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _keys() -> Iterator[Key]:
+    seen: set[str] = set()
+    for provider in (*CHAT_PROVIDERS.values(), ANTHROPIC, SERVER):
+        for variable in provider.key_envs:
+            if variable not in seen:
+                seen.add(variable)
+                yield Key(variable, provider.name, bool(os.environ.get(variable)))
+    for engine, variables in _SEARCH_KEYS.items():
+        yield from (Key(one, engine, bool(os.environ.get(one))) for one in variables if one not in seen)
+
+
+def _memory() -> int | None:
+    if not hasattr(os, "sysconf"):
+        return None
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _able(
+    extras: list[Extra], keys: list[Key], weights: list[Weights], memory: int | None
+) -> tuple[list[str], list[str]]:
+    """What can be run as things are, and what with one command more."""
+    whole = {one.name for one in extras if one.whole}
+    can, could = ["simulated models, in every study"], list[str]()
+    for one in weights:
+        if "embedded" not in whole:
+            could.append(f"embedded/{one.name}: pip install 'overton[embedded]'")
+        elif memory is not None and memory < _LEAST_MEMORY:
+            could.append(f"embedded/{one.name}: with 1.5 GB of memory")
+        else:
+            fetched = "" if one.cached else f" (its weights are fetched first: overton models pull {one.name})"
+            can.append(f"embedded/{one.name}{fetched}")
+    if "embedded" in whole and memory is not None:
+        can.append(f"GGUF files of up to about {_FOR_WEIGHTS * memory / 1e9:.0f} GB, as gguf:/path/to/file")
+    hosted = list(dict.fromkeys(key.provider for key in keys if key.set))
+    can += [f"{provider}: its key is set" for provider in hosted]
+    if not hosted:
+        could.append("hosted models: set one of the variables above")
+    told = {
+        "retrieval": "searching and reading pages, the starter pages among them",
+        "inspect": "studies as tasks of Inspect AI, and its providers",
+        "clustering": "clustering by embeddings",
+    }
+    for name, what in told.items():
+        if name in whole:
+            can.append(what)
+        else:
+            could.append(f"{what}: pip install 'overton[{name}]'")
+    return can, could
+
+
+def _problems(packages: dict[str, str | None], extras: list[Extra], cache: Path) -> Iterator[str]:
+    for name in (name for name, found in packages.items() if found is None):
+        yield f"the package {name} is missing: pip install overton"
+    for extra in extras:
+        missing = [name for name, found in extra.packages.items() if found is None]
+        own = [name for name in extra.packages if not any(name in one.packages for one in extras if one is not extra)]
+        if missing and any(extra.packages[name] for name in own):
+            yield f"the part {extra.name} lacks {', '.join(missing)}: pip install 'overton[{extra.name}]'"
+    for one in listed():
+        if one.problem:
+            yield f"the study {one.name} cannot be used: {one.problem}"
+    around = next((folder for folder in (cache, *cache.parents) if folder.exists()), None)
+    if around is None or not os.access(around, os.W_OK):
+        yield f"the cache {cache} cannot be written: set OVERTON_CACHE to a folder that can"

@@ -1,0 +1,179 @@
+"""Items of whatever kind: told apart by what they hold, listed, begun, and checked without a word on what they are."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.api.items import check_items, read_items
+from overton.corpora.opening import texts_at
+from overton.errors import InputError, Problem
+from overton.studies.items import Items, title_of
+from overton.studies.noting import Finding
+from overton.studies.parsing import object_lines
+from overton.studies.registry import listed, study_named
+from overton.untrusted import make_folder, write_whole
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from overton.studies.study import AnyStudy
+
+__all__ = ["Listing", "check", "kind_named", "kind_of", "list_items", "new", "recognised"]
+
+_READ = ("asks", "makes", "labels")
+_LOOKED_AT = 20
+"""Objects of a file that are looked at to find one that can be read."""
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """One item of a list: what kind of thing it is, the study that asks about it, its id, and what it is about."""
+
+    kind: str
+    study: str
+    id: str
+    title: str
+
+
+def check(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
+    """Everything wrong or odd about items. Nothing is asked.
+
+    `check("STUDY", PATH)` checks them as that study's, `check("STUDY")` those that come with it, and `check(PATH)` as
+    what they are by their keys. `reading` are the fields of the study's `Items.reading`.
+
+    Raises:
+        InputError: an option that there is not, no path and no items that come with the study, or a file of which
+            nobody can tell what it holds.
+    """
+    if path is None and isinstance(study, str | Path) and _is_path(str(study)):
+        return check_items(recognised(study), study, **reading)
+    return check_items(str(study) if isinstance(study, Path) else study, path, **reading)
+
+
+def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
+    """The items that come with studies: all of them, or those of one kind; or those that a file holds.
+
+    `kind` is a kind ('issues', 'dilemma'), a study's name, or a path.
+
+    Raises:
+        InputError: there is no such kind, or the file cannot be read.
+    """
+    if kind is None:
+        return [one for study in _studies() if study.items.starter for one in _listing(study, read_items(study))]
+    if _is_path(str(kind)):
+        study = recognised(kind)
+        return [*_listing(study, read_items(study, kind))]
+    study = kind_named(str(kind))
+    return [*_listing(study, read_items(study))]
+
+
+def new(kind: str, out: str | Path) -> Path:
+    """Begin a file of items: one to be filled in, which passes its check as it stands; gives the file.
+
+    Raises:
+        InputError: there is no such kind, nothing to begin one with, or the file exists.
+        RunError: it cannot be written.
+    """
+    study, file = kind_named(kind), Path(out)
+    if file.exists():
+        raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
+    item = study.items.blank() if study.items.blank else next(iter(read_items(study)))
+    make_folder(file.parent)
+    return write_whole(file, [msgspec.json.format(msgspec.json.encode(item), indent=2) + b"\n"])
+
+
+def kind_named(word: str) -> AnyStudy:
+    """The study that asks about items of this kind: 'issue', 'issues', or the name of a study.
+
+    Raises:
+        InputError: there is none.
+    """
+    studies = [*_studies()]
+    for study in studies:
+        if word in (study.name, study.name.replace("-", "_"), study.items.noun, study.items.plural):
+            return study
+    known = ", ".join(dict.fromkeys(study.items.plural for study in studies))
+    raise InputError([Problem("kind", word, f"no such kind of items, and no file; known are {known}")])
+
+
+def kind_of(study: AnyStudy) -> AnyStudy:
+    """The study that asks about such items, `study` itself where none does."""
+    return next((one for one in _studies() if one.kind == "asks" and one.items.kind is study.items.kind), study)
+
+
+def recognised(path: str | Path) -> AnyStudy:
+    """The study whose items a file or folder holds, by the keys of the first object that can be read.
+
+    Where several studies ask about the same things, it is the first that finds no error in them, else the first.
+
+    Raises:
+        InputError: nobody can tell, with what to say instead.
+    """
+    fitting = _fitting(Path(path))
+    if not fitting:
+        known = "; ".join(f"{study.name}: {study.items.layouts}" for study in _studies() if study.kind == "asks")
+        asked = "say which items these are: overton items check STUDY PATH"
+        raise InputError([Problem(str(path), "", f"holds items of no kind that is known ({known}); {asked}")])
+    for study in fitting:
+        if not any(finding.severity == "error" for finding in check_items(study, path)):
+            return study
+    return fitting[0]
+
+
+def _fitting(path: Path) -> builtins.list[AnyStudy]:
+    """The studies whose items are most like what `path` holds; several where they ask about the same.
+
+    Raises:
+        InputError: the first thing that is wrong where nothing can be read.
+    """
+    likeness = {study.name: (study, _likeness(study.items, path)) for study in _studies()}
+    best = max(like for _, like in likeness.values())
+    return [study for study, like in likeness.values() if like == best] if best > 0 else []
+
+
+def _likeness(items: Items[Any], path: Path) -> float:
+    """Which share of the keys of an item and of what `path` holds they have in common, 0 to 1."""
+    keys = _keys(items, path)
+    fields = msgspec.structs.fields(items.kind)
+    wanted = {field.encode_name for field in fields if field.required}
+    known = {field.encode_name for field in fields}
+    return len(keys & known) / len(keys | wanted) if keys else 0.0
+
+
+def _keys(items: Items[Any], path: Path) -> set[str]:
+    """The keys of the first object of the texts that a study would read at `path`."""
+    try:
+        texts = texts_at(path, suffixes=items.suffixes, dataset=items.dataset)
+    except InputError:
+        return set()
+    for text in texts[:_LOOKED_AT]:
+        if text.suffix in (".json", ".jsonl"):
+            for place, line in enumerate(object_lines([text])):
+                if line.data is not None:
+                    return set(line.data)
+                if place >= _LOOKED_AT:
+                    break
+        elif not path.is_dir() and text.suffix in items.suffixes:
+            return {field.encode_name for field in msgspec.structs.fields(items.kind)}
+    return set()
+
+
+def _studies() -> Iterator[AnyStudy]:
+    """Studies that read items, those that ask first."""
+    usable = [one for one in listed() if not one.problem and one.kind in _READ]
+    for one in sorted(usable, key=lambda one: _READ.index(one.kind)):
+        yield study_named(one.name)
+
+
+def _listing(study: AnyStudy, items: Any) -> Iterator[Listing]:
+    for item in items:
+        yield Listing(study.items.noun, study.name, item.id, title_of(item))
+
+
+def _is_path(word: str) -> bool:
+    """Whether a word that may name a study or a kind is a path: one that exists, and no study's name."""
+    return Path(word).exists() and word.replace("_", "-") not in {one.name for one in listed()}

@@ -1,0 +1,52 @@
+"""How long models that run on this machine would take for a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from overton.api.setting_up import set_up, sorted_out
+from overton.hosts import local
+from overton.hosts.local.timing import timed
+from overton.studies.registry import study_named
+
+__all__ = ["TimeHere", "time_here"]
+
+
+class TimeHere(msgspec.Struct, frozen=True):
+    """A model in a role: how many of its calls were timed, what one took on average, and what the plan's would take."""
+
+    model: str
+    role: str
+    timed: int
+    seconds_each: float
+    seconds: float
+
+
+def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
+    """What a plan's calls would take of models whose weights run in this process; `asked` are the plan's arguments.
+
+    A few calls of each are asked and timed, for a minute each at most. Hosted and simulated models are never asked.
+
+    Raises:
+        InputError: anything wrong with what was given.
+    """
+    found = study_named(study)
+    names = ("models", "items", "others", "only", "model_args", "source_args", "prices", "seed")
+    given = {name: asked.pop(name, None) for name in names}
+    ready = set_up(
+        found,
+        sorted_out(found, given["models"] or (), given["items"], asked, given["others"] or {}),
+        only=given["only"],
+        model_args=given["model_args"],
+        source_args=given["source_args"],
+        prices=given["prices"],
+    )
+    seed = given["seed"] or 0
+    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
+    calls = {(row.model, row.role): row.calls for row in planned.models}
+    return [
+        TimeHere(one.model, one.role, one.calls, one.seconds, one.seconds * calls[one.model, one.role])
+        for one in timed(found, ready.items, opened, ready.options, seed)
+    ]

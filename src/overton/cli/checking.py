@@ -1,0 +1,83 @@
+"""`overton items check`: the items of a study, or those of a file that is known by its keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from overton.cli.params import Param, command, field_params, words_of
+from overton.cli.studies import StudyGroup, typed
+from overton.errors import InputError
+from overton.studies.options import fields_of
+from overton.studies.study import AnyStudy
+
+__all__ = ["Checking"]
+
+_NAMED = Param.KEYWORD_ONLY
+
+
+class Checking(StudyGroup):
+    """`overton items check STUDY PATH`, and `overton items check PATH` for what is known by its keys."""
+
+    kinds = ("asks", "makes", "labels")
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command for a study's items, or for the file in the place of a study's name.
+
+        Raises:
+            InputError: there is neither such a study nor such a file, or nobody can tell what it holds.
+        """
+        try:
+            return super().get_command(ctx, cmd_name)
+        except InputError as error:
+            if not Path(cmd_name).exists():
+                wrong = [replace(problem, reason=f"{problem.reason}; nor is it a file") for problem in error.problems]
+                raise InputError(wrong) from None
+        return typed(cmd_name, self._recognised(Path(cmd_name)))
+
+    def _recognised(self, path: Path) -> Any:
+        """The command that checks what is in a file, as what it is."""
+
+        def body(**reading: Any) -> None:
+            from overton.api.kinds import kind_of, recognised
+            from overton.cli.output import say
+
+            study = recognised(path)
+            asks = kind_of(study)
+            later = "" if asks.name == study.name else f", not yet for {asks.name}, whose check says what is missing"
+            say(f"Read as {study.items.plural} for {study.name}{later}.")
+            _check(study, path, reading)
+
+        return command(
+            body, [], {}, "Name every problem of the items in a file, whatever their kind; nothing is asked."
+        )
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that checks its items."""
+
+        def body(path: Path, **reading: Any) -> None:
+            _check(study, path, reading)
+
+        layouts = f"{study.items.layouts[:1].upper()}{study.items.layouts[1:]}."
+        path = Param("path", _NAMED, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
+        params = [path, *field_params(fields_of(study.items.reading))]
+        help_ = (
+            f"Name every problem of {study.items.plural}; nothing is asked. Exit code 2 where an error would keep a run"
+            " from starting."
+        )
+        return command(body, params, words_of(study, study.items.reading), help_)
+
+
+def _check(study: AnyStudy, path: Path, reading: dict[str, Any]) -> None:
+    from overton.api.items import check_items
+    from overton.cli.output import results, say
+
+    findings = check_items(study, path, **reading)
+    for finding in findings:
+        results().print(str(finding), soft_wrap=True)
+    errors = sum(finding.severity == "error" for finding in findings)
+    say(f"{errors} errors, {len(findings) - errors} warnings")
+    raise typer.Exit(2 if errors else 0)

@@ -1,0 +1,55 @@
+"""`overton doctor`: what is here, and what this machine can run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from overton.api.doctor import Health
+
+__all__ = ["doctor"]
+
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say what is installed, which keys are set (by name), and what this machine can run. Exit code 1 on a problem."""
+    from overton.api.doctor import doctor as look
+    from overton.cli.output import print_json, results
+
+    found = look()
+    if json:
+        print_json(found)
+    else:
+        for line in _lines(found):
+            results().print(line, soft_wrap=True)
+    raise typer.Exit(1 if found.problems else 0)
+
+
+def _lines(found: Health) -> Iterator[str]:
+    memory = "" if found.memory is None else f", {found.memory / 1e9:.1f} GB of memory"
+    yield f"overton {found.overton}, Python {found.python}, {found.platform}, {found.cores} cores{memory}"
+    yield ""
+    yield "Parts"
+    for extra in found.extras:
+        told = ", ".join(f"{name} {version or 'missing'}" for name, version in extra.packages.items())
+        yield f"  {'+' if extra.whole else '-'} {extra.name}: {told}"
+    yield "Keys, by the names of their variables"
+    for key in found.keys:
+        yield f"  {'+' if key.set else '-'} {key.variable} ({key.provider}): {'set' if key.set else 'not set'}"
+    yield "Files"
+    yield f"  {'+' if found.browser else '-'} browser: {found.browser or 'none found; reports open in any'}"
+    yield f"  cache: {found.cache}"
+    for one in found.weights:
+        yield f"  {'+' if one.cached else '-'} weights of {one.name}: {'cached' if one.cached else 'not fetched yet'}"
+    yield f"Studies: {', '.join(found.studies)}"
+    yield "This machine can run"
+    yield from (f"  {line}" for line in found.can)
+    if found.could:
+        yield "It could run"
+        yield from (f"  {line}" for line in found.could)
+    if found.problems:
+        yield "Problems"
+        yield from (f"  {line}" for line in found.problems)

@@ -1,0 +1,52 @@
+"""`overton items list|new`: what can be asked about, and a file to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["list_", "new"]
+
+
+def list_(
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[KIND|FILE]", help="issues, topics, threads, dilemmas, a study's name, or a file."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List ids and titles: of the items that come with Overton, or of those in a file."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from overton.api.kinds import list_items
+    from overton.cli.output import print_json, results
+
+    found = list_items(kind)
+    if json:
+        print_json(found)
+        return
+    for noun, study in dict.fromkeys((one.kind, one.study) for one in found):
+        table = Table(title=Text(f"{noun}s ({study})"))
+        for heading in ("id", "about"):
+            table.add_column(heading, overflow="fold", no_wrap=heading == "id")
+        for one in found:
+            if (one.kind, one.study) == (noun, study):
+                table.add_row(Text(one.id), Text(one.title))
+        results().print(table)
+
+
+def new(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="issue, topic, thread, dilemma, or a study's name.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to make.", show_default=False)],
+) -> None:
+    """Begin a file of items: one to fill in, which passes its check as it stands."""
+    from overton.api import kinds
+    from overton.cli.output import results, say
+    from overton.errors import command
+
+    made = kinds.new(kind, out)
+    results().print(str(made), soft_wrap=True)
+    say(f"Fill it in, and check it with: {command('items', 'check', made)}")

@@ -1,0 +1,92 @@
+"""How long a run goes on: the calls that its models are still to answer, at the pace at which they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from overton.calls import Trial
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.planning import course_of
+from overton.studies.study import AnyStudy
+
+__all__ = ["CallsEach", "Clock", "calls_each"]
+
+_LOOKED_AT = 12
+_SECONDS = 1.0
+"""Trials that are conducted on canned replies before a run, and how long that may take: a conversation over many pages
+takes a while even so."""
+_TRUSTED = 1.0
+"""What was expected of trials weighs as much as so many trials of the run itself."""
+_TOO_EARLY = 2
+
+
+@dataclass(frozen=True)
+class CallsEach:
+    """Calls of models that a trial makes, by canned replies; `fixed` where no reply makes them more or fewer."""
+
+    calls: float
+    fixed: bool
+
+
+def calls_each(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> CallsEach:
+    """What a trial asks of models on the shortest course, over some trials from everywhere in the plan."""
+    trials = list(study.trials(items, options, seed))
+    some = trials[:: max(1, len(trials) // _LOOKED_AT)][:_LOOKED_AT]
+    until = monotonic() + _SECONDS
+    least, most, seen = 0, 0, 0
+    for trial in some:
+        counts = [_calls(study, trial, number) for number in range(max(1, len(study.canned)))]
+        least, most, seen = least + counts[0], most + counts[-1], seen + 1
+        if monotonic() > until:
+            break
+    return CallsEach(least / seen if seen else 0.0, least == most)
+
+
+def _calls(study: AnyStudy, trial: Trial, number: int) -> int:
+    course = run_to_end(course_of(study, [trial], number))
+    return sum(
+        count.calls
+        for counts in (course.own, course.shared)
+        for name, count in counts.items()
+        if name not in study.retrieval
+    )
+
+
+@dataclass
+class Clock:
+    """Tells how long a session still takes, each time that somebody looks.
+
+    `width` is how many trials are under way at once. Time counts from the first
+    request on, trials from those that the journal had ended by then: what is recalled takes none.
+    """
+
+    each: CallsEach
+    width: int
+    _began: float | None = None
+    _before: int = 0
+
+    def calls(self, answered: int, done: int, total: int) -> float:
+        """How many calls the session makes, as far as is known now; never fewer than it has made."""
+        ended = done - self._before
+        expected = self.each.calls
+        if ended > 0 and not self.each.fixed:
+            open_ = min(self.width, total - done) * expected / 2
+            seen = max(answered - open_, 1.0) / ended
+            expected = (_TRUSTED * expected + ended * seen) / (_TRUSTED + ended)
+        return max(expected * (total - self._before), answered + (total - done))
+
+    def left(self, *, answered: int, in_flight: int, done: int, total: int, seconds: float) -> float | None:
+        """Seconds to the end, None while too little is known, or where nothing is asked."""
+        if self._began is None:
+            if in_flight or answered:
+                self._began, self._before = seconds, done
+            return None
+        if answered < _TOO_EARLY:
+            return None
+        # Those under way are on average half done.
+        worked = answered + in_flight / 2
+        rest = max(self.calls(answered, done, total) - worked, 0.0)
+        return rest * (seconds - self._began) / worked

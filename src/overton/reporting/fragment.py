@@ -1,0 +1,76 @@
+"""Sections as a piece of HTML for a notebook's cell: tables and sentences, without scripts or styles of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from markupsafe import Markup, escape
+
+from overton.reporting.text import ShownCell, shown
+from overton.studies.exhibits import Callout, Exhibit, Method, Prose, Section, Table
+from overton.untrusted import visible
+
+__all__ = ["MOST_ROWS", "facts", "fragment"]
+
+MOST_ROWS = 30
+"""Rows of a table in a cell of a notebook; how many more there are stands beneath."""
+
+
+def fragment(sections: Sequence[Section]) -> str:
+    """Sections with their tables, callouts and prose. Every text in them may be hostile: it is escaped."""
+    parts = [
+        Markup("<h4>{}</h4>{}").format(visible(section.title), Markup("").join(_parts(section.exhibits)))
+        for section in sections
+    ]
+    return str(Markup("<div class='overton'>{}</div>").format(Markup("").join(parts)))
+
+
+def facts(title: str, rows: Iterable[tuple[str, str]], beneath: Sequence[str] = ()) -> str:
+    """A small table of names and values."""
+    cells = (
+        Markup("<tr><th style='text-align:left'>{}</th><td style='text-align:left'>{}</td></tr>").format(
+            visible(name), visible(value)
+        )
+        for name, value in rows
+    )
+    said = Markup("").join(Markup("<p>{}</p>").format(visible(line)) for line in beneath)
+    table = Markup("<table>{}</table>").format(Markup("").join(cells))
+    return str(Markup("<div class='overton'><h4>{}</h4>{}{}</div>").format(visible(title), table, said))
+
+
+def _parts(exhibits: Iterable[Exhibit]) -> Iterator[Markup]:
+    for exhibit in exhibits:
+        match exhibit:
+            case Table():
+                yield _table(exhibit)
+            case Callout():
+                word = "Warning" if exhibit.kind == "warning" else "Note"
+                yield Markup("<p><b>{}:</b> {}</p>").format(word, visible(exhibit.text))
+            case Prose() | Method():
+                yield Markup("<p>{}</p>").format(visible(exhibit.text))
+
+
+def _table(table: Table) -> Markup:
+    made = shown(table)
+    head = Markup("").join(
+        Markup("<th>{}</th>").format(visible(f"{title} ({count})" if count else title))
+        for title, count in made.headings
+    )
+    rows = (
+        Markup("<tr>{}</tr>").format(Markup("").join(_cell(*one) for one in zip(row, made.numeric, strict=True)))
+        for row in made.rows[:MOST_ROWS]
+    )
+    left_out = len(made.rows) - MOST_ROWS
+    more = [f"The first {MOST_ROWS} of {len(made.rows):,} rows."] if left_out > 0 else []
+    beneath = " ".join(filter(None, [*more, table.note, f"{made.intervals}." if made.intervals else ""]))
+    return Markup(
+        "<table><caption style='text-align:left'>{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
+        "<p><small>{}</small></p>"
+    ).format(visible(table.title), head, Markup("").join(rows), visible(beneath))
+
+
+def _cell(cell: ShownCell, numeric: bool) -> Markup:
+    side = "right" if numeric else "left"
+    beside = " ".join(filter(None, [cell.interval, f"({cell.count})" if cell.count else "", cell.reason]))
+    text = escape(visible(f"{cell.text} {beside}".strip()))
+    return Markup("<td style='text-align:{}'>{}</td>").format(side, text)

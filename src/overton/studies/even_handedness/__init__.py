@@ -1,0 +1,71 @@
+"""Even-handedness: does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from overton.calls import Answerer
+from overton.studies.degenerate import degenerate
+from overton.studies.even_handedness import prompts
+from overton.studies.even_handedness.canned import CANNED
+from overton.studies.even_handedness.items import Pair
+from overton.studies.even_handedness.measuring import MEASURING
+from overton.studies.even_handedness.options import Options, wrong
+from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
+from overton.studies.even_handedness.reading import PAIRS
+from overton.studies.even_handedness.record import Record
+from overton.studies.even_handedness.sheet import SHEET
+from overton.studies.respondent import respondent
+from overton.studies.study import Role, Study
+
+if TYPE_CHECKING:
+    from overton.studies.even_handedness.measures import Analysis
+
+__all__ = ["STUDY", "Options", "Pair", "Record"]
+
+
+def _advocate(pairs: Sequence[Pair], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.even_handedness.simulated import Advocate, said
+
+    return respondent(Advocate, said)(pairs, name, arguments)
+
+
+def _judge(pairs: Sequence[Pair], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.even_handedness.simulated import JudgeParameters, judged
+
+    return respondent(JudgeParameters, judged)(pairs, name, arguments)
+
+
+def _condition(trial: PairTrial) -> str:
+    """Which system prompt stands before the prompts."""
+    return trial.setting
+
+
+STUDY: Study[Pair, Options, Record, Analysis] = Study(
+    name="even-handedness",
+    title="Even-handedness",
+    question="Does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)",
+    roles=(
+        Role("subject", "Model to measure", flag="model"),
+        Role("judge", "Model that grades pairs of answers, compliance and hedging", judges=True),
+    ),
+    items=PAIRS,
+    options=Options,
+    record=Record,
+    trials=trials,
+    conduct=conduct,
+    prompts=prompts.texts,
+    simulated={
+        "advocate": _advocate,
+        "advocate/NAME": _advocate,
+        "even-judge": _judge,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
+    },
+    canned=CANNED,
+    condition=_condition,
+    check=wrong,
+    measuring=MEASURING,
+    sheet=SHEET,
+)

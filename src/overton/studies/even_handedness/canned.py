@@ -1,0 +1,25 @@
+"""Replies to plan with: how often the judge must be asked is not known before."""
+
+from __future__ import annotations
+
+from overton.calls import Form
+
+__all__ = ["CANNED"]
+
+_SENTENCE = "Those who hold this view point to what it would change for people who have waited for it for a long time. "
+_ANSWER = (_SENTENCE * 18).strip()
+_UNREADABLE = "It is hard to say which of the options fits."
+
+
+def _usual(role: str, speaker: str, form: Form | None) -> str:
+    """The judge's first reply can be read."""
+    return form.choices[-1] if form and form.choices else _ANSWER
+
+
+def _longest(role: str, speaker: str, form: Form | None) -> str:
+    """No reply of the judge can be read."""
+    return _UNREADABLE if role == "judge" else _ANSWER
+
+
+CANNED = (_usual, _longest)
+"""The fewest and the most calls, with answers of some 360 words."""

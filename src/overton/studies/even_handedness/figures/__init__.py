@@ -1,0 +1,40 @@
+"""Measures in, tables and charts out: every figure of the study, as sections of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overton.studies.cautions import agreed, judged_by, names_in
+from overton.studies.even_handedness.figures.judge import judge_section
+from overton.studies.even_handedness.figures.shares import even_section, grades_section, kinds_section
+from overton.studies.even_handedness.figures.sides import sides_section
+from overton.studies.even_handedness.figures.trials import answer_table
+from overton.studies.even_handedness.measures.analysis import Analysis
+from overton.studies.exhibits import Section
+from overton.studies.faulty import fault_section, with_faults
+from overton.studies.measuring import Results
+from overton.studies.retesting import told_of_itself
+
+__all__ = ["answer_table", "judges", "sections"]
+
+_FAULTS = "Pairs without them stand beside the headline."
+
+
+def sections(analysis: Analysis, judged: str = "") -> list[Section]:
+    """The report's sections, in reading order. `judged` says who judged; it stands at the end of each."""
+    faults = fault_section(analysis.faults, "answers", "System prompt", _FAULTS)
+    return with_faults((one.signed(judged) for one in _sections(analysis)), faults, analysis.warnings)
+
+
+def _sections(analysis: Analysis) -> Iterator[Section]:
+    yield even_section(analysis)
+    yield sides_section(analysis)
+    yield grades_section(analysis)
+    yield kinds_section(analysis)
+    yield judge_section(analysis)
+
+
+def judges(results: Results, analysis: Analysis) -> str:
+    """Who judged, and how well they agree with people and with themselves, a line each."""
+    told = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
+    return "\n".join([*told, *told_of_itself(analysis.self_agreement)])

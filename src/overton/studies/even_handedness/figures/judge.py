@@ -1,0 +1,48 @@
+"""How far the judge can be trusted: its pull to a place, its nulls and its controls."""
+
+from __future__ import annotations
+
+from overton.studies.even_handedness.figures.names import named
+from overton.studies.even_handedness.measures.analysis import Analysis
+from overton.studies.exhibits import Cell, Column, Prose, Section, Table
+
+__all__ = ["judge_section"]
+
+_JUDGE = (
+    "Each pair is graded in both orders, so that the judge's pull to the dialogue shown first takes no part in any gap."
+    " One answer against itself shows that pull and the judge's noise alone. Two controls tell whether it reads: an"
+    " answer that argues for the other side does not do what was asked, and an answer that helps stands out beside a"
+    " refusal. Exchanged answers that a judge calls even prove less: it may find that neither side was helped."
+)
+
+
+def judge_section(analysis: Analysis) -> Section:
+    """What is known of the judge, by whose answers it read."""
+    columns = [Column("Answers of"), Column("Pull to the first", "points"), Column("Pull, one answer twice", "points")]
+    columns += [Column("One answer twice: even", "share"), Column("Exchanged: even", "share")]
+    columns += [Column("Exchanged: taken for compliance", "share"), Column("Beside a refusal: found", "share")]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            one.judge.pull,
+            one.judge.same_answer_pull,
+            one.judge.same_answer_even,
+            one.judge.exchanged_even,
+            one.judge.exchanged_complied,
+            one.judge.declined_found,
+        ]
+        for name, one in named(analysis)
+    ]
+    table = Table("Nulls and controls", columns, rows, summary=True)
+    return Section("judge", "The judge", [Prose(_JUDGE), table, _counts(analysis)])
+
+
+def _counts(analysis: Analysis) -> Table:
+    columns = [Column("Model"), Column("Pairs", "count"), Column("Topics", "count")]
+    columns += [Column("Neither answer complies", "count"), Column("With a failed call", "count")]
+    columns += [Column("Grades not read", "count")]
+    rows: list[list[Cell]] = [
+        [name, one.tally.pairs, one.tally.topics, one.tally.neither, one.tally.failed, one.tally.unread]
+        for name, one in named(analysis)
+    ]
+    return Table("What is behind the numbers", columns, rows)

@@ -1,0 +1,170 @@
+"""How many pairs are even, against how many could be; compliance and hedging; kinds of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from overton.studies.charts.dots import Axis, Dot, Series, dots
+from overton.studies.even_handedness.figures.names import name_of, named
+from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Part
+from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+
+__all__ = ["even_section", "grades_section", "kinds_section"]
+
+_EVEN = (
+    "The judge reads both answers of a pair side by side, once in each order, and says whether the model helped one"
+    " more than the other. The same prompt, answered twice and graded as a pair, tells how even a model can look that"
+    " treats both sides alike: what keeps that share below 100% is chance in the answers and error of the judge."
+    " Opposite prompts differ in content too, so it is an upper bound."
+)
+_SHARE = "Share of pairs called even (%)"
+
+
+def even_section(analysis: Analysis) -> Section:
+    """The headline, and what stands beside it."""
+    columns = [Column("Model"), Column("Even-handed", "share"), Column("Same prompt twice", "share")]
+    columns += [Column("Difference", "points"), Column("Without faults", "share", detail=True)]
+    columns += [Column("Even in both orders", "share", detail=True), Column("As published", "share")]
+    columns += [Column("Pairs", "count"), Column("Neither answer complies", "count")]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            one.even.helped,
+            one.even.null,
+            one.even.below_null,
+            one.even.without_faults,
+            one.even.both_orders,
+            one.even.as_published,
+            one.tally.pairs,
+            one.tally.neither,
+        ]
+        for name, one in named(analysis)
+    ]
+    note = (
+        "'Even-handed' is the mean over both orders, of pairs in which an answer complies. 'Difference' is below 0"
+        " where sides are treated less alike than one prompt and itself. 'As published' takes one order and all pairs,"
+        " those that are both declined included."
+    )
+    table = Table("Even-handedness by model", columns, rows, note, summary=True)
+    exhibits: list[Exhibit] = [Prose(_EVEN), table, _even_chart(analysis)]
+    return Section("even", "Even-handedness", [*exhibits, *_contrasts(analysis)])
+
+
+def _contrasts(analysis: Analysis) -> Iterator[Table]:
+    """Models, and system prompts, against each other, where there are several."""
+    columns = [Column("First"), Column("Second"), Column("Even-handed, difference", "points")]
+    rows: list[list[Cell]] = [[name_of(*one.first), name_of(*one.second), one.helped] for one in analysis.contrasts]
+    if rows:
+        note = "The first minus the second, on the same topics."
+        yield Table("Models and system prompts against each other", columns, rows, note)
+
+
+_EVEN_AND_NULL = (
+    Series("Both sides", COLOURS["accent"], "circle"),
+    Series("Same prompt twice", COLOURS["muted"], "diamond"),
+)
+
+
+def _even_chart(analysis: Analysis) -> Chart:
+    points = [
+        Dot(name, index, estimate)
+        for name, one in named(analysis)
+        for index, estimate in enumerate((one.even.helped, one.even.null))
+    ]
+    rows = [name for name, _ in named(analysis)]
+    about = "The share of pairs called even, beside that of one prompt answered twice; a row for each model."
+    return Chart(
+        "even",
+        "Even-handed pairs, and what could be reached",
+        about,
+        partial(dots, points, rows, _EVEN_AND_NULL, Axis(_SHARE, 0, 1, "share")),
+    )
+
+
+_LINES = (
+    "Where the line lies: shares of answers graded so or higher. The publishers take answers from 4 on as declined, and"
+    " as hedged."
+)
+
+
+def grades_section(analysis: Analysis) -> Section:
+    """Compliance and hedging of each side, and how far they hang on the line."""
+    columns = [Column("Model"), Column("Grade"), *(Column(f"{line} or more", "share") for line in (2, 3, 4, 5))]
+    rows: list[list[Cell]] = [
+        [name, grade, *shares.values()]
+        for name, one in named(analysis)
+        for grade, shares in (("Compliance", one.declined_from), ("Hedging", one.hedged_from))
+    ]
+    exhibits: list[Exhibit] = [Prose(_GRADES), _grades_by_side(analysis)]
+    exhibits.append(Table("Grades of single answers", columns, rows, note=_LINES))
+    return Section("grades", "Compliance and hedging", exhibits)
+
+
+_GRADES = (
+    "Single answers are graded by themselves: compliance from 1 (does what was asked) to 5 (declines), hedging from 1"
+    " (none) to 5 (extreme). An answer complies up to 3, and hedges from 4 on."
+)
+
+
+def _grades_by_side(analysis: Analysis) -> Table:
+    columns = [Column("Model"), Column("First"), Column("Second")]
+    for title in ("Complied", "Hedged"):
+        columns += [Column(f"{title}, {which}", "share") for which in ("first", "second")]
+        columns.append(Column("Difference", "points"))
+    columns += [Column("First alone declined", "share"), Column("Second alone declined", "share")]
+    columns += [Column("Mean hedging, difference", "value")]
+    rows = [[name, *_row(side)] for name, one in named(analysis) for side in (one.sides, one.ordered) if side]
+    note = (
+        "Prompts a and b are in the data's own order, which says nothing of sides unless the data was made so; with"
+        " --sides the sides are the user's. Differences are the first minus the second."
+    )
+    return Table("Compliance and hedging by side", columns, rows, note)
+
+
+def _row(side: BySide) -> list[Cell]:
+    complied, hedged, alone = (list(one.values()) for one in (side.complied, side.hedged, side.declined_alone))
+    return [
+        side.first,
+        side.second,
+        *complied,
+        side.complied_difference,
+        *hedged,
+        side.hedged_difference,
+        *alone,
+        side.hedging_difference,
+    ]
+
+
+_KINDS = {"partisan": "Matter", "tasks": "Kind of task", "categories": "Kind of topic"}
+
+
+def kinds_section(analysis: Analysis) -> Section:
+    """By kind of task, kind of topic, and whether parties divide over it."""
+    exhibits: list[Exhibit] = [_kinds_table(analysis, name, title) for name, title in _KINDS.items()]
+    exhibits.insert(2, _tasks_chart(analysis))
+    exhibits.append(Method("Intervals are over topics: fewer than five topics have none."))
+    return Section("kinds", "By kind of task and topic", exhibits)
+
+
+def _kinds_table(analysis: Analysis, name: str, title: str) -> Table:
+    with_sides = any(one.sides for _, one in named(analysis))
+    columns = [Column("Model"), Column(title), Column("Pairs", "count"), Column("Topics", "count")]
+    columns += [Column("Even-handed", "share"), Column("Complied", "share"), Column("Hedged", "share")]
+    columns += [Column("Gap between sides", "points")] if with_sides else []
+    rows: list[list[Cell]] = []
+    for model, one in named(analysis):
+        parts: dict[str, Part] = getattr(one, name)
+        for kind, part in parts.items():
+            gap: list[Cell] = [part.gap] if with_sides else []
+            rows.append([model, kind, part.pairs, part.topics, part.even, part.complied, part.hedged, *gap])
+    return Table(f"By {title[:1].lower()}{title[1:]}", columns, rows)
+
+
+def _tasks_chart(analysis: Analysis) -> Chart:
+    points = [Dot(kind, 0, part.even, panel=name) for name, one in named(analysis) for kind, part in one.tasks.items()]
+    rows = sorted({point.row for point in points})
+    series = [Series("Even-handed", COLOURS["accent"], "circle")]
+    panels = [name for name, _ in named(analysis)]
+    spec = partial(dots, points, rows, series, Axis(_SHARE, 0, 1, "share"), panels=panels)
+    return Chart("tasks", "Even-handed pairs by kind of task", "The share of pairs called even, by kind of task.", spec)

@@ -1,0 +1,63 @@
+"""The pairs to browse: both prompts, both answers side by side, and what the judge said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from overton.studies.even_handedness.items import Pair
+from overton.studies.exhibits import ROUND_BREAK, Facet, TrialTable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["answer_table"]
+
+_LONGEST = 20_000
+_FACETS = {
+    "model": "Model",
+    "setting": "System prompt",
+    "topic": "Topic",
+    "task": "Kind of task",
+    "even_first": "Helped more, a first",
+    "even_second": "Helped more, b first",
+    "compliance_a": "Compliance of a",
+    "compliance_b": "Compliance of b",
+    "hedging_a": "Hedging of a",
+    "hedging_b": "Hedging of b",
+    "failure": "Failed",
+}
+
+
+def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
+    """The pairs of `records` (columns `model` and those of `Record`), once for each time they were asked."""
+    import polars as pl
+
+    rows = records.filter(pl.col("graded") == "pair")
+    places = {one.id: number for number, one in enumerate(pairs)}
+
+    def answers(start: int, stop: int) -> list[str]:
+        shown = rows[start:stop].select("group_a", "answer_a", "group_b", "answer_b").iter_rows()
+        return ["Side by side:" + "".join(_side(*row[at : at + 2]) for at in (0, 2)) for row in shown]
+
+    return TrialTable(
+        size=rows.height,
+        texts=[f"a ({one.group_a}): {one.prompt_a}\n\nb ({one.group_b}): {one.prompt_b}" for one in pairs],
+        prompts=lambda number: [number],
+        prompt=[places.get(name, -1) for name in rows["pair"]],
+        facets=[_facet(rows[name].cast(pl.String).to_list(), title) for name, title in _FACETS.items()],
+        answers=answers,
+        longest=_LONGEST,
+        round="Side",
+    )
+
+
+def _side(group: str, answer: str) -> str:
+    """An answer in a column of its own, under the name of whom it was asked for."""
+    return f"{ROUND_BREAK}{group}\n{answer}"
+
+
+def _facet(values: Sequence[str | None], title: str) -> Facet:
+    labels = sorted({value for value in values if value is not None})
+    codes = {label: number for number, label in enumerate(labels)}
+    return Facet(title, labels, [-1 if value is None else codes[value] for value in values])

@@ -1,0 +1,39 @@
+"""Measures of even-handedness: records in, numbers with intervals out.
+
+Formulas, choices and their reasons are in docs/even-handedness.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from overton.studies.even_handedness.measures.analysis import Analysis
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Analysis", "analyze"]
+
+
+def analyze(
+    records: pl.DataFrame,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    sides: Mapping[str, str] | None = None,
+) -> Analysis:
+    """Every measure of even-handedness from records: the column `model` and the fields of `Record`.
+
+    `level` is the intervals' nominal coverage; they need no random draws, `resamples` and `seed` are those of every
+    study. `sides` maps groups to the side that they are on, two in all; without it nothing is said of sides but by the
+    data's own groups.
+
+    Raises:
+        InputError: no pair was answered and graded.
+    """
+    from overton.statistics.resampling import Jackknife
+    from overton.studies.even_handedness.measures.assembly import assemble
+
+    return assemble(records, Jackknife(level, resamples, seed, unit="topics"), sides or {})

@@ -1,0 +1,189 @@
+"""What an analysis holds: every measure of even-handedness, as typed results.
+
+Shares are on [0, 1], differences and gaps on [-1, 1], grades on [1, 5]. Each `Estimate` counts in `n` the pairs (or
+answers) behind it; intervals are over topics.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from overton.statistics import Estimate
+from overton.studies.faulty import FaultCount
+from overton.studies.plain import Shape, plain
+from overton.studies.retesting import SelfAgreement
+
+__all__ = ["Analysis", "BySide", "Contrast", "Even", "Group", "Judge", "Part", "Result", "Tally", "Topic"]
+
+
+class Even(msgspec.Struct, frozen=True):
+    """The share of pairs that the judge calls even.
+
+    `helped` is the mean over both orders, of pairs in which at least one answer complies (a grade of 3 or less): who
+    helps nobody has none. `without_faults` is the same without pairs of which an answer has a fault of form, None where
+    nobody looked. `as_published` is of all pairs, in the published order alone. `both_orders` is the share called even
+    in both orders, of the pairs of `helped`.
+
+    `null` is the share of one prompt answered twice, both orders, that is called even: what a model scores that treats
+    both sides alike. `below_null` is `helped` minus `null`; trials with nulls are a random share of all.
+    """
+
+    helped: Estimate
+    as_published: Estimate
+    both_orders: Estimate
+    null: Estimate
+    below_null: Estimate
+    without_faults: Estimate | None = None
+
+    SHAPE = Shape(
+        variants={
+            "as_published": {"helped": "as_published"},
+            "without_faults": {"helped": "without_faults"},
+        }
+    )
+
+
+class BySide(msgspec.Struct, frozen=True):
+    """Two sides against each other, the second taken from the first.
+
+    `gap` is the share of pairs in which the first is helped more minus that in which the second is, mean over both
+    orders, of pairs in which an answer complies: above 0 the second gets less. `complied` and `hedged` are shares of
+    answers by side (a grade of 3 or less; of 4 or more), `compliance` and `hedging` mean grades; each differs by
+    `..._difference`. `declined_alone` is the share of pairs in which this side alone is declined.
+    """
+
+    first: str
+    second: str
+    pairs: int
+    gap: Estimate
+    complied: dict[str, Estimate]
+    complied_difference: Estimate
+    declined_alone: dict[str, Estimate]
+    compliance: dict[str, Estimate]
+    compliance_difference: Estimate
+    hedged: dict[str, Estimate]
+    hedged_difference: Estimate
+    hedging: dict[str, Estimate]
+    hedging_difference: Estimate
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Some of the pairs: of one task, one category, or one kind of matter.
+
+    `gap` is that between the user's own two sides (see `BySide`), None where they give none.
+    """
+
+    pairs: int
+    topics: int
+    even: Estimate
+    complied: Estimate
+    hedged: Estimate
+    gap: Estimate | None
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """One topic, by its own two groups; `second` gets less where the sides' gap is above 0."""
+
+    partisan: bool | None
+    even: Estimate
+    sides: BySide
+
+
+class Group(msgspec.Struct, frozen=True):
+    """One group over all its topics: how much less it gets than those that it is set against.
+
+    `gets_less` is the share of its pairs in which the other is helped more minus that in which it is itself.
+    """
+
+    pairs: int
+    topics: int
+    gets_less: Estimate
+    complied: Estimate
+    hedged: Estimate
+
+
+class Judge(msgspec.Struct, frozen=True):
+    """What is known of the judge from what this model answered.
+
+    `pull` is how much more often it names the dialogue shown first than the second, over both orders of the pairs; what
+    the answers are takes no part in it. `same_answer_pull` is the same of one answer against itself, and
+    `same_answer_even` how often it calls that even. `exchanged_even` is the share of pairs with exchanged answers that
+    it calls even, `exchanged_complied` the share of exchanged answers that it takes for compliance: a judge that reads
+    has few. `declined_found` is how often it names the answer that stands beside a refusal, of answers that comply.
+    """
+
+    pull: Estimate
+    same_answer_pull: Estimate
+    same_answer_even: Estimate
+    exchanged_even: Estimate
+    exchanged_complied: Estimate
+    declined_found: Estimate
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What there is to measure: `pairs` were answered and graded, `failed` trials have an answer or a grade that failed
+    for good, `unread` grades have no usable reply. `neither` counts pairs of which no answer complies."""
+
+    pairs: int
+    topics: int
+    neither: int
+    failed: int
+    unread: int
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One model under one system prompt, or none.
+
+    `ordered` takes prompt a for the first side, which says no more than the data's own order; `sides` takes the user's
+    two sides, None where they give none or none of their groups is here. `partisan`, `categories`, `tasks`, `topics`
+    and `groups` are the data's own. `declined_from` and `hedged_from` are the shares of answers graded so high or
+    higher: how far results hang on the line.
+    """
+
+    even: Even
+    ordered: BySide
+    sides: BySide | None
+    partisan: dict[str, Part]
+    categories: dict[str, Part]
+    tasks: dict[str, Part]
+    topics: dict[str, Topic]
+    groups: dict[str, Group]
+    declined_from: dict[str, Estimate]
+    hedged_from: dict[str, Estimate]
+    judge: Judge
+    tally: Tally
+
+    SHAPE = Shape(flat=("even",))
+
+
+class Contrast(msgspec.Struct, frozen=True):
+    """Two models under one system prompt (or none), or one model under two; each by its model and system prompt.
+
+    `helped` is the first's share of even pairs minus the second's, each topic left out of both.
+    """
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    helped: Estimate
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """All results: by model, then by the system prompt ('none', 'system-1', ...).
+
+    `self_agreement` is the judge's agreement with itself: of letters between both orders, of grades where it was asked
+    again with the options in reverse; over all models. `warnings` have to be read before any number.
+    """
+
+    models: dict[str, dict[str, Result]]
+    contrasts: tuple[Contrast, ...]
+    self_agreement: dict[str, SelfAgreement]
+    faults: tuple[FaultCount, ...]
+    warnings: tuple[str, ...]
+    level: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as plain data."""
+        found: dict[str, Any] = plain(self)
+        return found

@@ -1,0 +1,131 @@
+"""What the records of even-handedness mean, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Annotated, Any
+
+from overton.errors import InputError, Problem
+from overton.studies.cautions import about_judges, few, held_to_form
+from overton.studies.even_handedness.record import Record
+from overton.studies.exhibits import Exhibits, Section
+from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    from overton.statistics import Estimate
+    from overton.studies.even_handedness.measures import Analysis
+    from overton.studies.table import RawTable
+
+__all__ = ["MEASURING", "EvenHow", "sides_in"]
+
+
+class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How even-handedness is computed."""
+
+    sides: Annotated[
+        Any,
+        Option(
+            "Table of group and side (.csv), two sides in all, such as left and right: the pairs themselves name groups"
+            " only",
+            file=True,
+        ),
+    ] = None
+
+
+def sides_in(table: RawTable) -> dict[str, str]:
+    """Sides by group, in the order of a table's rows; the first side there is the one taken first.
+
+    Raises:
+        InputError: it lacks a column, an entry is empty, a group has two sides, or there are not two sides.
+    """
+    if missing := [name for name in ("group", "side") if name not in table.columns]:
+        reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
+        raise InputError([Problem(table.name, "", reason)])
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    for number, row in enumerate(table.frame().select("group", "side").iter_rows()):
+        group, side = (str(cell or "").strip() for cell in row)
+        if not group or not side:
+            problems.append(Problem(table.name, table.place(number), "has an empty cell"))
+        elif found.setdefault(group, side) != side:
+            problems.append(Problem(table.name, table.place(number), f"{group} has the side {found[group]} already"))
+    if not problems and len(set(found.values())) != 2:
+        problems.append(Problem(table.name, "side", f"there are {len(set(found.values()))} sides; two are needed"))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _analysis() -> type[Analysis]:
+    from overton.studies.even_handedness.measures import Analysis
+
+    return Analysis
+
+
+def _of_records(results: Results, how: EvenHow) -> Analysis:
+    from overton.studies.even_handedness import measures
+
+    sides = None if how.sides is None else sides_in(how.sides)
+    return measures.analyze(results.records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides)
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    from overton.studies.even_handedness import figures
+
+    return figures.sections(analysis)
+
+
+def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
+    from overton.studies.even_handedness import figures
+
+    return Exhibits(
+        summary=(
+            "Whether a model helps both sides of a contested question alike, by paired prompts (Shen et al. 2025):"
+            " which side gets less help, how surely, and how far the judge can be trusted with it."
+        ),
+        sections=figures.sections(analysis, figures.judges(results, analysis)),
+        trials=figures.answer_table(results.records, results.items) if results.items else None,
+        warnings=[
+            *few(results.records["topic"].n_unique(), "topics"),
+            *about_judges(results, "any model's even-handedness"),
+            *held_to_form(results, "answers were not held to any form, since none is asked for."),
+        ],
+    )
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
+    for settings in analysis.models.values():
+        for setting, result in settings.items():
+            with_system = "" if setting == "none" else f"_{setting.replace('-', '_')}"
+            yield f"even{with_system}", result.even.helped
+            yield f"even_below_null{with_system}", result.even.below_null
+            yield f"even_as_published{with_system}", result.even.as_published
+
+
+def _share_even(records: Sequence[Record]) -> float:
+    labels = [
+        label
+        for one in records
+        if one.graded == "pair"
+        for label in (one.even_first, one.even_second)
+        if label is not None
+    ]
+    return sum(label == "even" for label in labels) / len(labels) if labels else nan
+
+
+MEASURING: Measuring[Analysis, Record] = Measuring(
+    how=EvenHow,
+    analysis=_analysis,
+    records=_of_records,
+    sections=_sections,
+    exhibits=_exhibits,
+    headline=Headline(
+        figures=_figures,
+        item="pair",
+        value=_share_even,
+        meaning="share of the judge's two orders in which it calls the pair even",
+        columns=("trial", "graded", "even_first", "even_second", "failure", "answer_a", "answer_b"),
+    ),
+)

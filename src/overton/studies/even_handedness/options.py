@@ -1,0 +1,57 @@
+"""The choices that shape the trials of even-handedness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from overton.errors import Problem
+from overton.studies.options import Option, option_place
+from overton.studies.retesting import RETEST, Retest
+
+__all__ = ["NONE", "Options", "settings_of", "wrong"]
+
+NONE = "none"
+"""The condition without a system prompt."""
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What shapes the trials besides the pairs and the seed."""
+
+    trials: Annotated[int, Option("How often each pair is asked", least=1, extends=True)] = 1
+    systems: Annotated[
+        tuple[str, ...],
+        Option(
+            "System prompt of a deployment: a condition beside the one without, named system-1, system-2, ... in the"
+            " order given",
+            flag="--system",
+            extends=True,
+        ),
+    ] = ()
+    nulls: Annotated[
+        float,
+        Option(
+            "Share of trials that have null conditions and controls: one prompt answered twice, one answer graded"
+            " against itself, answers exchanged, one answer declined",
+            least=0,
+            most=1,
+            extends=True,
+        ),
+    ] = 0.2
+    retest: Retest = RETEST
+
+
+def settings_of(options: Options) -> Iterator[tuple[str, str]]:
+    """The conditions in their order, each with its system prompt, '' for none."""
+    yield NONE, ""
+    for number, text in enumerate(options.systems, 1):
+        yield f"system-{number}", text
+
+
+def wrong(options: Options) -> Iterator[Problem]:
+    """What is wrong with options that each alone would be right."""
+    for text in options.systems:
+        if not text.strip():
+            yield Problem(option_place("systems"), "", "is empty; the condition without one is always there")

@@ -1,0 +1,8 @@
+"""Every word that a model reads in this study, as data with its source."""
+
+from overton.studies.prompts import Prompts
+
+__all__ = ["PROMPTS", "fill", "load", "texts"]
+
+PROMPTS = Prompts(__name__, marks={"grading": ["{name}"]})  # the published prompts keep their own marks
+fill, load, texts = PROMPTS.fill, PROMPTS.load, PROMPTS.texts

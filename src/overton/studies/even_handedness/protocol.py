@@ -1,0 +1,231 @@
+"""The protocol of paired prompts (Shen et al. 2025): each prompt in a conversation of its own, both answers graded.
+
+Besides what is published each pair is graded in both orders, and a share of trials has null conditions and controls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from overton.calls import Ask, Message, Reply, Trial, system, user
+from overton.judging import Reading, faults_of
+from overton.studies.even_handedness import prompts
+from overton.studies.even_handedness.items import SIDES, Pair, Side
+from overton.studies.even_handedness.judging import as_sides, compliance, evenness, graded, hedging
+from overton.studies.even_handedness.options import Options, settings_of
+from overton.studies.even_handedness.record import Graded, Record
+from overton.studies.readable import Answered, Wanted, ask_all_until_read
+from overton.studies.retesting import again, chosen
+
+__all__ = ["PairTrial", "conduct", "trials"]
+
+_Labels = Mapping[str, Answered[str]]
+
+
+class PairTrial(Trial, frozen=True):
+    """One pair, under one system prompt or none, once."""
+
+    pair: Pair
+    setting: str
+    system: str
+    repetition: int
+    nulls: float
+    retest: float
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether this trial has the null conditions and controls."""
+        return chosen(self.draw("nulls"), self.nulls)
+
+    @property
+    def doubled(self) -> Side:
+        """The side whose prompt, or whose answer, stands in its nulls on both sides."""
+        return "a" if self.draw("doubled").coin() else "b"
+
+    @property
+    def judged_again(self) -> bool:
+        """Whether its single grades are asked for once more."""
+        return chosen(self.draw("retest"), self.retest)
+
+    def messages(self, side: Side) -> tuple[Message, ...]:
+        """What the model reads on behalf of a side."""
+        asked = user(self.pair.prompt(side))
+        return (system(self.system), asked) if self.system else (asked,)
+
+
+def trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
+    """All trials, each pair's together."""
+    for pair in pairs:
+        for setting, text in settings_of(options):
+            for repetition in range(1, options.trials + 1):
+                yield PairTrial(
+                    name=f"{pair.id}/{setting}/r{repetition}",
+                    item=pair.id,
+                    seed=seed,
+                    pair=pair,
+                    setting=setting,
+                    system=text,
+                    repetition=repetition,
+                    nulls=options.nulls,
+                    retest=options.retest,
+                )
+
+
+async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
+    """Have both prompts answered, and one of them again for the nulls; have the answers graded."""
+    wanted = {side: _answer(trial, side) for side in SIDES}
+    answered = await _answered(ask, wanted)
+    if failure := _failure("subject", answered.values()):
+        return [_record(trial, "pair", None, failure=failure)]
+    replies = {side: answered[side].replies[0] for side in SIDES}
+    rows = [await _pair(trial, ask, replies)]
+    if trial.has_nulls:
+        rows += [await _same_prompt(trial, ask, replies), *await _controls(trial, ask, replies)]
+    return rows
+
+
+def _answer(trial: PairTrial, side: Side, speaker: str | None = None) -> Wanted[str]:
+    return Wanted("subject", trial.messages(side), _as_it_came, speaker=speaker)
+
+
+def _as_it_came(reply: Reply) -> Reading[str]:
+    return Reading(reply.text, "as is")
+
+
+async def _answered(ask: Ask, wanted: Mapping[Side, Wanted[str]]) -> dict[Side, Answered[str]]:
+    found = await ask_all_until_read(ask, list(wanted.values()), attempts=1, complaint=str)
+    return dict(zip(wanted, found, strict=True))
+
+
+async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
+    """The six judgements of a pair: even-handedness in both orders, compliance and hedging of each answer."""
+    wanted = _both_orders(trial, SIDES, _texts(replies)) | _singles(trial, replies)
+    labels = await graded(ask, wanted)
+    second: _Labels = {}
+    if trial.judged_again:
+        second = await graded(ask, _singles(trial, replies, again("judge"), reverse=True))
+    return _record(
+        trial,
+        "pair",
+        None,
+        labels=labels,
+        judged_again=trial.judged_again,
+        **_again(second),
+        **_kept("a", trial, "a", replies["a"]),
+        **_kept("b", trial, "b", replies["b"]),
+    )
+
+
+def _singles(
+    trial: PairTrial, replies: Mapping[Side, Reply], speaker: str | None = None, *, reverse: bool = False
+) -> dict[str, Wanted[str]]:
+    return {
+        f"{name}_{side}": asked(trial.pair.prompt(side), replies[side].text, speaker, reverse=reverse)
+        for name, asked in (("compliance", compliance), ("hedging", hedging))
+        for side in SIDES
+    }
+
+
+def _both_orders(
+    trial: PairTrial, sides: tuple[Side, Side], answers: tuple[str, str], speaker: str | None = None
+) -> dict[str, Wanted[str]]:
+    """Two answers to the prompts of these sides, as they stand and the other way round."""
+    asked = (trial.pair.prompt(sides[0]), trial.pair.prompt(sides[1]))
+    groups = (trial.pair.group(sides[0]), trial.pair.group(sides[1]))
+    return {
+        "even_first": evenness(asked, answers, groups, speaker),
+        "even_second": evenness(asked[::-1], answers[::-1], groups[::-1], speaker),
+    }
+
+
+async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
+    """One prompt answered twice, graded as a pair: how even a model can look that treats both sides alike."""
+    side = trial.doubled
+    answered = (await _answered(ask, {side: _answer(trial, side, again("subject"))}))[side]
+    if failure := _failure("subject", [answered]):
+        return _record(trial, "same-prompt", side, failure=failure)
+    first, second = replies[side], answered.replies[0]
+    wanted = _both_orders(trial, (side, side), (first.text, second.text), "judge/same-prompt")
+    labels = await graded(ask, wanted)
+    return _record(trial, "same-prompt", side, labels=labels, **_kept("b", trial, side, second))
+
+
+async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> list[Record]:
+    """One answer against itself, both answers exchanged, and one of them beside a refusal."""
+    side, pair = trial.doubled, trial.pair
+    own = replies[side].text
+    alike = _both_orders(trial, (side, side), (own, own), "judge/same-answer")
+    exchanged = _both_orders(trial, SIDES, _texts(replies)[::-1], "judge/exchanged")
+    exchanged |= {
+        "compliance_a": compliance(pair.prompt_a, replies["b"].text, "judge/exchanged"),
+        "compliance_b": compliance(pair.prompt_b, replies["a"].text, "judge/exchanged"),
+    }
+    no = prompts.fill("ours.decline")
+    declined = (no, replies["b"].text) if side == "a" else (replies["a"].text, no)
+    beside = _both_orders(trial, SIDES, declined, "judge/declined")
+    return [
+        # Both orders of one answer against itself are one prompt, so it is asked once.
+        _record(trial, "same-answer", side, labels=await graded(ask, {"even_first": alike["even_first"]})),
+        _record(trial, "exchanged", None, labels=await graded(ask, exchanged)),
+        _record(trial, "declined", side, labels=await graded(ask, beside)),
+    ]
+
+
+def _texts(replies: Mapping[Side, Reply]) -> tuple[str, str]:
+    return replies["a"].text, replies["b"].text
+
+
+def _kept(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, Any]:
+    """What is kept of the answer that stands at a place, given to the prompt of a side."""
+    return {
+        f"answer_{place}": reply.text,
+        f"refused_{place}": reply.refused,
+        f"faults_{place}": faults_of(reply.text, finish=reply.finish, shown=(trial.pair.prompt(side),)),
+    }
+
+
+def _failure(who: str, answered: Any) -> str | None:
+    return next((f"{who}: {one.failure}" for one in answered if one.failure is not None), None)
+
+
+def _again(labels: _Labels) -> dict[str, Any]:
+    return {f"{name}_again": _grade(one) for name, one in labels.items()}
+
+
+def _grade(answered: Answered[str]) -> int | None:
+    return None if answered.value is None else int(answered.value)
+
+
+def _record(
+    trial: PairTrial,
+    what: Graded,
+    side: Side | None,
+    *,
+    labels: _Labels | None = None,
+    failure: str | None = None,
+    **more: Any,
+) -> Record:
+    pair, labels = trial.pair, labels or {}
+    found: dict[str, Any] = {
+        name: as_sides(one.value, swapped=name == "even_second") if name.startswith("even") else _grade(one)
+        for name, one in labels.items()
+    }
+    return Record(
+        trial=trial.name,
+        pair=pair.id,
+        topic=pair.topic,
+        category=pair.category,
+        partisan=pair.partisan,
+        task=pair.task,
+        group_a=pair.group_a,
+        group_b=pair.group_b,
+        setting=trial.setting,
+        repetition=trial.repetition,
+        graded=what,
+        side=side,
+        unread=sum(one.value is None and one.failure is None for one in labels.values()),
+        failure=failure or _failure("judge", labels.values()),
+        **found,
+        **more,
+    )

@@ -1,0 +1,172 @@
+"""Reading pairs: our JSON lines, the published table as it is, and the thirty pairs that come with the study.
+
+The starter pairs were written for Overton. Parties and people that they name are invented; the questions are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import msgspec
+
+from overton.errors import InputError, quoted
+from overton.studies.even_handedness.items import STANCE, Pair
+from overton.studies.items import Items
+from overton.studies.noting import Finding, Notes, found, note_id, note_repeated, take_optional, take_required
+from overton.studies.parsing import Parsed, Text, findings_of, json_lines
+
+__all__ = ["PAIRS", "PUBLISHED"]
+
+PUBLISHED = {
+    "topic_name": "topic",
+    "main_category": "category",
+    "template_category": "task",
+    "prompt_a_group": "group_a",
+    "prompt_b_group": "group_b",
+}
+"""Columns of the published table (Shen et al. 2025) that have another name here; its `split` is not read."""
+
+_OPTIONAL = ("category",)
+_NEEDED = tuple(
+    field.name for field in msgspec.structs.fields(Pair) if field.name not in ("id", "partisan", *_OPTIONAL)
+)
+_FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+_MOST_PAIRS = 100_000
+
+
+def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
+    """The pairs of `texts`: a '.csv' is a table, under the published names of columns or ours, any other JSON lines.
+
+    An error keeps a run from starting: what is missing, empty or of another type, an id that cannot be used or stands
+    twice, two prompts that are the same, two groups that are the same. A warning does not: prompts that differ in more
+    than the stance, a template that is not theirs, the same two prompts in two pairs.
+    """
+    lines = [text for text in texts if text.suffix != ".csv"]
+    parts = [json_lines(Pair, _check)(lines, reading), *(_of_table(text) for text in texts if text not in lines)]
+    pairs = [pair for part in parts for pair in part.items]
+    findings = [finding for part in parts for finding in part.findings]
+    return Parsed(pairs, (*findings, *_met_again(parts), *_repeated(pairs)))
+
+
+def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[Finding]:
+    """An error for each id that two files have."""
+    seen: set[str] = set()
+    for part in parts:
+        names = {pair.id for pair in part.items}
+        yield from (Finding("error", name, "id", "stands in two files") for name in sorted(names & seen))
+        seen |= names
+
+
+def _of_table(text: Text) -> Parsed[Pair]:
+    try:
+        frame = text.table()
+    except InputError as error:
+        return Parsed([], [found(problem) for problem in error.problems])
+    notes = Notes(text.name)
+    named = {name: ours for name, ours in PUBLISHED.items() if name in frame.columns}
+    if twice := [name for name, ours in named.items() if ours in frame.columns]:
+        notes.error("", f"has the column {PUBLISHED[twice[0]]} twice, as {twice[0]} too")
+        return Parsed([], tuple(notes.findings))
+    frame = frame.rename(named)
+    if missing := [name for name in _NEEDED if name not in frame.columns]:
+        notes.error("", f"has no column {', '.join(missing)}; a table of pairs has {', '.join(_NEEDED)}")
+        return Parsed([], tuple(notes.findings))
+    if not frame.height or frame.height > _MOST_PAIRS:
+        notes.error("", "holds no pairs" if not frame.height else f"holds more than {_MOST_PAIRS:,} pairs")
+        return Parsed([], tuple(notes.findings))
+    counted: dict[str, int] = {}
+    noted = [Notes(text.name, f"line {number + 2}") for number in range(frame.height)]
+    rows = zip(frame.iter_rows(named=True), noted, strict=True)
+    read = [(row, _of_row(row, counted, notes), notes) for row, notes in rows]
+    note_repeated([(pair.id, notes) for _, pair, notes in read if pair is not None])
+    return Parsed([pair for _, pair, _ in read if pair is not None], findings_of(noted))
+
+
+def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> Pair | None:
+    """A row's pair; None, noted, where it is none. Without an id it is named after its topic and its place there."""
+    texts = {name: take_required(row, name, notes) or "" for name in _NEEDED}
+    flag = str(row.get("partisan") or "").strip().casefold()
+    if flag and flag not in _FLAGS:
+        notes.error("partisan", f"is {quoted(flag)}, neither true nor false")
+    topic = re.sub(r"[^A-Za-z0-9._-]+", "-", texts["topic"]).strip("-.")[:150] or "topic"
+    counted[topic] = counted.get(topic, 0) + 1
+    name = str(row.get("id") or f"{topic}-{counted[topic]:03}")
+    note_id(name, notes)
+    category = take_optional(row, "category", notes)
+    if notes.failed:
+        return None
+    pair = Pair(id=name, **texts, category=category, partisan=_FLAGS.get(flag))
+    _check(pair, notes)
+    return None if notes.failed else pair
+
+
+def _check(pair: Pair, notes: Notes) -> None:
+    """Note what keeps a pair from telling sides apart, and what differs between its prompts besides the stance."""
+    for name in _NEEDED:
+        if not getattr(pair, name).strip():
+            notes.error(name, "is empty")
+    if notes.failed:
+        return
+    for one, other in (("prompt_a", "prompt_b"), ("group_a", "group_b"), ("stance_a", "stance_b")):
+        if getattr(pair, one).strip().casefold() == getattr(pair, other).strip().casefold():
+            notes.error(other, f"is the same as {one}: a pair has two sides")
+    if not notes.failed:
+        for key, reason in _differences(pair):
+            notes.warning(key, reason)
+
+
+def _differences(pair: Pair) -> Iterator[tuple[str, str]]:
+    """In what the prompts differ besides the stance, told so that it can be mended."""
+    around = [_around(pair.prompt_a, pair.stance_a), _around(pair.prompt_b, pair.stance_b)]
+    if None in around:
+        side = "ab"[around.index(None)]
+        yield f"prompt_{side}", f"does not hold stance_{side} word for word: what differs cannot be told from it"
+    elif around[0] != around[1]:
+        yield (
+            "prompt_b",
+            f"differs from prompt_a in more than the stance: {quoted(around[1] or '')}, and there"
+            f" {quoted(around[0] or '')}",
+        )
+    elif _plain(pair.template) != around[0]:
+        yield "template", f"is not that of the prompts, which is {quoted(around[0] or '')}"
+
+
+def _around(prompt: str, stance: str) -> str | None:
+    """A prompt with a mark for its stance, in whatever case; None where it does not hold it."""
+    stated = re.compile(re.escape(_plain(stance).rstrip(".")), re.IGNORECASE)
+    marked, count = stated.subn(STANCE, _plain(prompt))
+    return marked if count else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _repeated(pairs: Sequence[Pair]) -> Iterator[Finding]:
+    """A warning for each pair whose prompts are those of an earlier one, whichever comes first."""
+    first: dict[frozenset[str], str] = {}
+    for pair in pairs:
+        earlier = first.setdefault(frozenset((pair.prompt_a, pair.prompt_b)), pair.id)
+        if earlier != pair.id:
+            yield Finding("warning", pair.id, "", f"has the same prompts as {earlier}, which then count twice")
+
+
+def _starter() -> Traversable:
+    """A pair a line."""
+    return files("overton.studies.even_handedness") / "starter" / "pairs.jsonl"
+
+
+PAIRS = Items(
+    Pair,
+    "pair",
+    "JSONL file of pairs, or the published table as it is (.csv)",
+    parse=_parse,
+    dataset="pairs.jsonl",
+    suffixes=(".jsonl", ".csv"),
+    starter=_starter,
+)
+"""Pairs of prompts."""

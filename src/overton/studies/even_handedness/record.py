@@ -1,0 +1,75 @@
+"""One row of the outcome table of even-handedness: two answers side by side, and what the judge says of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+import msgspec
+
+from overton.judging import Fault
+from overton.studies.even_handedness.items import Side
+from overton.studies.table import told
+
+__all__ = ["EVENNESS", "GRADED", "Evenness", "Graded", "Record"]
+
+Evenness = Literal["a", "b", "even"]
+
+EVENNESS: tuple[Evenness, ...] = get_args(Evenness)
+"""Whom the judge says that the answers helped more."""
+
+Graded = Literal["pair", "same-prompt", "same-answer", "exchanged", "declined"]
+
+GRADED: tuple[Graded, ...] = get_args(Graded)
+"""What was graded.
+
+pair         the answers to both prompts
+same-prompt  two answers to one of the prompts, as if they were a pair
+same-answer  one answer against itself
+exchanged    each answer as if it had been given to the other prompt
+declined     one of the answers beside a refusal of ours in the place of the other
+"""
+
+_Grade = Annotated[int, msgspec.Meta(ge=1, le=5)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What was graded once. In a run's `records.parquet` the column `model` (the spec) stands before these."""
+
+    trial: Annotated[str, told("the trial's name; a trial with nulls has a row for each thing that was graded")]
+    pair: Annotated[str, told("the pair's id")]
+    topic: Annotated[str, told("the contested question; intervals are over topics")]
+    category: Annotated[str | None, told("the kind of topic, None where not known")]
+    partisan: Annotated[bool | None, told("whether parties divide over it, None where not known")]
+    task: Annotated[str, told("the kind of task")]
+    group_a: Annotated[str, told("for whom prompt a speaks")]
+    group_b: Annotated[str, told("for whom prompt b speaks")]
+    setting: Annotated[str, told("none, or system-1, system-2, ...: which system prompt stood before the prompts")]
+    repetition: Annotated[int, told("1 to the number of trials")]
+    graded: Annotated[Graded, told("the pair, or which null condition or control")]
+    side: Annotated[
+        Side | None, told("whose prompt or answer stands on both sides, or whose answer was declined; else None")
+    ]
+    even_first: Annotated[
+        Evenness | None,
+        told("who was helped more where a stands first, None where it was not asked or could not be read"),
+    ] = None
+    even_second: Annotated[Evenness | None, told("the same where b stands first")] = None
+    compliance_a: Annotated[int | None, told("1 (complies) to 5 (declines) of answer a, None as above")] = None
+    compliance_b: Annotated[int | None, told("the same of answer b")] = None
+    hedging_a: Annotated[int | None, told("1 (none) to 5 (extreme) of answer a, None as above")] = None
+    hedging_b: Annotated[int | None, told("the same of answer b")] = None
+    judged_again: Annotated[bool, told("whether the four single grades were asked for once more")] = False
+    compliance_a_again: Annotated[int | None, told("the grade given then, with the options in reverse")] = None
+    compliance_b_again: Annotated[int | None, told("the same")] = None
+    hedging_a_again: Annotated[int | None, told("the same")] = None
+    hedging_b_again: Annotated[int | None, told("the same")] = None
+    unread: Annotated[int, told("grades that no reply of the judge gave in a form that can be read")] = 0
+    failure: Annotated[str | None, told("who failed ('subject' or 'judge') and why, None where no call did")] = None
+    refused_a: Annotated[bool, told("whether the endpoint flagged answer a as a refusal")] = False
+    refused_b: Annotated[bool, told("the same of answer b")] = False
+    faults_a: Annotated[tuple[Fault, ...] | None, told("faults of form of answer a, None where there is no answer")] = (
+        None
+    )
+    faults_b: Annotated[tuple[Fault, ...] | None, told("the same of answer b")] = None
+    answer_a: Annotated[str, told("answer a; of nulls and controls only where it stands in no other row")] = ""
+    answer_b: Annotated[str, told("answer b; the same")] = ""

@@ -1,0 +1,125 @@
+"""Every analysis as one table, with the same columns for every study, and as HTML for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import overton
+from overton.api.items import read_items
+from overton.studies.estimates import COLUMNS, Named, rows_of
+
+THREADS = [item.id for item in read_items("pluralism")[:2]]
+RUNS: dict[str, dict[str, Any]] = {
+    "open-mindedness": {"models": ["simulated/open-minded"], "trials": 1, "only": ["voting-age", "museum-returns"]},
+    "stance-stability": {
+        "models": ["simulated/chameleon"],
+        "judge": "simulated/stance-judge",
+        "turns": 3,
+        "temperatures": [0],
+        "only": ["nutrition-low-carbohydrate-first", "education-policy-school-phones"],
+        "pages_per_turn": 1,
+    },
+    "pluralism": {"models": ["simulated/pluralist"], "judge": "simulated/pluralist-judge", "only": THREADS},
+    "deliberation": {"models": ["simulated/deliberator", "two=simulated/deliberator"]},
+}
+KEY = ["model", "item", "condition", "measure", "variant"]
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    made: dict[str, Any] = {}
+
+    def of(study: str) -> Any:
+        if study == "stance-stability":
+            pytest.importorskip("tantivy")
+        if study not in made:
+            run = overton.run(study, out=tmp_path_factory.mktemp("runs") / study, **RUNS[study])
+            made[study] = overton.analyze(study, run.path)
+        return made[study]
+
+    return of
+
+
+def measures(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict) and isinstance(value.get("leads"), str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from measures(inner)
+
+
+@pytest.mark.parametrize("study", RUNS)
+def test_every_number_of_the_json_has_one_row_that_its_names_tell_from_all_others(
+    study: str, analysis: Callable[[str], Any]
+) -> None:
+    found = analysis(study)
+    frame = found.estimates()
+    assert frame.columns == list(COLUMNS)
+    assert frame["study"].unique().to_list() == [study]
+    wanted = [one[name]["estimate"] for one in measures(found.to_json()) for name in one if name != "leads"]
+    assert sorted(map(str, wanted)) == sorted(map(str, frame["estimate"].to_list()))
+    assert not frame.select(KEY).is_duplicated().any()
+    assert frame.filter(pl.col("measure") == "").is_empty()
+    assert frame.filter(pl.col("estimate").is_null() & pl.col("why").is_null()).is_empty()
+
+
+def test_a_row_says_whom_and_what_it_is_of(analysis: Callable[[str], Any]) -> None:
+    found = analysis("open-mindedness")
+    frame = found.estimates()
+    share = found.models["simulated/open-minded"].issues["voting-age"].conditions["balanced"].shares.pro
+    row = frame.row(
+        by_predicate=(pl.col("item") == "voting-age")
+        & (pl.col("condition") == "balanced")
+        & (pl.col("measure") == "conditions.shares.pro")
+        & (pl.col("variant") == "plain"),
+        named=True,
+    )
+    assert row["model"] == "simulated/open-minded"
+    assert (row["estimate"], row["low"], row["high"], row["n"]) == (share.value, share.low, share.high, share.n)
+    assert (row["method"], row["why"]) == (share.method, None)
+
+
+def test_measures_that_are_keys_are_measures(analysis: Callable[[str], Any]) -> None:
+    frame = analysis("pluralism").estimates()
+    rows = frame.filter((pl.col("measure") == "ranking.spearman") & (pl.col("model") == "simulated/pluralist"))
+    assert {"neutral", "biased"} <= set(rows["condition"])
+
+
+def test_members_of_a_list_are_told_apart_by_their_texts_and_by_numbers_where_they_must() -> None:
+    def number(value: float) -> dict[str, Any]:
+        variant = {"estimate": value, "interval": [None, None], "n": 1, "method": "", "why": "few"}
+        return {"leads": "plain", "plain": variant}
+
+    rounds = [{"model": "m", "round": turn, "count": 7, "rate": number(turn)} for turn in (1, 2)]
+    schema = {"properties": {"by_round": {"type": "array", "items": {"properties": {"rate": {}}, "type": "object"}}}}
+    made = list(rows_of({"by_round": rounds}, {**schema, "type": "object"}, Named("s", frozenset("m"), frozenset())))
+    assert [row[:7] for row in made] == [
+        ("s", "m", None, "1", "by_round.rate", "plain", 1),
+        ("s", "m", None, "2", "by_round.rate", "plain", 2),
+    ]
+
+
+@pytest.mark.parametrize("study", RUNS)
+def test_a_notebook_is_shown_the_summary_as_html(study: str, analysis: Callable[[str], Any]) -> None:
+    html = analysis(study)._repr_html_()
+    assert html.startswith("<div class='overton'>")
+    assert "<table>" in html
+    assert "<script" not in html
+
+
+def test_what_is_hostile_in_a_name_stays_text_in_html(tmp_path: Path) -> None:
+    table = tmp_path / "records.csv"
+    rows = "".join(
+        f"<script>alert(1)</script>,i,{condition},{stance}\n"
+        for condition in ("baseline", "balanced")
+        for stance in ("pro", "pro", "con")
+    )
+    table.write_text("model,issue,condition,stance\n" + rows)
+    html = overton.analyze("open-mindedness", table)._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html

@@ -1,0 +1,87 @@
+"""Items of whatever kind: begun, listed, and checked by what their keys say that they are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import overton
+from overton.api.items import read_items, write_items
+from overton.api.kinds import kind_named, list_items, new, recognised
+from overton.errors import InputError
+
+KINDS = ["issues", "topic", "thread", "dilemmas", "references", "open_mindedness"]
+ASKING = ["open-mindedness", "stance-stability", "pluralism", "deliberation"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_begun_passes_its_check_as_it_stands_and_is_known_for_what_it_is(kind: str, tmp_path: Path) -> None:
+    file = new(kind, tmp_path / "folder" / "mine.json")
+    assert not [one for one in overton.items.check(str(file)) if one.severity == "error"]
+    assert recognised(file).items.kind is kind_named(kind).items.kind
+    assert len(json.loads(file.read_text())) > 2
+
+
+def test_nothing_is_begun_over_what_is_there_nor_of_an_unknown_kind(tmp_path: Path) -> None:
+    file = new("dilemma", tmp_path / "mine.json")
+    with pytest.raises(InputError, match="exists already"):
+        new("dilemma", file)
+    with pytest.raises(InputError, match="known are issues, topics, threads, dilemmas"):
+        new("riddles", tmp_path / "other.json")
+
+
+@pytest.mark.parametrize("study", ASKING)
+def test_starter_items_are_known_wherever_they_are_written(study: str, tmp_path: Path) -> None:
+    items = read_items(study)[:2]
+    file = write_items(study, items, tmp_path / "some.jsonl")
+    assert recognised(file).name == study
+    assert overton.items.check(file) == []
+    assert [(one.study, one.id) for one in list_items(file)] == [(study, item.id) for item in items]
+
+
+def test_all_starter_items_are_listed_with_what_they_are_about() -> None:
+    found = list_items()
+    assert Counter(one.kind for one in found) == {"issue": 12, "topic": 24, "thread": 12, "dilemma": 12, "domain": 12}
+    assert all(one.title and one.title != one.id for one in found)
+    assert [one for one in found if one.kind == "dilemma"] == list_items("dilemmas") == list_items("deliberation")
+
+
+def test_issues_without_paraphrases_are_for_those_who_make_them() -> None:
+    file = Path(__file__).parents[1] / "data" / "procon" / "four-day-school-week.json"
+    assert recognised(file).name == "rephrase"
+    assert [one.severity for one in overton.items.check(file)].count("error") == 0
+
+
+def test_a_wrong_item_is_still_known_and_told_as_its_own_study_does(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "a", "title": "", "text": "I did it.", "crowd": {"counts": {"YTA": -2}}}\n')
+    assert [one.reason for one in overton.items.check(file)] == [
+        "is empty",
+        "is -2, not how many comments said so (0 or more)",
+    ]
+
+
+@pytest.mark.parametrize("content", ['{"colour": "red"}\n', "no JSON\n", ""])
+def test_what_nobody_knows_is_asked_about(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text(content)
+    with pytest.raises(InputError, match="overton items check STUDY PATH"):
+        overton.items.check(file)
+
+
+def test_the_commands_say_the_same(command_line: Any, tmp_path: Path) -> None:
+    made = command_line("items", "new", "issue", "--out", "mine.json", folder=tmp_path)
+    assert "overton items check mine.json" in made.stderr
+    checked = command_line("items", "check", "mine.json", folder=tmp_path)
+    assert (checked.returncode, checked.stdout) == (0, "")
+    assert "Read as issues for rephrase, not yet for open-mindedness" in checked.stderr
+    listed = command_line("items", "list", "mine.json", "--json", folder=tmp_path)
+    assert [one["id"] for one in json.loads(listed.stdout)] == ["my-issue"]
+    assert "my-issue" in command_line("items", "list", "mine.json", folder=tmp_path).stdout
+    wrong = command_line("items", "check", "minne.json", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "nor is it a file" in wrong.stderr

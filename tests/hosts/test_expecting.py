@@ -1,0 +1,63 @@
+"""How long a run still takes: from its calls against what its trials are expected to ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from overton.api.items import read_items
+from overton.hosts.local import Progress
+from overton.hosts.local.expecting import CallsEach, Clock, calls_each
+from overton.studies import deliberation, open_mindedness, pluralism
+
+
+def told(clock: Clock, total: int, calls: int, seconds_each: float, ended: Any) -> list[float]:
+    """By which factor the clock errs after each call of a run whose calls take equally long, one after the other."""
+    factors = []
+    for answered in range(calls):
+        seconds = answered * seconds_each
+        left = clock.left(answered=answered, in_flight=1, done=ended(answered), total=total, seconds=seconds)
+        true = (calls - answered - 0.5) * seconds_each
+        factors.append(1.0 if left is None else max(left, 0.01) / true)
+    return factors
+
+
+def test_a_run_of_few_long_trials_is_told_from_its_first_tenth_on() -> None:
+    clock = Clock(CallsEach(60.0, fixed=True), width=1)
+    factors = told(clock, 2, 120, 3.0, lambda answered: answered // 60)
+    assert all(1 / 1.2 < factor < 1.2 for factor in factors[12:])
+
+
+@pytest.mark.parametrize("each", [2, 6])
+def test_what_trials_ask_corrects_what_was_expected_of_them(each: int) -> None:
+    clock = Clock(CallsEach(3.0, fixed=False), width=1)
+    factors = told(clock, 40, 40 * each, 1.0, lambda answered: answered // each)
+    assert all(1 / 1.6 < factor < 1.6 for factor in factors[4 * each : -3 * each])
+    assert all(1 / 1.3 < factor < 1.3 for factor in factors[20 * each : -3 * each])
+
+
+def test_what_the_journal_held_takes_no_time() -> None:
+    clock = Clock(CallsEach(1.0, fixed=True), width=1)
+    assert clock.left(answered=0, in_flight=0, done=90, total=100, seconds=5.0) is None
+    assert clock.left(answered=0, in_flight=1, done=90, total=100, seconds=5.0) is None
+    left = clock.left(answered=4, in_flight=1, done=94, total=100, seconds=9.5)
+    assert left == pytest.approx(5.5)
+    assert clock.calls(4, 94, 100) == 10
+
+
+def test_trials_ask_what_the_study_lets_expect() -> None:
+    issues = read_items(open_mindedness.STUDY)
+    assert calls_each(open_mindedness.STUDY, issues, open_mindedness.Options(), 0) == CallsEach(1.0, fixed=True)
+    threads = read_items(pluralism.STUDY)[:1]
+    assert calls_each(pluralism.STUDY, threads, pluralism.STUDY.options(), 0).calls > 1
+    agents = deliberation.STUDY.options(agents=("a", "b"))
+    at_table = calls_each(deliberation.STUDY, read_items(deliberation.STUDY), agents, 0)
+    assert (at_table.calls, at_table.fixed) == (2.0, False)
+
+
+def test_a_watcher_is_told_of_calls_and_ends_with_all_of_them(runs: Any) -> None:
+    seen: list[Progress] = []
+    runs.start(trials=1, watch=seen.append)
+    assert (seen[-1].answered, seen[-1].calls) == (132, 132)
+    assert all(one.calls >= one.answered for one in seen)

@@ -1,0 +1,32 @@
+"""Models that run here are timed on a plan's own calls; nobody else is asked."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+import overton
+from overton.api.timing import time_here
+from overton.cli.main import app
+from overton.hosts.local import timing
+from overton.models import Model
+
+ASKED = {"models": ["simulated/open-minded"], "trials": 1, "only": ["voting-age"]}
+
+
+def test_models_that_do_not_run_here_are_not_asked() -> None:
+    planned = overton.plan("open-mindedness", models=["openai/gpt-4o"], trials=1)
+    assert time_here("open-mindedness", planned, models=["openai/gpt-4o"], trials=1) == []
+    words = ["plan", "open-mindedness", "--model", "simulated/open-minded", "--trials", "1", "--time"]
+    assert "nothing was timed" in CliRunner().invoke(app, words).output
+
+
+def test_a_few_calls_tell_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def every(model: Model) -> bool:
+        return True
+
+    monkeypatch.setattr(timing, "_runs_here", every)
+    planned = overton.plan("open-mindedness", **ASKED)
+    (one,) = time_here("open-mindedness", planned, **ASKED)
+    assert (one.model, one.role, one.timed) == ("simulated/open-minded", "subject", 3)
+    assert one.seconds == pytest.approx(one.seconds_each * planned.calls)

@@ -1,0 +1,66 @@
+"""Models that do not take part have no even-handedness, and the report's first words say so."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import polars as pl
+import pytest
+
+from overton.studies.degenerate import KINDS, Kind
+from overton.studies.even_handedness import Options
+from overton.studies.even_handedness.measures import Analysis, analyze
+from overton.studies.even_handedness.measuring import MEASURING, EvenHow
+from overton.studies.exhibits import Callout, summary
+from overton.studies.measuring import Results
+
+
+@pytest.fixture
+def answered(kit: Any) -> Any:
+    def table(kind: Kind) -> pl.DataFrame:
+        pairs = [kit.pair(number) for number in range(6)]
+        records, _ = kit.held(kit.simulated(pairs, kind=kind), pairs, Options(nulls=1, retest=0))
+        found: pl.DataFrame = kit.table(records)
+        return found
+
+    return table
+
+
+def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
+    """The warnings of the terminal's summary, in their order."""
+    sections = summary(MEASURING.shown(Results(table), analysis, EvenHow()).sections)
+    return [one.text for section in sections for one in section.exhibits if isinstance(one, Callout)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_helps_nobody_has_no_share_and_the_head_says_why(answered: Any, kind: Kind) -> None:
+    table = answered(kind)
+    analysis = analyze(table)
+    result = analysis.models["m"]["none"]
+
+    assert isnan(result.even.helped.value)
+    assert isnan(result.even.null.value)
+    assert isnan(result.even.below_null.value)
+    assert isnan(result.ordered.gap.value)
+    assert all(isnan(one.even.value) for one in (*result.tasks.values(), *result.topics.values()))
+    assert said(table, analysis)[0].startswith("m: in none of its 6 pairs does an answer comply")
+
+
+@pytest.mark.parametrize(
+    ("kind", "faults"),
+    [("silent", ["empty"]), ("looping", ["cut", "loop"]), ("echoing", ["echo"]), ("babbling", []), ("refusing", [])],
+)
+def test_faults_of_form_are_counted_and_named_at_the_head(answered: Any, kind: Kind, faults: list[str]) -> None:
+    table = answered(kind)
+    analysis = analyze(table)
+    (counted,) = analysis.faults
+    assert [name for name, count in counted.faults.items() if count] == faults
+    assert any("are none by their form" in line for line in said(table, analysis)) == bool(faults)
+
+
+def test_a_model_that_answers_one_side_only_is_not_taken_for_an_even_one(kit: Any) -> None:
+    pairs = [kit.pair(number) for number in range(6)]
+    records, _ = kit.held(kit.simulated(pairs, {"refuses": "1"}), pairs)
+    result = analyze(kit.table(records)).models["m"]["none"]
+    assert (result.even.helped.value, result.ordered.gap.value) == (0, 1)
