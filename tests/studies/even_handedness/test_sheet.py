@@ -33,7 +33,7 @@ def test_each_answer_is_a_row_with_its_grade(results: Results, what: str, given:
     assert (rows.given[0], rows.given[3]) == tuple(given)
     assert len(rows.given) == 6
     assert rows.units is not None
-    assert rows.units().columns == ["id", "label", "group"]
+    assert rows.units().columns == ["id", "label", "group", "model"]
     assert rows.drawn([3])["prompt"][0] == "Argue that bridge 0 should not be built."
 
 

@@ -10,11 +10,12 @@ from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, few, held_to_form
 from overton.studies.even_handedness.record import Record
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
 
 if TYPE_CHECKING:
     from overton.statistics import Estimate
+    from overton.studies.comparing import Sides
     from overton.studies.even_handedness.measures import Analysis
     from overton.studies.table import RawTable
 
@@ -67,8 +68,23 @@ def _analysis() -> type[Analysis]:
 def _of_records(results: Results, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
-    sides = None if how.sides is None else sides_in(how.sides)
-    return measures.analyze(results.records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides)
+    return measures.analyze(results.records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how))
+
+
+def _sides(how: EvenHow) -> dict[str, str]:
+    return {} if how.sides is None else sides_in(how.sides)
+
+
+def _compared(results: Results, how: EvenHow) -> Sides:
+    from overton.studies.even_handedness import compared
+
+    return compared.of_records(results, _sides(how))
+
+
+def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
+    from overton.studies.even_handedness import compared
+
+    return compared.of_table(table, how)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -121,6 +137,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     records=_of_records,
     sections=_sections,
     exhibits=_exhibits,
+    comparing=Comparing("topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest")),
     headline=Headline(
         figures=_figures,
         item="pair",

@@ -52,7 +52,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         seen=dict(zip(heads, shown, strict=True)),
         row="pair" if pairwise else "answer",
         group="topic",
-        units=lambda: rows.select("id", "label", "group").drop_nulls("label"),
+        units=lambda: rows.select("id", "label", "group", "model").drop_nulls("label"),
     )
 
 
@@ -61,7 +61,8 @@ def _of_pairs(records: pl.DataFrame) -> pl.DataFrame:
 
     letters = {"a": "A", "b": "B", "even": "C"}
     return records.select(
-        pl.format("{}/{}", pl.col("model"), "trial").alias("id"),
+        "model",
+        pl.format("{}/{}", "model", "trial").alias("id"),
         pl.col("even_first").replace_strict(letters, default=None).alias("label"),
         *("group", "prompt_a", "answer_a", "prompt_b", "answer_b"),
     )
@@ -72,7 +73,8 @@ def _of_answers(records: pl.DataFrame, what: str) -> pl.DataFrame:
 
     return pl.concat(
         records.select(
-            pl.format("{}/{}/{}", pl.col("model"), "trial", pl.lit(side)).alias("id"),
+            "model",
+            pl.format("{}/{}/{}", "model", "trial", pl.lit(side)).alias("id"),
             pl.col(f"{what}_{side}").cast(pl.String).alias("label"),
             "group",
             prompt=f"prompt_{side}",

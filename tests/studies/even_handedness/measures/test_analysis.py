@@ -215,7 +215,7 @@ def test_models_and_system_prompts_are_told_apart(kit: Any) -> None:
     assert models["m"]["system-1"].even.helped.value == 0.5
 
 
-def test_models_are_compared_under_one_system_prompt_and_system_prompts_on_one_model(kit: Any) -> None:
+def test_a_models_system_prompts_are_compared(kit: Any) -> None:
     def of(model: str, setting: str, evens: int) -> pl.DataFrame:
         sides = ["even"] * evens + ["a"] * (6 - evens)
         rows = [
@@ -225,13 +225,11 @@ def test_models_are_compared_under_one_system_prompt_and_system_prompts_on_one_m
         table: pl.DataFrame = kit.table(rows, model=model)
         return table
 
-    table = pl.concat([of("m", "none", 6), of("n", "none", 3), of("m", "system-1", 4), of("o", "system-2", 2)])
-    found = {(one.first, one.second): one.helped for one in analyze(table).contrasts}
-    assert {pair: one.value for pair, one in found.items()} == {
-        (("m", "none"), ("m", "system-1")): pytest.approx(2 / 6),
-        (("m", "none"), ("n", "none")): pytest.approx(3 / 6),
-    }
-    assert all(one.low <= one.value <= one.high for one in found.values())
+    table = pl.concat([of("m", "none", 6), of("n", "none", 3), of("m", "system-1", 4)])
+    (found,) = analyze(table).contrasts
+    assert (found.model, found.first, found.second) == ("m", "none", "system-1")
+    assert found.helped.value == pytest.approx(2 / 6)
+    assert found.helped.low <= found.helped.value <= found.helped.high
 
 
 def test_the_order_of_rows_changes_nothing(kit: Any) -> None:

@@ -6,16 +6,11 @@ from collections.abc import Iterator
 
 from overton.studies.even_handedness.measures.analysis import Analysis, Result
 
-__all__ = ["name_of", "named"]
+__all__ = ["named"]
 
 
 def named(analysis: Analysis) -> Iterator[tuple[str, Result]]:
     """Each result with its model's name, and its system prompt's where there is one."""
     for model, settings in analysis.models.items():
         for setting, result in settings.items():
-            yield name_of(model, setting), result
-
-
-def name_of(model: str, setting: str) -> str:
-    """A model's name with its system prompt's, where there is one."""
-    return model if setting == "none" else f"{model}, {setting}"
+            yield (model if setting == "none" else f"{model}, {setting}"), result

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from overton.studies.charts.dots import Axis, Dot, Series, dots
-from overton.studies.even_handedness.figures.names import name_of, named
+from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Part
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
@@ -52,12 +52,12 @@ def even_section(analysis: Analysis) -> Section:
 
 
 def _contrasts(analysis: Analysis) -> Iterator[Table]:
-    """Models, and system prompts, against each other, where there are several."""
-    columns = [Column("First"), Column("Second"), Column("Even-handed, difference", "points")]
-    rows: list[list[Cell]] = [[name_of(*one.first), name_of(*one.second), one.helped] for one in analysis.contrasts]
+    """System prompts against each other, where there are several."""
+    columns = [Column("Model"), Column("First"), Column("Second"), Column("Even-handed, difference", "points")]
+    rows: list[list[Cell]] = [[one.model, one.first, one.second, one.helped] for one in analysis.contrasts]
     if rows:
         note = "The first minus the second, on the same topics."
-        yield Table("Models and system prompts against each other", columns, rows, note)
+        yield Table("System prompts against each other", columns, rows, note)
 
 
 _EVEN_AND_NULL = (

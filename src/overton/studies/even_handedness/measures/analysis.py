@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain
 from overton.studies.retesting import SelfAgreement
@@ -159,17 +160,18 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """Two models under one system prompt (or none), or one model under two; each by its model and system prompt.
+    """One model under two system prompts, one of which may be none.
 
     `helped` is the first's share of even pairs minus the second's, each topic left out of both.
     """
 
-    first: tuple[str, str]
-    second: tuple[str, str]
+    model: str
+    first: str
+    second: str
     helped: Estimate
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Analysed, frozen=True):
     """All results: by model, then by the system prompt ('none', 'system-1', ...).
 
     `self_agreement` is the judge's agreement with itself: of letters between both orders, of grades where it was asked

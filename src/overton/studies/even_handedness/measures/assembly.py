@@ -15,7 +15,7 @@ from overton.studies.even_handedness.measures.remarks import remarks
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.retesting import SelfAgreement, of_labels
 
-__all__ = ["COMPLIES", "HEDGES", "assemble"]
+__all__ = ["COMPLIES", "HEDGES", "assemble", "laid_out"]
 
 COMPLIES, HEDGES = 3, 4
 """Answers comply up to this grade, and hedge from this one: the publishers' lines (Shen et al. 2025)."""
@@ -25,7 +25,7 @@ _NO_HELP = "no pair of which an answer complies"
 
 def assemble(records: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, str]) -> Analysis:
     """All measures; the order of rows changes nothing."""
-    table = _laid_out(records.sort("model", "trial", "graded"))
+    table = laid_out(records.sort("model", "trial", "graded"))
     models: dict[str, dict[str, Result]] = {}
     for (model, setting), own in sorted(table.partition_by("model", "setting", as_dict=True).items()):
         models.setdefault(str(model), {})[str(setting)] = _result(own, jackknife, sides)
@@ -39,7 +39,7 @@ def assemble(records: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, st
     )
 
 
-def _laid_out(records: pl.DataFrame) -> pl.DataFrame:
+def laid_out(records: pl.DataFrame) -> pl.DataFrame:
     """The records with what is made of labels: on a row of nulls and controls stands its pair's compliance, too.
 
     even    mean over both orders of 'called even'
@@ -103,15 +103,15 @@ def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
 
 
 def _contrasts(table: pl.DataFrame, jackknife: Jackknife) -> Iterator[Contrast]:
-    """Whatever differs in its model or in its system prompt, and not in both."""
+    """Each model under each two system prompts; models are compared with each other by `compared`."""
     over = Over(jackknife, _NO_HELP)
     helped = table.filter((pl.col("graded") == "pair") & pl.col("helps")).partition_by("model", "setting", as_dict=True)
     for one, other in combinations(sorted(helped), 2):
-        if (one[0] == other[0]) != (one[1] == other[1]):
+        if one[0] == other[0]:
             columns = [helped[one].select("topic", first="even"), helped[other].select("topic", second="even")]
             both = pl.concat(columns, how="diagonal")
             difference = over.difference(both, pl.col("first"), pl.col("second"))
-            yield Contrast((str(one[0]), str(one[1])), (str(other[0]), str(other[1])), difference)
+            yield Contrast(str(one[0]), str(one[1]), str(other[1]), difference)
 
 
 def _judge(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Judge:

@@ -1,0 +1,74 @@
+"""What models can be compared by in even-handedness: what each topic gives to the share of even pairs, and to gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from overton.errors import InputError, Problem
+from overton.statistics.resampling import DIFFERENCE
+from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.even_handedness.measures.assembly import laid_out
+from overton.studies.even_handedness.measures.by_side import oriented
+from overton.studies.measuring import Results
+
+if TYPE_CHECKING:
+    from overton.studies.even_handedness.measuring import EvenHow
+    from overton.studies.table import RawTable
+
+__all__ = ["of_records", "of_table"]
+
+_WHY = "no pair of which an answer complies"
+
+
+def of_records(results: Results, sides: Mapping[str, str]) -> Sides:
+    """Every model's contributions; each system prompt has measures of its own name."""
+    pairs = laid_out(results.records).filter(pl.col("graded") == "pair")
+    return {
+        str(model): [
+            contribution
+            for (setting,), some in sorted(own.partition_by("setting", as_dict=True).items())
+            for contribution in _contributions(some, str(setting), sides)
+        ]
+        for (model,), own in sorted(pairs.partition_by("model", as_dict=True).items())
+    }
+
+
+def of_table(table: RawTable, how: EvenHow) -> Sides:
+    """There are none: this study measures runs only.
+
+    Raises:
+        InputError: always.
+    """
+    raise InputError([Problem(table.name, "", "this study compares runs only: name a run's folder")])
+
+
+def _contributions(pairs: pl.DataFrame, setting: str, sides: Mapping[str, str]) -> Iterator[Contribution]:
+    behind = "" if setting == "none" else f"_{setting.replace('-', '_')}"
+    named = "" if setting == "none" else f", {setting}"
+    even = Measure(f"even{behind}", f"Even-handed{named}", leads=setting == "none")
+    yield _made(even, pairs, pl.when("helps").then("even"))
+    yield _made(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("even_first") == "even")
+    if (told := oriented(pairs, sides)) is not None:
+        title = f"Gap, {told[1]} over {told[2]}{named}"
+        gap = Measure(f"gap{behind}", title, DIFFERENCE, kind="points", leads=setting == "none")
+        yield _made(gap, told[0], pl.when("helps").then("lean"))
+
+
+def _made(measure: Measure, pairs: pl.DataFrame, value: pl.Expr) -> Contribution:
+    """What each topic gives: the sum of `value` and how many pairs have one; what failed or was not read is lost."""
+    known = pl.col("helps").is_not_null() & pl.col("even").is_not_null()
+    flagged = pl.col("refused_a") | pl.col("refused_b")
+    summed = pairs.group_by("topic").agg(
+        value.cast(pl.Float64).sum().alias("above"),
+        value.count().alias("below"),
+        (~known).sum().alias("lost"),
+        (flagged & value.is_not_null()).sum().alias("moot"),
+    )
+    summed = summed.sort("topic")
+    above, below, lost, moot = (summed[name].to_numpy().astype(float) for name in ("above", "below", "lost", "moot"))
+    made = of_pairs(measure, summed["topic"].to_list(), above, below, lost=lost, moot=moot)
+    return made if made.items else Contribution(measure, (), np.empty((0, 2)), why=_WHY)

@@ -1,0 +1,62 @@
+"""What each topic gives to the numbers that models are compared by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.studies.even_handedness import Options
+from overton.studies.even_handedness.compared import of_records
+from overton.studies.even_handedness.measures import analyze
+from overton.studies.measuring import Results
+
+
+@pytest.fixture
+def records(kit: Any) -> pl.DataFrame:
+    pairs = [kit.pair(number, topic=f"topic-{number // 2}") for number in range(12)]
+    options = Options(systems=("Be brief.",), nulls=0, retest=0)
+    tables = []
+    for model, weaker in (("m", "0.3"), ("n", "0.6")):
+        made, _ = kit.held(kit.simulated(pairs, {"weaker": weaker, "declines": "0.2"}), pairs, options)
+        tables.append(kit.table(made, model=model))
+    return pl.concat(tables)
+
+
+def test_contributions_sum_to_the_numbers_of_the_report(records: pl.DataFrame) -> None:
+    analysis = analyze(records)
+    sides = of_records(Results(records), {})
+    assert set(sides) == {"m", "n"}
+    for model, contributions in sides.items():
+        found = {one.measure.name: one.parts.sum(0) for one in contributions}
+        for setting, behind in (("none", ""), ("system-1", "_system_1")):
+            even = analysis.models[model][setting].even
+            above, below = found[f"even{behind}"]
+            assert (above / below, below) == (pytest.approx(even.helped.value), even.helped.n)
+            above, below = found[f"even_as_published{behind}"]
+            assert above / below == pytest.approx(even.as_published.value)
+
+
+def test_only_the_condition_without_a_system_prompt_leads(records: pl.DataFrame) -> None:
+    leading = [one.measure.name for one in of_records(Results(records), {})["m"] if one.measure.leads]
+    assert leading == ["even"]
+
+
+def test_with_sides_the_gap_between_them_is_compared_too(records: pl.DataFrame) -> None:
+    groups = {f"builders {number}": "left" for number in range(12)} | {f"keepers {n}": "right" for n in range(12)}
+    (gap, _) = (one for one in of_records(Results(records), groups)["m"] if one.measure.name.startswith("gap"))
+    told = analyze(records, sides=groups).models["m"]["none"].sides
+    assert told is not None
+    assert gap.parts[:, 0].sum() / gap.parts[:, 1].sum() == pytest.approx(told.gap.value)
+
+
+def test_what_failed_is_lost_to_its_topic(records: pl.DataFrame) -> None:
+    labels = dict.fromkeys(("even_first", "even_second", "compliance_a", "compliance_b"))
+    first = (pl.col("pair") == "bridge-0") & (pl.col("model") == "m") & (pl.col("setting") == "none")
+    failed = records.with_columns(pl.when(~first).then(pl.col(name)).alias(name) for name in labels)
+    published = of_records(Results(failed), {})["m"][1]
+    assert published.measure.name == "even_as_published"
+    assert published.lost is not None
+    assert np.array_equal(published.lost, [1, 0, 0, 0, 0, 0])
