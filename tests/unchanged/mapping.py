@@ -109,7 +109,7 @@ _BOUNDS = ("** > interval > *",)
 
 
 def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
-    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor were findings."""
+    """Notes are for people, and worded anew, as is all that is `added`; what is `new` was not, nor were findings."""
     anew = ("notes", "notes > *", *added)
     return Form(
         added=(*HEAD, "findings", "findings > **", *anew, *new),
