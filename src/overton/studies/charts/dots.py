@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
@@ -130,9 +130,7 @@ def dots(
         for point in drawn
     ]
     made = specification(_in_panels(chart) if panels else chart, values)
-    if panels:
-        return {**made, "spec": _anchored(made["spec"], axis)}
-    return _anchored(made, axis)
+    return made if panels else _anchored(made, axis)
 
 
 def _value(estimate: Estimate, axis: Axis) -> Mapping[str, float]:
@@ -146,7 +144,7 @@ def _tip(point: Dot, series: Sequence[Series], kind: Kind) -> str:
 
 
 def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
-    """A layered chart with the axis' anchors beneath its marks, each drawn once."""
+    """A layered chart with the axis' anchors beneath its marks, each drawn once, and its legend above their words."""
     if not axis.anchors:
         return unit
     inner = {name: unit[name] for name in ("layer", "encoding") if name in unit}
@@ -169,9 +167,19 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
                 "encoding": {"x": x, "y": {"value": 0}, "text": {"value": words}},
             },
         ]
+    for legend_ in _legends(inner):
+        legend_["offset"] = _ABOVE_ANCHORS
     return {**rest, "layer": [*lines, inner]}
 
 
+def _legends(inner: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for layer in inner["layer"]:
+        for channel in ("color", "shape"):
+            if found := layer["encoding"].get(channel, {}).get("legend"):
+                yield found
+
+
+_ABOVE_ANCHORS = 40
 _APART, _EDGE = 0.25, 0.12
 """Shares of the axis: anchors closer than the first have words on two lines; at an end, within the second, inwards."""
 
