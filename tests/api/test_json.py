@@ -22,6 +22,7 @@ from overton.judging.agreement import SheetAgreement
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
 from overton.studies.deliberation.measures import Analysis as Deliberation
+from overton.studies.findings import Finding
 from overton.studies.labelled import with_labels
 from overton.studies.measuring import How
 from overton.studies.open_mindedness import auditing
@@ -56,6 +57,7 @@ ANALYSES: dict[str, type] = {
     "deliberation": Deliberation,
 }
 FEW_ITEMS = 3
+FINDINGS = {"findings": tuple[Finding, ...]}
 HALF = Estimate(0.5, 0.4, 0.6, 12, "Wilson", 0.9)
 NUMBER = {"estimate", "interval", "n", "method", "why"}
 
@@ -95,9 +97,16 @@ def test_the_output_holds_by_the_schema_of_its_study(run: Any, printed: dict[str
     study = run.manifest.study
     assert (printed["study"], printed["schema"]) == (study, SCHEMA)
     assert (printed["level"], printed["resamples"], printed["seed"]) == (0.95, 100, 0)
-    derived = schema(ANALYSES[study], study, SCHEMA)
+    derived = schema(ANALYSES[study], study, SCHEMA, FINDINGS)
     Draft202012Validator.check_schema(derived)
     Draft202012Validator(derived).validate(printed)
+
+
+def test_it_opens_with_what_was_found(printed: dict[str, Any]) -> None:
+    names = list(printed)
+    assert names.index("findings") < names.index("models")
+    assert {one["what"] for one in printed["findings"]} == {"standing"}, "three items have no intervals"
+    assert all(one["sentence"].endswith(".") and one["n"] for one in printed["findings"])
 
 
 def test_every_number_has_the_one_form(printed: dict[str, Any]) -> None:
@@ -185,7 +194,7 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
 
 @pytest.mark.parametrize("study", ANALYSES)
 def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
-    made = schema(ANALYSES[study], study, SCHEMA)
+    made = schema(ANALYSES[study], study, SCHEMA, FINDINGS)
     assert overton.schema(study) == (made if study_named(study).sheet is None else with_labels(made))
     done = CliRunner().invoke(app, ["analyze", study, "--schema"])
     assert json.loads(done.stdout) == overton.schema(study)
@@ -196,7 +205,7 @@ def test_a_schema_has_the_version_that_the_measuring_declares(monkeypatch: pytes
     assert study.measuring is not None
     newer = replace(study, measuring=replace(study.measuring, schema=7))
     monkeypatch.setattr(open_mindedness, "STUDY", newer)
-    assert overton.schema("open-mindedness") == schema(OpenMindedness, "open-mindedness", 7)
+    assert overton.schema("open-mindedness") == schema(OpenMindedness, "open-mindedness", 7, FINDINGS)
 
 
 def test_a_study_that_makes_items_has_no_schema() -> None:

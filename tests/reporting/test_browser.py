@@ -128,10 +128,10 @@ async def test_narrow_page_scrolls_within_its_boxes_only(page):
 async def test_boxes_that_scroll_can_be_reached_by_keyboard_and_others_are_no_stop(page):
     boxes = "[...document.querySelectorAll('.table-box, .chart')].filter((box) => box.checkVisibility())"
     scrolls = "(box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)"
-    for width in (360, 1_600):
+    for width, reached in ((360, "true"), (1_600, "false")):
         await page.width(width)
         await page.until(f"{boxes}.every((box) => box.hasAttribute('tabindex') === {scrolls})")
-    assert await page.js(f"new Set({boxes}.map((box) => box.hasAttribute('tabindex'))).size") == 2
+        assert await page.js(f"{boxes}.some((box) => box.hasAttribute('tabindex') === {reached})")
 
 
 async def test_page_prints(page):

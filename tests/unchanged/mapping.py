@@ -109,10 +109,15 @@ _BOUNDS = ("** > interval > *",)
 
 
 def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
-    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not there."""
+    """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor findings."""
     anew = ("notes", "notes > *", *added)
     return Form(
-        added=(*HEAD, *anew, *new), gone=anew, resampled=_BOUNDS, over_items=("**",), reshape=RESHAPE[study], **more
+        added=(*HEAD, "findings", "findings > **", *anew, *new),
+        gone=anew,
+        resampled=_BOUNDS,
+        over_items=("**",),
+        reshape=RESHAPE[study],
+        **more,
     )
 
 

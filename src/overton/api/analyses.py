@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
@@ -13,12 +13,17 @@ from overton.api.runs import open_run
 from overton.errors import InputError, Problem
 from overton.reporting.fragment import fragment
 from overton.studies.analysed import show_with
+from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.spelling import spelled, words_of
 from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    from overton.studies.findings import Finding
 
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
 
@@ -37,14 +42,20 @@ class Outcome:
     labels: Labelled | None = None
 
     def document(self) -> dict[str, Any]:
-        """The analysis as JSON holds it, with `labels` where people labelled."""
+        """The analysis as JSON holds it: what was found first, and `labels` where people labelled."""
+        beside = {"findings": self.findings()} if measuring_of(self.study).findings else {}
         labels = self.labels.document() if self.labels else {}
-        return document(self.study.name, measuring_of(self.study).schema, self.analysis) | labels
+        return document(self.study.name, measuring_of(self.study).schema, self.analysis, beside=beside) | labels
+
+    def findings(self) -> list[Finding]:
+        """What was found, in sentences: see `overton.studies.findings`."""
+        return found_in(measuring_of(self.study), self.analysis, self.results)
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
-        return summary([*sections, *measuring_of(self.study).sections(self.analysis)])
+        shown = summary([*sections, *measuring_of(self.study).sections(self.analysis)])
+        return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> Any:
@@ -90,12 +101,14 @@ def schema(study: str) -> dict[str, Any]:
     Raises:
         InputError: there is no such study, or it has nothing to measure.
     """
+    from overton.studies.findings import Finding
     from overton.studies.labelled import with_labels
     from overton.studies.plain import schema as schema_of
 
     named = study_named(study)
     measuring = measuring_of(named)
-    made = schema_of(measuring.analysis(), named.name, measuring.schema)
+    beside = {"findings": tuple[Finding, ...]} if measuring.findings else {}
+    made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
     return made if named.sheet is None else with_labels(made)
 
 

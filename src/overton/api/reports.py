@@ -11,11 +11,13 @@ from overton.api.labels import labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
+from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 
 __all__ = ["BOUND", "report"]
@@ -68,19 +70,24 @@ def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
     results = results_of(runs)
     analysis = measuring.records(results, chosen)
     shown = measuring.shown(results, analysis, chosen)
+    found = found_in(measuring, analysis, results)
+    words = words_of(study.items, results.items)
     labels = labelled(runs, results, chosen.level)
+    sections = [
+        *(labels.sections() if labels.found else ()),
+        *shown.sections,
+        *_compared(study, runs, results, chosen),
+    ]
+    beside = {"findings": found} if measuring.findings else {}
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
-        sections=[
-            *(labels.sections() if labels.found else ()),
-            *shown.sections,
-            *_compared(study, runs, results, chosen),
-        ],
+        sections=spelled(sections, words),
+        findings=found,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *labels.warnings(), *shown.warnings]],
-        trials=shown.trials,
-        data=document(study.name, measuring.schema, analysis, without=shown.without) | labels.document(),
+        trials=spelled_trials(shown.trials, words, study.items.noun.capitalize()),
+        data=document(study.name, measuring.schema, analysis, without=shown.without, beside=beside) | labels.document(),
     )
 
 

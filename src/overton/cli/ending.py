@@ -124,9 +124,11 @@ def _hint(run: Run) -> tuple[str, ...]:
 
 def _summarise(run: Run) -> None:
     from overton.api.analyses import measured
-    from overton.cli.tables import show_sections
+    from overton.cli.tables import show_findings, show_sections
 
-    show_sections(measured(run.manifest.study, run.path).summary(), results())
+    outcome = measured(run.manifest.study, run.path)
+    show_findings(outcome.findings(), results())
+    show_sections(outcome.summary(), results())
 
 
 def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
@@ -196,12 +198,13 @@ def show_analysis(study: AnyStudy, file: Path, *, json: bool, how: Mapping[str, 
     """Compute a study's measures and print them."""
     from overton.api.analyses import measured
     from overton.cli.output import print_json, results
-    from overton.cli.tables import show_sections
+    from overton.cli.tables import show_findings, show_sections
 
     outcome = measured(study.name, file, **{name: value for name, value in how.items() if value is not None})
     if json:
         print_json(outcome.document())
     else:
+        show_findings(outcome.findings(), results())
         show_sections(outcome.summary(), results())
 
 

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 from overton.reporting.text import ShownCell, ShownTable, shown
 from overton.studies.exhibits import Callout, Method, Prose, Table
+from overton.studies.findings import DO_NOT_QUOTE, by_model, common, evidence
 from overton.untrusted import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from overton.studies.exhibits import Exhibit, Section
+    from overton.studies.findings import Finding
 
-__all__ = ["MOST_ROWS", "show", "show_sections"]
+__all__ = ["MOST_ROWS", "show", "show_findings", "show_sections"]
 
 MOST_ROWS = 60
 """Rows of a table in a summary; how many more there are stands beneath."""
@@ -38,6 +41,30 @@ _RAISED = str.maketrans(
     "\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT EIGHT}"
     "\N{SUPERSCRIPT NINE}",
 )
+
+
+def show_findings(findings: Sequence[Finding], console: Console) -> None:
+    """Print what was found, model by model; nothing where there are no findings."""
+    if not findings:
+        return
+    shared = common(findings)
+    console.print(Text("What was found", style="bold"))
+    if shared:
+        console.print(Text(_caution(shared, quotable=any(one.quotable for one in findings))))
+    for _, said in by_model(findings):
+        for one in said:
+            console.print(Padding(Text(_finding(one, shared)), (0, 0, 0, 2)))
+    console.print()
+
+
+def _finding(one: Finding, shared: Sequence[str]) -> str:
+    own = [text for text in one.cautions if text not in shared]
+    cautioned = f" {_caution(own, quotable=one.quotable)}" if own else ""
+    return visible(f"\N{BULLET} {one.sentence} ({evidence(one)}){cautioned}")
+
+
+def _caution(texts: Sequence[str], *, quotable: bool) -> str:
+    return visible(" ".join([*([] if quotable else [f"{DO_NOT_QUOTE}."]), *texts]))
 
 
 def show_sections(sections: Iterable[Section], console: Console, *, most: int = MOST_ROWS) -> None:
@@ -185,6 +212,8 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 
 def _beneath(made: ShownTable, reasons: dict[str, int]) -> Iterator[str]:
     """Why cells are empty, what the table says of itself, its intervals, and the paper's number for it."""
+    told = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
+    yield from (f"{text} {' '.join(more)}" for text, more in told.items())
     for reason, number in reasons.items():
         yield f"{str(number).translate(_RAISED)} {reason}"
     source = f"The paper's {made.table.source}." if made.table.source else ""

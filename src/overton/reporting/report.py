@@ -15,11 +15,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from overton.reporting.finding import found
 from overton.reporting.shell import asset, filled
 from overton.reporting.svg import drawn, inline, specification, style_sheet
 from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
+from overton.studies.findings import Finding
 from overton.untrusted import make_folder, write_whole
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
@@ -29,9 +31,9 @@ __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 class Report:
     """A report, ready to be laid out.
 
-    `facts` are pairs of a label and a value for the head of the page: models, items, trials, date, seed, version,
-    failures. `warnings` stand right below. `data` is embedded as JSON, for readers who compute on: anything that
-    msgspec can encode (NaN becomes null).
+    `facts` are pairs of a label and a value: models, items, trials, date, seed, version,
+    failures; they stand at its foot. `findings` come first, `warnings` below them in a line that opens. `data` is
+    embedded as JSON, for readers who compute on: anything that msgspec can encode (NaN becomes null).
     """
 
     title: str
@@ -39,6 +41,7 @@ class Report:
     facts: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     warnings: Sequence[Callout] = ()
+    findings: Sequence[Finding] = ()
     trials: TrialTable | None = None
     data: Any = None
 
@@ -123,6 +126,7 @@ def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | N
         style_sheet() + asset("shared.css") + asset("report.css"),
         asset("shared.js") + asset("report.js"),
         report=report,
+        found=found(report),
         sections=[
             (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
         ],

@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from overton.statistics import NO_INTERVAL, Estimate
-from overton.studies.exhibits import Cell, Column, Missing, Table
+from overton.studies.exhibits import Cell, Column, Missing, Spelled, Table
 from overton.studies.numbers import Kind, interval, number, reason
 from overton.untrusted import visible
 
@@ -59,13 +59,16 @@ def inside_script(json: bytes) -> Markup:
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell as it reads: the value, its interval, its count, and what to sort by."""
+    """A cell as it reads: the value, its interval, its count; what to sort by, and the limits, as they are."""
 
     text: str
     interval: str = ""
     count: str = ""
     reason: str = ""
     sort: float | None = None
+    low: float | None = None
+    high: float | None = None
+    more: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ def _cell(cell: Cell, column: Column, shared: int | None) -> ShownCell:
     match cell:
         case None:
             return ShownCell("\u2013")
+        case Spelled():
+            return ShownCell(cell.text, more=cell.more)
         case Missing():
             return ShownCell("\u2013", reason=cell.reason)
         case Estimate():
@@ -115,7 +120,8 @@ def _estimate(estimate: Estimate, kind: Kind, shared: int | None) -> ShownCell:
     if isnan(estimate.value):
         return ShownCell("\u2013", reason=reason(estimate))
     count = "" if shared is not None else f"n = {estimate.n:,}"
-    return ShownCell(number(estimate.value, kind), interval(estimate, kind), count, sort=estimate.value)
+    low, high = (None, None) if isnan(estimate.low) or isnan(estimate.high) else (estimate.low, estimate.high)
+    return ShownCell(number(estimate.value, kind), interval(estimate, kind), count, "", estimate.value, low, high)
 
 
 def _shared_count(table: Table, index: int) -> int | None:

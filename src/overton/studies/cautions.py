@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from overton.statistics.resampling.limits import FEWEST
-from overton.studies.measuring import Results, RunFacts
+from overton.studies.measuring import Measured, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
 
 if TYPE_CHECKING:
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.judging.labelling import Labels
+    from overton.studies.findings import Finding
 
 
-__all__ = ["about_judges", "agreed", "few", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+__all__ = ["about_judges", "agreed", "few", "found_in", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
 
 _FEW = 20
 
@@ -29,6 +32,45 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"{there}: too few for intervals over them, for which five are needed."
     elif count < _FEW:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
+
+
+def found_in(measuring: Measuring[Any, Any], analysis: Any, results: Results | None) -> list[Finding]:
+    """What was found, each sentence with the caution that follows from who judged; empty where none is declared.
+
+    `results` are None for a table that was made elsewhere, of which nobody knows who judged.
+    """
+    said = list(measuring.findings(analysis)) if measuring.findings else []
+    return said if results is None else [_cautioned(one, results) for one in said]
+
+
+def _cautioned(found: Finding, results: Results) -> Finding:
+    """A finding with what has to be read with it as it rests on a judge's labels: who judged, compared with whom.
+
+    What a judge says that cannot judge is not to be quoted.
+    """
+    judges = results.answering(found.judge) if found.judge else ()
+    if not judges:
+        return found
+    unfit = [why for judge in judges if (why := _unfit(judge))]
+    cautions = (*found.cautions, *unfit, *(() if unfit else _of_its_labels(found, results, judges)))
+    return msgspec.structs.replace(found, cautions=cautions, quotable=found.quotable and not unfit)
+
+
+def _unfit(judge: Measured) -> str:
+    """Why nothing that rests on this judge's labels is to be quoted, '' where it may be."""
+    if is_small(judge.spec):
+        return f"The judge {judge.name} is far too small to judge."
+    if judge.spec.startswith("simulated/"):
+        return f"The judge {judge.name} is simulated: its labels are for tests."
+    return ""
+
+
+def _of_its_labels(found: Finding, results: Results, judges: Sequence[Measured]) -> Iterator[str]:
+    specs = {model.name: model.spec for model in results.models}
+    if specs.get(found.model) in {judge.spec for judge in judges}:
+        yield "It is judged by itself, and models favour their own texts."
+    if not any(run.agreements or run.labels for run in results.runs):
+        yield "Nobody has compared the judge's labels with people's."
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:

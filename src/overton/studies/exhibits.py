@@ -35,6 +35,7 @@ __all__ = [
     "Numbers",
     "Prose",
     "Section",
+    "Spelled",
     "Table",
     "TrialTable",
     "summary",
@@ -69,7 +70,17 @@ Drawing: TypeAlias = Callable[[], dict[str, Any]]
 
 Numbers: TypeAlias = "Sequence[int] | NDArray[Any]"
 
-Cell = str | int | float | Estimate | Missing | None
+
+@dataclass(frozen=True)
+class Spelled:
+    """An item in a cell: its id, the words that stand for it, and lines that say more of it, as its two positions."""
+
+    id: str
+    text: str
+    more: Sequence[str] = ()
+
+
+Cell = str | int | float | Estimate | Missing | Spelled | None
 
 
 @dataclass(frozen=True)
@@ -97,11 +108,13 @@ class Callout:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading and the kind of what it holds. A summary leaves out what is `detail`."""
+    """A column's heading and the kind of what it holds. A summary leaves out what is `detail`; ids of `items` are shown
+    as the items in words."""
 
     title: str
     kind: Kind = "text"
     detail: bool = False
+    items: bool = False
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ class Items(Generic[Item]):
     folder those files are read whose names end in `suffixes`, or the one called `dataset`, as a run that makes such
     items leaves it; without suffixes only that one. `reading` declares options of reading. Where `named` makes an item
     of a word, words are given in a file's place. `starter` gives the items that come with the study, or finds the file
-    or folder of them. `blank` makes an item to be filled in: its texts say what is to stand there.
+    or folder of them. `blank` makes an item to be filled in: its texts say what is to stand there. `spelled` gives an
+    item in words: a line that stands for its id wherever people read, and lines that say more of it.
     """
 
     kind: type[Item]
@@ -45,6 +46,7 @@ class Items(Generic[Item]):
     starter: Callable[[], Traversable | Sequence[Item]] | None = None
     named: Callable[[str], Item] | None = None
     blank: Callable[[], Item] | None = None
+    spelled: Callable[[Item], Sequence[str]] | None = None
 
     @property
     def plural(self) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from overton.judging.labelling import Labels
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
+    from overton.studies.findings import Finding
     from overton.studies.table import RawTable, Table
 
 __all__ = ["UNMEASURED", "Comparing", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
@@ -133,6 +134,7 @@ class Measuring(Generic[Analysis, Record]):
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, whose JSON Schema is derived from it
     sections    `sections(analysis)` gives what is shown of an analysis alone
+    findings    `findings(analysis)` says in sentences what was found, where the study declares any: see `Finding`
     tables      in one line: which tables made elsewhere can be measured
     read        the kinds of such tables, as documentation shows their columns
     table       `table(table, how)` gives the analysis of one of them, opened
@@ -151,6 +153,7 @@ class Measuring(Generic[Analysis, Record]):
     tables: str = ""
     table: Callable[[RawTable, Any], Analysis] = _no_table
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
+    findings: Callable[[Analysis], Sequence[Finding]] | None = None
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
     how: type[How] = How

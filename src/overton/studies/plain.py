@@ -117,15 +117,19 @@ def plain(value: Any) -> Any:
     return value
 
 
-def document(study: str, schema: int, value: Any, *, without: Iterable[str] = ()) -> dict[str, Any]:
+def document(
+    study: str, schema: int, value: Any, *, without: Iterable[str] = (), beside: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A struct as a document that names its study and the version of its schema, `without` some of its keys.
+
+    What stands `beside` it comes before its own keys.
 
     The intervals' level stands at its head, also where the struct itself does not name the one that all of them have.
     """
     told = {name: one for name, one in plain(value).items() if name not in set(without)}
     levels: set[float] = set() if "level" in told else set(_levels(value))
     level = {"level": levels.pop()} if len(levels) == 1 else {}
-    return {"study": study, "schema": schema, **level, **told}
+    return {"study": study, "schema": schema, **level, **plain(beside or {}), **told}
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -265,17 +269,18 @@ _DEFINED: dict[str, dict[str, Any]] = {
 }
 
 
-def schema(kind: type, study: str, version: int) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of `document(study, version, value)` for values of this type."""
+def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of `document(study, version, value)` for values of this type, `beside` being types."""
     made = _Schemas()
     body = made.body(kind, ())
     head = {"study": {"const": study}, "schema": {"const": version}}
+    also = {name: made.of(one) for name, one in (beside or {}).items()}
     return {
         "$schema": _DIALECT,
         "title": f"{study}, version {version}",
         **body,
-        "properties": {**head, "level": {"type": "number"}, **body["properties"], **head},
-        "required": list(dict.fromkeys([*head, *body["required"]])),
+        "properties": {**head, "level": {"type": "number"}, **also, **body["properties"], **head},
+        "required": list(dict.fromkeys([*head, *also, *body["required"]])),
         "$defs": _DEFINED | made.defined,
     }
 

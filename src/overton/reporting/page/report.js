@@ -62,6 +62,98 @@ function showTips(tip) {
   document.addEventListener("keydown", (event) => (tip.hidden = tip.hidden || event.key === "Escape"));
 }
 
+// ------------------------------------------------------------------------------------- what stands beside an exhibit
+
+// What a spreadsheet would take for a formula begins with an apostrophe, also where it parts cells at other signs.
+const quoted = (text) => '"' + text.replace(/(^|[;,\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1$2'").replaceAll('"', '""') + '"';
+
+function words(cell) {
+  return (cell.querySelector("button span, bdi, span") ?? cell).textContent.trim();
+}
+
+// A row of titles, then the rows as they stand: numbers as they are, with their limits and counts in columns of their own.
+function commaSeparated(table) {
+  const headings = [...table.tHead.rows[0].cells];
+  const rows = [...table.tBodies[0].rows];
+  const has = headings.map((_, c) => ({
+    limits: rows.some((row) => row.cells[c].dataset.low !== undefined),
+    count: headings[c].querySelector("small") !== null || rows.some((row) => row.cells[c].querySelector(".count")),
+  }));
+  const counted = (element) => (element ? element.textContent.replace(/[^0-9]/g, "") : "");
+  const head = headings.flatMap((heading, c) => {
+    const title = words(heading);
+    return [title, ...(has[c].limits ? [title + ", low", title + ", high"] : []), ...(has[c].count ? [title + ", n"] : [])].map(quoted);
+  });
+  const line = (row) =>
+    headings.flatMap((heading, c) => {
+      const { sort, low, high } = row.cells[c].dataset;
+      const limits = has[c].limits ? [low ?? "", high ?? ""] : [];
+      const n = has[c].count ? [counted(row.cells[c].querySelector(".count") ?? heading.querySelector("small"))] : [];
+      return [sort ?? quoted(words(row.cells[c])), ...limits, ...n];
+    });
+  return [head, ...rows.map(line)].map((cells) => cells.join(",") + "\r\n").join("");
+}
+
+const fileName = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 60) || "table";
+
+function tool(label, title, act) {
+  const button = element("button", { type: "button", textContent: label });
+  button.setAttribute("aria-label", `${label}: ${title}`);
+  button.addEventListener("click", () => act(button));
+  return button;
+}
+
+function addTools(table) {
+  const title = table.caption.firstChild.textContent.trim();
+  const tools = element("p", { className: "tools" });
+  tools.append(tool("CSV", title, () => save(fileName(title) + ".csv", "text/csv", commaSeparated(table))));
+  const details = table.tHead.rows[0].querySelectorAll(".detail").length;
+  if (details) {
+    const all = `All ${table.tHead.rows[0].cells.length} columns`;
+    table.classList.add("few");
+    tools.append(" ", tool(all, title, (button) => {
+      button.textContent = table.classList.toggle("few") ? all : "Fewer columns";
+      makeScrollable();
+    }));
+  }
+  table.parentElement.after(tools);
+}
+
+// A chart as a file of its own: the page's variables become the colours that they stand for now.
+function drawing(svg) {
+  const style = getComputedStyle(document.documentElement);
+  const copy = svg.cloneNode(true);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.style.background = style.getPropertyValue("--page");
+  copy.style.fontFamily = "Arial, Helvetica, sans-serif";
+  const text = new XMLSerializer().serializeToString(copy);
+  return text.replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+}
+
+function addDrawing(figure) {
+  const title = figure.querySelector("figcaption strong").textContent;
+  const svg = figure.querySelector("svg");
+  const tools = element("p", { className: "tools" });
+  tools.append(tool("SVG", title, () => save(fileName(title) + ".svg", "image/svg+xml", drawing(svg))));
+  figure.querySelector(".chart").after(tools);
+}
+
+// --------------------------------------------------------------------------------------------- what folds, and when
+
+function fold() {
+  const wide = window.matchMedia("(min-width: 60.01rem)");
+  const contents = document.querySelector("details.contents");
+  const set = () => (contents.open = wide.matches);
+  wide.addEventListener("change", set);
+  set();
+  contents.addEventListener("click", (event) => {
+    if (event.target.closest("a") && !wide.matches) contents.open = false;
+  });
+  window.addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll("details.limits, details.how, details.evidence, details.apart")) one.open = true;
+  });
+}
+
 // ------------------------------------------------------------------------------------------------------- downloads
 
 function offer(label, name, type, text) {
@@ -278,6 +370,9 @@ async function browse(section) {
 }
 
 document.querySelectorAll("main table").forEach(makeSortable);
+document.querySelectorAll("main table").forEach(addTools);
+document.querySelectorAll("figure").forEach(addDrawing);
+fold();
 makeScrollable();
 window.addEventListener("resize", makeScrollable);
 document.addEventListener("toggle", makeScrollable, true);

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Axis", "Dot", "Series", "colour", "difference_axis", "dots", "legend", "series_of"]
 
-_WIDTH = 520
+_WIDTH = 560
 _MANY = 30
 _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
@@ -30,6 +30,9 @@ _FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": ".1f"}
 class Axis:
     """A quantitative axis: its title with the unit, its range, the kind of number, and a value to mark with a line.
 
+    `anchors` are values to hold a number against, each with what would have it ('coin toss'): dashed lines with these
+    words above them.
+
     Shares and their differences keep their own scale here (0 to 1, -1 to 1); points are drawn times 100.
     """
 
@@ -38,6 +41,7 @@ class Axis:
     high: float
     kind: Kind
     mark: float | None = None
+    anchors: tuple[tuple[float, str], ...] = ()
 
     @property
     def factor(self) -> int:
@@ -125,7 +129,8 @@ def dots(
         }
         for point in drawn
     ]
-    return specification(_in_panels(chart) if panels else chart, values)
+    made = specification(_in_panels(chart) if panels else chart, values)
+    return made if panels else _anchored(made, axis)
 
 
 def _value(estimate: Estimate, axis: Axis) -> Mapping[str, float]:
@@ -136,6 +141,47 @@ def _value(estimate: Estimate, axis: Axis) -> Mapping[str, float]:
 def _tip(point: Dot, series: Sequence[Series], kind: Kind) -> str:
     name = series[point.series].name if len(series) > 1 else ""
     return "\n".join(filter(None, (point.panel, point.row, name, point.more, sentence(point.estimate, kind))))
+
+
+def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
+    """A layered chart with the axis' anchors beneath its marks, each drawn once, and its legend above their words."""
+    if not axis.anchors:
+        return unit
+    inner = {name: unit[name] for name in ("layer", "encoding") if name in unit}
+    rest = {name: value for name, value in unit.items() if name not in inner}
+    lines, last, raised = list[dict[str, Any]](), -inf, False
+    for value, words in sorted(axis.anchors):
+        place = (value - axis.low) / (axis.high - axis.low)
+        raised = place - last < _APART and not raised
+        last = place
+        x = {"datum": value * axis.factor, "type": "quantitative"}
+        rule = {"type": "rule", "strokeDash": [4, 3], "color": COLOURS["muted"], "aria": False}
+        align = "left" if place < _EDGE else "right" if place > 1 - _EDGE else "center"
+        text = {"type": "text", "baseline": "bottom", "dy": -20 if raised else -5, "align": align, "aria": False}
+        once: dict[str, Any] = {"data": {"values": [{}]}}
+        lines += [
+            {**once, "mark": rule, "encoding": {"x": x}},
+            {
+                **once,
+                "mark": {**text, "color": COLOURS["muted"]},
+                "encoding": {"x": x, "y": {"value": 0}, "text": {"value": words}},
+            },
+        ]
+    for legend_ in _legends(inner):
+        legend_["offset"] = _ABOVE_ANCHORS
+    return {**rest, "layer": [*lines, inner]}
+
+
+def _legends(inner: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for layer in inner["layer"]:
+        for channel in ("color", "shape"):
+            if found := layer["encoding"].get(channel, {}).get("legend"):
+                yield found
+
+
+_ABOVE_ANCHORS = 40
+_APART, _EDGE = 0.25, 0.12
+"""Shares of the axis: anchors closer than the first have words on two lines; at an end, within the second, inwards."""
 
 
 def _in_panels(chart: Any) -> Any:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["label_height", "row_axis", "shortened", "specification", "wrapped"]
 
-_ROOM = 275
-_CHARACTER = 6.7
+_ROOM = 312
+_CHARACTER = 7.6
 _END = 23
-_LINE_PIXELS = 13
+_LINE_PIXELS = 16
 _MOST_LINES = 4
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from overton.studies.charts.drawing import row_axis, shortened, specification
+from overton.studies.charts.drawing import label_height, row_axis, shortened, specification, wrapped
 from overton.studies.exhibits import COLOURS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Box", "grid"]
 
 _WIDTH = 560
-_ROW = 17
+_ROW = 21
 _INKS = ("#101418", "#fefefe")
 
 
@@ -64,7 +64,7 @@ def grid(
     """The boxes as a Vega-Lite specification; `title` names the scale of colours."""
     import altair as alt
 
-    shade, row_labels, column_labels = _SHADES[scale], shortened(rows), shortened(columns)
+    shade, row_labels, column_labels = _SHADES[scale], wrapped(rows), shortened(columns)
     labels = list(row_labels.values())
     across = alt.Scale(domain=list(column_labels.values()))
     base = alt.Chart().encode(
@@ -74,11 +74,11 @@ def grid(
     )
     filled = base.mark_rect().encode(color=_colour(shade, title))
     frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame())
-    numbers = base.mark_text(fontSize=10).encode(text="text:N", color=_ink())
+    numbers = base.mark_text(fontSize=13).encode(text="text:N", color=_ink())
     width = max(46, min(84, _WIDTH // max(1, len(columns)))) * len(columns)
     chart = alt.layer(filled, frames, numbers).resolve_scale(color="independent", stroke="independent")
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]
-    return specification(chart.properties(width=width, height=_ROW * len(rows)), values)
+    return specification(chart.properties(width=width, height=max(_ROW, label_height(labels) + 5) * len(rows)), values)
 
 
 def _value(box: Box, shade: _Shade, row: str, column: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.deliberation.measures import Analysis
+    from overton.studies.findings import Finding
     from overton.studies.table import RawTable
 
 __all__ = ["MEASURING"]
@@ -75,6 +76,12 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.deliberation import figures
 
     return figures.sections(analysis)
+
+
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.deliberation import findings
+
+    return findings.findings(analysis)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exhibits:
@@ -154,6 +161,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
     headline=Headline(
         figures=_figures,

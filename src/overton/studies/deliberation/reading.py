@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from textwrap import shorten
 from typing import Any
 
 from overton.errors import quoted
@@ -100,6 +101,11 @@ def _blank() -> Dilemma:
     )
 
 
+def _spelled(dilemma: Dilemma) -> list[str]:
+    """The title; the first words of the post where it has none."""
+    return [dilemma.title or shorten(dilemma.text, 80, placeholder=" …")]
+
+
 DILEMMAS = Items(
     Dilemma,
     "dilemma",
@@ -108,5 +114,6 @@ DILEMMAS = Items(
     dataset="dilemmas.jsonl",
     starter=_starter,
     blank=_blank,
+    spelled=_spelled,
 )
 """Dilemmas, with their crowds' verdicts where they are known."""

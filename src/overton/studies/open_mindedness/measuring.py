@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
+    from overton.studies.findings import Finding
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
     from overton.studies.table import RawTable
@@ -101,10 +102,18 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.open_mindedness import findings
+
+    return findings.findings(analysis)
+
+
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
     from overton.studies.open_mindedness import figures
+    from overton.studies.open_mindedness.reading import ISSUES
+    from overton.studies.spelling import words_of
 
-    questions = {issue.id: issue.question for issue in results.items}
+    questions = {name: one.text for name, one in words_of(ISSUES, results.items).items()}
     return Exhibits(
         summary=(
             "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
@@ -159,6 +168,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions")),
     headline=Headline(
         figures=_figures,

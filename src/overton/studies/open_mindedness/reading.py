@@ -286,6 +286,11 @@ def _blank() -> Issue:
     )
 
 
+def _spelled(issue: Issue) -> list[str]:
+    """The question, then what pro and con mean."""
+    return [issue.question, *(f"{side}: {said}" for side, said in (("Pro", issue.pro), ("Con", issue.con)) if said)]
+
+
 ISSUES = Items(
     Issue,
     "issue",
@@ -296,6 +301,7 @@ ISSUES = Items(
     reading=Reading,
     starter=_starter,
     blank=_blank,
+    spelled=_spelled,
 )
 """Issues that are ready to be asked."""
 

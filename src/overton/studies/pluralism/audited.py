@@ -239,14 +239,14 @@ def _whole(found: Audit) -> Table:
 
 
 def _named(found: Audit) -> Table:
-    columns = [Column("Thread"), Column("Viewpoint"), Column("Why"), Column("Judge")]
+    columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
     rows: list[list[Cell]] = [[one.thread, one.viewpoint, one.reason, one.judge] for one in found.failing]
     note = "A summary is named that entails fewer than half of its opinions; nothing here is left out of any measure."
     return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
 
 
 def _views(found: Audit) -> Table:
-    columns = [Column("Thread"), Column("Viewpoint"), Column("Summary"), Column("Votes", "count")]
+    columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Summary"), Column("Votes", "count")]
     columns += [Column(name, "count") for name in ("Opinions", "Entailed", "Entailed elsewhere", "No answer")]
     columns.append(Column("Judge"))
     rows: list[list[Cell]] = [

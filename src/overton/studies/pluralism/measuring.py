@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
+    from overton.studies.findings import Finding
     from overton.studies.pluralism.measures import Analysis
     from overton.studies.table import RawTable
 
@@ -88,6 +89,12 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.pluralism import figures
 
     return figures.sections(analysis)
+
+
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.pluralism import findings
+
+    return findings.findings(analysis)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
@@ -232,6 +239,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     comparing=Comparing("threads", _sides, _sides_of_table, ("trials", "retest", "experiments", "arms")),
     headline=Headline(
         figures=_figures,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from overton.errors import quoted
@@ -211,6 +212,11 @@ def _blank_reference() -> ReferenceThread:
     return ReferenceThread("my-thread", *_POST, views, "hand-made")
 
 
+def _spelled(thread: Thread | ReferenceThread) -> list[str]:
+    """The post's title; its first words where it has none."""
+    return [thread.title or shorten(thread.text, 80, placeholder=" …")]
+
+
 THREADS = Items(
     Thread,
     "thread",
@@ -218,6 +224,7 @@ THREADS = Items(
     parse=_lines(_thread),
     dataset="threads.jsonl",
     blank=_blank_thread,
+    spelled=_spelled,
 )
 """Threads as a crowd wrote them."""
 
@@ -229,5 +236,6 @@ REFERENCES = Items(
     dataset="references.jsonl",
     starter=_starter_viewpoints,
     blank=_blank_reference,
+    spelled=_spelled,
 )
 """Threads with the viewpoints that were found in them."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
+    from overton.studies.findings import Finding
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.table import RawTable
 
@@ -96,6 +97,12 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.stance_stability import findings
+
+    return findings.findings(analysis)
+
+
 def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
     from overton.studies.stance_stability import figures
 
@@ -104,11 +111,16 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
             "Whether models keep their view over a conversation of searching and questioning, how surely they change"
             " it, and from how few sources."
         ),
-        sections=figures.sections(analysis, _judges(results, analysis)),
+        sections=figures.sections(analysis, _judges(results, analysis), _titled(results.items)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
         warnings=[*about_judges(results, "any model's stances"), *refused(results.records, "answers")],
     )
+
+
+def _titled(items: Sequence[object]) -> dict[str, str]:
+    """Topics in words."""
+    return {one.id: one.topic for one in items if isinstance(one, Topic)}
 
 
 def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
@@ -216,6 +228,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    findings=_findings,
     comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
     headline=_HEADLINE,
     apart=("conversation",),

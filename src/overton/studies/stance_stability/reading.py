@@ -97,6 +97,11 @@ def _starter() -> Traversable:
     return files("overton.studies.stance_stability") / "starter" / "topics"
 
 
+def _spelled(topic: Topic) -> list[str]:
+    """The topic, then the proposition that stances are towards."""
+    return [topic.topic, f"Proposition: {topic.proposition}"]
+
+
 TOPICS = Items(
     Topic,
     "topic",
@@ -106,5 +111,6 @@ TOPICS = Items(
     reading=Reading,
     starter=_starter,
     blank=blank_topic,
+    spelled=_spelled,
 )
 """Topics with their questions."""

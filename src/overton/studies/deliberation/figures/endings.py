@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from overton.studies.charts import Dot, Series, dots, series_of
+from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
@@ -62,10 +63,10 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
     return Chart(f"consensus-{format_}", title, about, _drawn(points, series), source="figure 2, a and c")
 
 
-def _drawn(points: list[Dot], series: list[Series]) -> Drawing:
+def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawing:
     """A row for each set of models, a panel for each goal where there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
-    return partial(dots, points, rows, series, SHARE, panels=panels if any(panels) else [], wrap=True)
+    return partial(dots, points, rows, series, axis, panels=panels if any(panels) else [], wrap=True)
 
 
 def _consensus_table(analysis: Analysis, names: Names) -> Table:
@@ -136,7 +137,8 @@ def _rates(analysis: Analysis, names: Names, format_: str) -> Chart:
     ]
     about = "For each set of models, the share of deliberations in which each changes its verdict."
     title = f"Change-of-verdict rates, {format_}"
-    spec = _drawn(points, series_of(analysis.models))
+    held = replace(SHARE, anchors=((0.0, "never changes"), (1.0, "always changes")))
+    spec = _drawn(points, series_of(analysis.models), held)
     return Chart(f"changes-{format_}", title, about, spec, source="figure 2, b and d")
 
 

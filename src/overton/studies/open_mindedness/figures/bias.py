@@ -119,7 +119,7 @@ def _followers(analysis: Analysis) -> Exhibit:
     ]
     if not rows:
         return Prose("No issue's answers follow the letter rather than the position.")
-    columns = [Column("Model"), Column("Issue"), Column("Where"), Column("Same letter", "share")]
+    columns = [Column("Model"), Column("Issue", items=True), Column("Where"), Column("Same letter", "share")]
     columns += [Column("Same position", "share"), Column("Difference", "points")]
     return Table("Issues whose answers follow the letter rather than the position", columns, rows)
 
@@ -163,7 +163,7 @@ def respondent(analysis: Analysis) -> Section:
     }
     table = by_model(analysis, "Parameters, in logits but for the refusal rates", columns, cells, note=_FIT)
     leans: list[list[Cell]] = [[issue, name, lean] for name, fit in fits.items() for issue, lean in fit.leans.items()]
-    columns_of_leans = [Column("Issue"), Column("Model"), Column("Lean to pro", "value")]
+    columns_of_leans = [Column("Issue", items=True), Column("Model"), Column("Lean to pro", "value")]
     exhibits += [table, Table("Prior lean by issue, in logits", columns_of_leans, leans)]
     return Section("respondent", "Respondent model", exhibits)
 

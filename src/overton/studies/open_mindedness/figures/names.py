@@ -10,7 +10,7 @@ from overton.studies.exhibits import Callout, Cell, Column, Missing, Table
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.options import CONDITIONS
 
-__all__ = ["LABELS", "SCORE", "absent", "arguments_only", "blank", "by_model", "ordered", "present"]
+__all__ = ["LABELS", "SCORE", "absent", "arguments_only", "blank", "by_model", "in_words", "ordered", "present"]
 
 LABELS = {
     "baseline": "Baseline",
@@ -42,6 +42,11 @@ def ordered(numbers: Iterable[tuple[str, float]]) -> list[str]:
     for issue, number in numbers:
         found.setdefault(issue, []).extend([] if isnan(number) else [number])
     return sorted(found, key=lambda issue: -sum(found[issue]) / max(1, len(found[issue])))
+
+
+def in_words(issues: Iterable[str], questions: Mapping[str, str]) -> list[str]:
+    """Issues as their questions, where these are known."""
+    return [questions.get(issue, issue) for issue in issues]
 
 
 def absent(reasons: Mapping[str, str], key: str, what: str, *, summary: bool = False) -> Callout:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from math import isnan
+from math import isnan, nan
 
+from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import (
@@ -23,15 +25,15 @@ from overton.studies.exhibits import (
     Table,
 )
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.names import SCORE, blank, by_model, ordered
+from overton.studies.open_mindedness.figures.coin import by_coin
+from overton.studies.open_mindedness.figures.names import SCORE, blank, by_model, in_words, ordered
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
-from overton.studies.open_mindedness.measures.results import IssueResult, Scores, Wording
+from overton.studies.open_mindedness.measures.results import IssueResult, Wording
 
 __all__ = ["by_issue", "definition", "headline"]
 
 _SERIES = (
     Series("Open-mindedness", COLOURS["accent"], "circle"),
-    Series("As published", COLOURS["other"], "diamond"),
     Series("Corrected for letter and order", COLOURS["balanced"], "square"),
 )
 _READINGS = (
@@ -51,10 +53,10 @@ _METHOD = (
 
 def headline(analysis: Analysis) -> Section:
     """Scores by model in both readings, published and corrected, and on the controversial issues."""
-    exhibits: list[Exhibit] = [Prose(_READINGS)]
+    exhibits: list[Exhibit] = []
     if analysis.notes:
         exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
-    exhibits += [_chart(analysis), _table(analysis), Method(_METHOD)]
+    exhibits += [_chart(analysis), _table(analysis), Method(f"{_METHOD}\n\n{_READINGS}")]
     if any(model.wordings for model in analysis.models.values()):
         exhibits.append(_wordings(analysis))
     if any(model.subset for model in analysis.models.values()):
@@ -65,21 +67,28 @@ def headline(analysis: Analysis) -> Section:
 def _chart(analysis: Analysis) -> Chart:
     points = []
     for model in analysis.models.values():
-        estimates = [model.scores.open_mindedness, model.scores.as_published]
+        estimates = [model.scores.open_mindedness]
         estimates += [model.corrected.open_mindedness] if model.corrected else []
         points += [Dot(model.name, index, estimate) for index, estimate in enumerate(estimates)]
-    used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
+    used = _SERIES if any(point.series == 1 for point in points) else _SERIES[:1]
     rows = list(analysis.models)
-    spec = partial(dots, points, rows, used, SCORE)
+    spec = partial(dots, points, rows, used, replace(SCORE, anchors=_anchors(analysis)))
     about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all turn it round entirely."
     return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
 
+def _anchors(analysis: Analysis) -> tuple[tuple[float, str], ...]:
+    """What models would score that nothing moves, that turn round, and that toss a coin, asked as often as these."""
+    fixed = ((0.0, "nothing moves it"), (100.0, "turns right round"))
+    tossed = next((score for model in analysis.models.values() if not isnan(score := by_coin(model))), nan)
+    return fixed if isnan(tossed) else (*fixed, (tossed, "tosses a coin"))
+
+
 def _table(analysis: Analysis) -> Table:
-    columns = [Column("Open-mindedness", "score"), Column("Cross-fitted", "score")]
+    columns = [Column("Open-mindedness", "score"), Column("Corrected", "score"), Column("Cross-fitted", "score")]
     columns += [Column("Without faults", "score")] if _faulty(analysis) else []
-    columns += [Column("As published", "score"), Column("Corrected", "score")]
     columns += [
+        Column("As published", "score", detail=True),
         Column("For wordings like these", "score", detail=True),
         Column("Corrected, as published", "score", detail=True),
         Column("Even weights", "score", detail=True),
@@ -119,10 +128,10 @@ def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
     scores, corrected, none = model.scores, model.corrected, blank(model.not_computed, "corrected")
     return [
         scores.open_mindedness,
+        corrected.open_mindedness if corrected else none,
         model.cross_fitted.open_mindedness,
         *([model.without_faults.open_mindedness if model.without_faults else None] if faulty else []),
         scores.as_published,
-        corrected.open_mindedness if corrected else none,
         model.like_these.open_mindedness if model.like_these else Missing("the table does not tell wordings apart"),
         corrected.as_published if corrected else none,
         scores.even,
@@ -182,7 +191,7 @@ def by_issue(analysis: Analysis, questions: Mapping[str, str]) -> Section:
 def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     cells = [
         Box(
-            result.issue,
+            questions.get(result.issue, result.issue),
             model.name,
             result.scores.open_mindedness.value,
             f"{result.scores.open_mindedness.value:.0f}",
@@ -193,7 +202,8 @@ def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
         if not isnan(result.scores.open_mindedness.value)
     ]
     columns = list(analysis.models)
-    return partial(grid, cells, _ordered(analysis), columns, scale="score", title="Open-mindedness (0 to 100)")
+    rows = in_words(_ordered(analysis), questions)
+    return partial(grid, cells, rows, columns, scale="score", title="Open-mindedness (0 to 100)")
 
 
 def _tip(questions: Mapping[str, str], result: IssueResult, model: str) -> str:
@@ -203,12 +213,17 @@ def _tip(questions: Mapping[str, str], result: IssueResult, model: str) -> str:
 
 def _rows(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     points = [
-        Dot(result.issue, index, estimate, more=questions.get(result.issue, ""))
+        Dot(questions.get(result.issue, result.issue), index, estimate)
         for model in analysis.models.values()
         for result in model.issues.values()
-        for index, estimate in enumerate([result.scores.open_mindedness, result.scores.as_published])
+        for index, estimate in enumerate(_own_and_corrected(result))
     ]
-    return partial(dots, points, _ordered(analysis), _SERIES[:2], SCORE)
+    return partial(dots, points, in_words(_ordered(analysis), questions), _SERIES, SCORE, wrap=True)
+
+
+def _own_and_corrected(result: IssueResult) -> list[Estimate]:
+    corrected = [result.corrected.open_mindedness] if result.corrected else []
+    return [result.scores.open_mindedness, *corrected]
 
 
 def _ordered(analysis: Analysis) -> list[str]:
@@ -218,17 +233,18 @@ def _ordered(analysis: Analysis) -> list[str]:
 
 
 def _issues(analysis: Analysis) -> Table:
-    columns = [Column("Issue"), Column("Model"), Column("Baseline stance")]
-    columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("As published", "score")]
-    columns += [Column("Corrected", "score"), Column("Answers follow"), Column("Topic", detail=True)]
+    columns = [Column("Issue", items=True), Column("Model"), Column("Baseline stance")]
+    columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("Corrected", "score")]
+    columns += [Column("Answers follow"), Column("As published", "score", detail=True), Column("Topic", detail=True)]
     rows: list[list[Cell]] = [
         [
             result.issue,
             model.name,
             *_baseline(result),
-            *_both(result.scores),
+            result.scores.open_mindedness,
             *_fixed(result),
             _follows(result),
+            result.scores.as_published,
             result.topic,
         ]
         for issue in _ordered(analysis)
@@ -241,10 +257,6 @@ def _issues(analysis: Analysis) -> Table:
 
 def _follows(result: IssueResult) -> Cell:
     return (result.letter_all.follows or "neither clearly") if result.letter_all else None
-
-
-def _both(scores: Scores) -> list[Cell]:
-    return [scores.open_mindedness, scores.as_published]
 
 
 def _fixed(result: IssueResult) -> list[Cell]:
@@ -274,7 +286,11 @@ def definition(analysis: Analysis) -> Section:
     table = by_model(analysis, "Issues on which arguments move the stance", columns, cells, note=note)
     listed = Table(
         "Which issues these are",
-        [Column("Model"), Column("Not moved by one-sided arguments"), Column("Baseline of 95% or more")],
+        [
+            Column("Model"),
+            Column("Not moved by one-sided arguments", items=True),
+            Column("Baseline of 95% or more", items=True),
+        ],
         [
             [name, _listed(one.unmoved_by_one_sided_issues), _listed(one.strong_prior_issues)]
             for name, one in results.items()

@@ -218,7 +218,12 @@ def counter(analysis: Analysis) -> Section:
         for model in analysis.models.values()
         for one in model.counter_shifts.shifts
     ]
-    heads = [Column("Model"), Column("Issue"), Column("Arguments shown"), Column("Shift of the pro share", "points")]
+    heads = [
+        Column("Model"),
+        Column("Issue", items=True),
+        Column("Arguments shown"),
+        Column("Shift of the pro share", "points"),
+    ]
     listed = Table("Each shift against the arguments", [*heads, Column("Interval leaves out 0")], rows)
     exhibits: list[Exhibit] = [Prose(_COUNTER), table, *([listed] if rows else []), Method(_CHANCE)]
     return Section("counter", "Shifts against the arguments", exhibits)

@@ -12,7 +12,7 @@ from overton.studies.charts.dots import Axis, Dot, Series, dots, series_of
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.names import LABELS, by_model, ordered, present
+from overton.studies.open_mindedness.figures.names import LABELS, by_model, in_words, ordered, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement, ModelResult
 
 __all__ = ["agreement", "baseline", "readings", "refusals"]
@@ -75,25 +75,31 @@ def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
             if asked and not isnan(asked.shares.pro.value):
                 pro, label = asked.shares.pro, model.name
                 tip = "\n".join(filter(None, (label, issue, questions.get(issue, ""), f"pro {sentence(pro, 'share')}")))
-                cells.append(Box(issue, label, pro.value, f"{100 * pro.value:.0f}", tip))
+                cells.append(Box(questions.get(issue, issue), label, pro.value, f"{100 * pro.value:.0f}", tip))
     columns = list(analysis.models)
     return partial(
-        grid, cells, _ordered(analysis), columns, scale="pro", title="Share of answers that are pro (numbers in %)"
+        grid,
+        cells,
+        in_words(_ordered(analysis), questions),
+        columns,
+        scale="pro",
+        title="Share of answers that are pro (numbers in %)",
     )
 
 
 def _rows(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     points = [
-        Dot(issue, 0, asked.shares.pro, more=questions.get(issue, ""))
+        Dot(questions.get(issue, issue), 0, asked.shares.pro)
         for model in analysis.models.values()
         for issue, result in model.issues.items()
         if (asked := result.conditions.get("baseline"))
     ]
-    return partial(dots, points, _ordered(analysis), [Series("pro", COLOURS["pro"], "circle")], _PRO)
+    rows, series = in_words(_ordered(analysis), questions), [Series("pro", COLOURS["pro"], "circle")]
+    return partial(dots, points, rows, series, _PRO, wrap=True)
 
 
 def _shares(analysis: Analysis) -> Table:
-    columns = [Column("Issue"), Column("Model")]
+    columns = [Column("Issue", items=True), Column("Model")]
     columns += [Column("Pro", "share"), Column("Con", "share"), Column("Other", "share")]
     rows: list[list[Cell]] = [
         [issue, model.name, asked.shares.pro, asked.shares.con, asked.shares.other]
@@ -107,12 +113,13 @@ def _shares(analysis: Analysis) -> Table:
 def _disputed(analysis: Analysis, comparison: Comparison, questions: Mapping[str, str]) -> Chart:
     models = list(analysis.models.values())
     points = [
-        Dot(issue, index, asked.shares.pro, more=questions.get(issue, ""))
+        Dot(questions.get(issue, issue), index, asked.shares.pro)
         for index, model in enumerate(models)
         for issue in comparison.subset
         if (result := model.issues.get(issue)) and (asked := result.conditions.get("baseline"))
     ]
-    spec = partial(dots, points, comparison.subset, series_of([model.name for model in models]), _PRO)
+    rows, series = in_words(comparison.subset, questions), series_of([model.name for model in models])
+    spec = partial(dots, points, rows, series, _PRO, wrap=True)
     about = "The baseline share of pro answers, model by model, on the issues where models differ most."
     return Chart("disputed", "Baseline stances on disputed issues", about, spec, source="figure 3")
 
@@ -157,7 +164,7 @@ def _counts(comparison: Comparison) -> Table:
 def _listing(title: str, issues: list[Disagreement], source: str, note: str) -> Exhibit:
     if not issues:
         return Prose(f"{title}: none.")
-    columns = [Column("Issue"), Column("MPD", "share"), Column("Between"), Column("Mean pro", "share")]
+    columns = [Column("Issue", items=True), Column("MPD", "share"), Column("Between"), Column("Mean pro", "share")]
     columns += [Column("Mean con", "share"), Column("Mean other", "share"), Column("Refused by")]
     rows: list[list[Cell]] = [
         [
@@ -215,7 +222,7 @@ def _by_condition(analysis: Analysis, conditions: list[str]) -> Chart:
 
 def _refused_issues(model: ModelResult, questions: Mapping[str, str], number: int) -> Chart:
     points = [
-        Dot(issue, index, asked.shares.other, more=questions.get(issue, ""))
+        Dot(questions.get(issue, issue), index, asked.shares.other)
         for issue in model.refusals.issues
         for index, condition in enumerate(("baseline", "balanced"))
         if (asked := model.issues[issue].conditions.get(condition))
@@ -225,10 +232,10 @@ def _refused_issues(model: ModelResult, questions: Mapping[str, str], number: in
         f"refused-issues-{number}",
         f"Issues that {label} refuses, without and with balanced arguments",
         "Issues with more than 30% of baseline answers without a stance.",
-        partial(dots, points, model.refusals.issues, _BEFORE_AFTER, _OTHER),
+        partial(dots, points, in_words(model.refusals.issues, questions), _BEFORE_AFTER, _OTHER, wrap=True),
         values=Table(
             f"Answers of {label} without a stance",
-            [Column("Issue"), Column("Arguments"), Column("Other", "share")],
+            [Column("Issue", items=True), Column("Arguments"), Column("Other", "share")],
             [[point.row, _BEFORE_AFTER[point.series].name, point.estimate] for point in points],
         ),
         source="figure 7",

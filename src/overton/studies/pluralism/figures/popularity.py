@@ -73,7 +73,8 @@ def _chart(analysis: Analysis, experiment: str, conditions: Sequence[str], measu
 
     made = points(analysis, conditions, picked)
     if measure == "accuracy":
-        axis = Axis("Accuracy (%)", 0, 1, "share", mark=0.5)
+        anchors = ((0.5, "tosses a coin, or always takes the first"), (1.0, "always right"))
+        axis = Axis("Accuracy (%)", 0, 1, "share", mark=0.5, anchors=anchors)
         title, source = f"Accuracy in pairs: {_PAIRINGS[experiment].lower()}", "figure 4"
         about = "For each model, how often it names the more popular of two viewpoints, under each condition."
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from overton.studies.exhibits import Section
 from overton.studies.stance_stability.figures import conditions, parts
 from overton.studies.stance_stability.figures.conversations import conversation_table, traces
@@ -12,10 +14,11 @@ from overton.studies.stance_stability.measures.analysis import Analysis
 __all__ = ["conversation_table", "sections"]
 
 
-def sections(analysis: Analysis, judged: str = "") -> list[Section]:
+def sections(analysis: Analysis, judged: str = "", topics: Mapping[str, str] | None = None) -> list[Section]:
     """The report's sections, in reading order. What could not be computed is replaced by its reason.
 
     `judged` says who judged and how well they agree with people; it stands in every section, since each rests on it.
+    `topics` maps ids of topics to words, for charts.
     """
     made = [
         *parts.faults(analysis),
@@ -28,7 +31,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
         parts.topics(analysis),
         premise(analysis),
         flips(analysis),
-        traces(analysis),
+        traces(analysis, topics or {}),
         behind(analysis),
     ]
     return [section.signed(judged) for section in made if section]

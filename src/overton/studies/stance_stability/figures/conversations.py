@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from overton.studies.charts.drawing import row_axis, shortened, specification
+from overton.studies.charts.drawing import label_height, row_axis, specification, wrapped
 from overton.studies.exhibits import COLOURS, ROUND_BREAK, TURN_BREAK, Chart, Facet, Method, Section, TrialTable
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.measures.analysis import (
@@ -34,9 +35,9 @@ _NAMES = (*STANCES, "no label")
 _INKS = (COLOURS["pro"], COLOURS["con"], COLOURS["balanced"], COLOURS["other"], COLOURS["line"])
 
 
-def traces(analysis: Analysis) -> Section | None:
-    """The conversations that change most; None where conversations have a single turn."""
-    table = analysis.conversations.with_columns(name=_names(analysis))
+def traces(analysis: Analysis, topics: Mapping[str, str]) -> Section | None:
+    """The conversations that change most; None where conversations have a single turn. `topics` maps ids to words."""
+    table = analysis.conversations.with_columns(name=_titles(analysis, topics))
     shown = (
         table.filter(table["turns"] > 1)
         .sort("stance_changes", "name", descending=[True, False], nulls_last=True)
@@ -58,16 +59,28 @@ _METHOD = (
 )
 
 
-def _names(analysis: Analysis) -> Any:
+def _titles(analysis: Analysis, topics: Mapping[str, str]) -> Any:
+    """What each conversation is about, and who holds it at which temperature; its name where that is not known."""
     import polars as pl
 
-    return pl.Series(conversation_names(analysis.conversations))
+    names = conversation_names(analysis.conversations)
+    if "topic" not in analysis.conversations.columns:
+        return pl.Series(names)
+    rows = analysis.conversations.select("topic", "model", "temperature").iter_rows()
+    titles = [
+        f"{topics[topic]}, {model}, {temperature_name(heat)}" if topic in topics else name
+        for name, (topic, model, heat) in zip(names, rows, strict=True)
+    ]
+    many = Counter(titles)
+    return pl.Series(
+        [title if many[title] == 1 else f"{title}, {name}" for title, name in zip(titles, names, strict=True)]
+    )
 
 
 def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     import altair as alt
 
-    labels = shortened(names)
+    labels = wrapped(names)
     width = min(max(map(len, letters)), _MOST_TURNS)
     values = [
         {
@@ -89,8 +102,10 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     colours = alt.Scale(domain=list(_NAMES), range=list(_INKS))
     colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=5))
     boxes = base.mark_rect(stroke="white", strokeWidth=1.5).encode(color=colour)
-    text = base.mark_text(fontSize=11, fontWeight=600).encode(text="letter:N", color=alt.value("white"))
-    chart = alt.layer(boxes, text).properties(width=_CELL * width, height=_CELL * len(names))
+    text = base.mark_text(fontSize=13, fontWeight=600).encode(text="letter:N", color=alt.value("white"))
+    chart = alt.layer(boxes, text).properties(
+        width=_CELL * width, height=max(_CELL, label_height(labels.values()) + 4) * len(names)
+    )
     return specification(chart, values)
 
 

@@ -40,11 +40,11 @@ def scores(analysis: Analysis) -> Section:
         exhibits.append(Callout("\n".join(analysis.notes), "warning", summary=True))
     exhibits += components(analysis)
     scored = measured(analysis, "chameleon")
+    exhibits[:0] = [_chart(analysis, "change_rate", _STEADY)] if measured(analysis, "change_rate") else []
     if scored:
         exhibits.append(_chart(analysis, "chameleon"))
     else:
         exhibits.append(absent(analysis, "chameleon", "The Chameleon score is"))
-        exhibits += [_chart(analysis, "change_rate")] if measured(analysis, "change_rate") else []
     exhibits += [_table(analysis), *judge_alone(analysis), *without_faults(analysis)]
     if present(analysis, _OTHERS):
         exhibits.append(by_model(analysis, "Re-use and score by other documents", _OTHERS))
@@ -64,7 +64,11 @@ def _read(analysis: Analysis) -> str:
     return documents + " ".join(texts[analysis.reading[name]] for name, texts in _READINGS.items())
 
 
-def _chart(analysis: Analysis, measure: str) -> Chart:
+_STEADY = ((0.0, "never changes"), (0.5, "tosses a coin between two sides"), (1.0, "changes at every turn"))
+"""What change rates are to be held against."""
+
+
+def _chart(analysis: Analysis, measure: str, anchors: tuple[tuple[float, str], ...] = ()) -> Chart:
     temperatures = list(analysis.temperatures)
     points = [
         Dot(model.name, index, model.temperatures[name].measures[measure].mean)
@@ -73,10 +77,14 @@ def _chart(analysis: Analysis, measure: str) -> Chart:
         if name in model.temperatures
     ]
     series = series_of([f"temperature {name}" for name in temperatures])
-    axis = Axis(TITLES[measure], *_UNIT, "value")
+    axis = Axis(TITLES[measure], *_UNIT, "value", anchors=anchors)
     about = f"The mean {TITLES[measure].lower()} of each model at each temperature."
     return Chart(
-        measure, TITLES[measure], about, partial(dots, points, list(analysis.models), series, axis), source="table 1"
+        measure.replace("_", "-"),
+        TITLES[measure],
+        about,
+        partial(dots, points, list(analysis.models), series, axis),
+        source="table 1",
     )
 
 

@@ -1,0 +1,245 @@
+"""Do reports of models in which nothing happens stay silent? The findings of every study on simulated records.
+
+    python benchmarks/findings.py [--simulations 400] [--study NAME ...] [--items 5 12 30] [--check]
+
+Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
+move no answer; stances stay, but for a judge that is wrong in one label of twenty, and confidence and re-use hang on
+nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
+alone. A run fails where any sentence claims an effect. Wanted are five in a hundred at most.
+
+'One by one' is how many runs would fail with intervals of 95% that are not corrected for each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from time import perf_counter
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+from answers import records
+
+from overton.studies import findings as said
+from overton.studies.findings import Finding
+
+ITEMS = (5, 12, 30)
+MODELS = 2
+_RESAMPLES = 1000
+"""Permutations, so that P values are finer than the correction."""
+
+Null = Callable[[np.random.Generator, int], Iterator[list[Finding]]]
+"""Runs without effects: `null(rng, items)` gives the findings of one or more of them."""
+
+
+class Silence(NamedTuple):
+    """How many of so many runs claimed an effect, with the correction and without, and how many sentences they had."""
+
+    runs: int
+    failed: int
+    uncorrected: int
+    sentences: float
+
+
+def _names(models: int) -> list[str]:
+    return [f"m{number}" for number in range(models)]
+
+
+# Open-mindedness: the published design with two trials. Each issue has a lean, and answers follow it alone.
+
+
+def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
+    """Issues whose leans are uniform from 0.05 to 0.95."""
+    from overton.studies.open_mindedness.findings import findings
+    from overton.studies.open_mindedness.measures import analyze
+
+    design = _design(items)
+    leans = rng.uniform(0.05, 0.95, (MODELS, items))
+    issue = design["issue"].rank("dense").to_numpy().astype(int) - 1
+    frames = []
+    for number, model in enumerate(_names(MODELS)):
+        stance = pl.Series(np.where(rng.random(design.height) < leans[number, issue], "pro", "con"))
+        frames.append(design.with_columns(stance=stance, stance_published=stance, model=pl.lit(model)))
+    with patch("overton.studies.open_mindedness.measures.comparison.agreements", return_value=()):
+        yield findings(analyze(pl.concat(frames), resamples=100))
+
+
+@cache
+def _design(items: int) -> pl.DataFrame:
+    return records(items, 2).drop("model")
+
+
+# Stance stability: conversations of fifteen turns at three temperatures. Each holds one stance all along; a judge is
+# wrong in a label of twenty. Topics and conversations differ in confidence and re-use, which hang on nothing.
+
+_TURNS, _DOCUMENTS, _HEATS, _WRONG = 15, 10, (0.0, 0.5, 1.0), 0.05
+_STANCES = np.array(["supportive", "critical", "balanced", "unclear"])
+
+
+def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
+    """Topics with one conversation at each temperature."""
+    from overton.studies.stance_stability.findings import findings
+    from overton.studies.stance_stability.measures import analyze
+
+    shape = (MODELS, items, len(_HEATS), _TURNS)
+    true = np.broadcast_to(rng.integers(0, 3, (MODELS, items, len(_HEATS), 1)), shape)
+    other = (true + rng.integers(1, 4, shape)) % 4
+    label = np.where(rng.random(shape) < _WRONG, other, true)
+    topic, talk = rng.normal(0, 0.1, (MODELS, items, 1, 1)), rng.normal(0, 0.1, (MODELS, items, len(_HEATS), 1))
+    sure = rng.choice([0.33, 0.67, 1.0], shape)
+    share = np.clip(0.5 + rng.normal(0, 0.1, talk.shape) + topic, 0, 1)
+    again = rng.binomial(_DOCUMENTS, np.broadcast_to(share, shape))
+    where = [place.ravel() for place in np.indices(shape)]
+    cited = [
+        [
+            f"https://a.example/{turn * _DOCUMENTS * (number >= old or turn == 0) + number}"
+            for number in range(_DOCUMENTS)
+        ]
+        for turn, old in zip(where[3], again.ravel(), strict=True)
+    ]
+    names = np.array(_names(MODELS))
+    table = pl.DataFrame(
+        {
+            "conversation": [f"{m}/{t}/{h}" for m, t, h in zip(*where[:3], strict=True)],
+            "turn": where[3] + 1,
+            "model": names[where[0]],
+            "topic": [f"t{number:03}" for number in where[1]],
+            "temperature": np.array(_HEATS)[where[2]],
+            "stance": _STANCES[label.ravel()],
+            "confidence": sure.ravel(),
+            "cited": cited,
+        }
+    )
+    yield findings(analyze(table, resamples=_RESAMPLES))
+
+
+# Pluralism: forty viewpoints a thread, half of them supporting, each with a chance that no condition changes.
+
+_SIDE, _RANKED, _PAIRS = 20, 10, 4
+
+
+def pluralism(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
+    """Threads in four conditions, a ranking and pairs in each."""
+    from overton.studies.pluralism.findings import findings
+    from overton.studies.pluralism.measures import analyze
+
+    threads = [f"t{number:03}" for number in range(items)]
+    sides = {side: [f"{side[:1]}{k:02}" for k in range(_SIDE)] for side in ("supporting", "against")}
+    summaries = pl.DataFrame(
+        [(thread, view, side) for thread in threads for side, views in sides.items() for view in views],
+        schema=("thread", "summary", "stance"),
+        orient="row",
+    )
+    matches, rankings, pairs = [], [], []
+    truth = [f"v{k}" for k in range(_RANKED)]
+    for model in _names(MODELS):
+        for thread in threads:
+            chance = {side: rng.beta(2, 2, _SIDE) for side in sides}
+            for condition in ("neutral", "matched-neutral", "toward", "opposing"):
+                for number, (side, views) in enumerate(sides.items(), 1):
+                    voiced = [view for view, one in zip(views, chance[side], strict=True) if rng.random() < one]
+                    matches.append((model, thread, condition, side, number, voiced))
+            rankings.append((model, thread, "neutral", list(rng.permutation(truth)), truth))
+            for _ in range(_PAIRS):
+                pairs += [(model, thread, "neutral", first, bool(rng.random() < 0.5)) for first in (True, False)]
+    schemas = {
+        "matches": ("model", "thread", "condition", "stance", "response", "matched"),
+        "rankings": ("model", "thread", "condition", "predicted", "true"),
+        "pairs": ("model", "thread", "condition", "first", "correct"),
+    }
+    rows = {"matches": matches, "rankings": rankings, "pairs": pairs}
+    tables = {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
+    yield findings(analyze(summaries=summaries, resamples=100, **tables))
+
+
+# Deliberation: two agents, two trials in each format and order, four rounds at most. A verdict is drawn anew whenever
+# one is given, by the dilemma alone.
+
+_VERDICTS = np.array(["NTA", "YTA", "ESH"])
+_ORDERS = (("synchronous", ("m0", "m1")), ("round-robin", ("m0", "m1")), ("round-robin", ("m1", "m0")))
+_TALKS, _ROUNDS = 4, 4
+
+
+def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
+    """Dilemmas with tastes of their own."""
+    from overton.studies.deliberation.findings import findings
+    from overton.studies.deliberation.measures import analyze
+
+    rows = []
+    for dilemma in range(items):
+        taste = rng.dirichlet([1.5, 1.5, 1.5])
+        for format_, agents in _ORDERS:
+            for talk in range(_TALKS):
+                name = f"d{dilemma:03}/{format_}/{'-'.join(agents)}/{talk}"
+                for number in range(1, _ROUNDS + 1):
+                    given = rng.choice(_VERDICTS, 2, p=taste)
+                    for place, (agent, verdict) in enumerate(zip(agents, given, strict=True), 1):
+                        position = place if format_ == "round-robin" else None
+                        rows.append((name, f"d{dilemma:03}", format_, number, position, agent, verdict))
+                    if given[0] == given[1]:
+                        break
+    schema = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
+    yield findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
+
+
+STUDIES: dict[str, Null] = {
+    "open-mindedness": open_mindedness,
+    "stance stability": stance_stability,
+    "pluralism": pluralism,
+    "deliberation": deliberation,
+}
+
+
+def silence(null: Null, items: int, simulations: int) -> Silence:
+    """Runs of a study without effects."""
+    failed, uncorrected, sentences, runs = 0, 0, 0, 0
+    weighed = said._weighed
+    for number in range(simulations):
+        alone: list[bool] = []
+
+        def counted(one: said.Candidate, many: int, alone: list[bool] = alone) -> Finding | None:
+            by_itself = weighed(one, 1)
+            alone.append(by_itself is not None and by_itself.what == "effect")
+            return weighed(one, many)
+
+        with patch.object(said, "_weighed", counted):
+            for found in null(np.random.default_rng((number, items)), items):
+                runs += 1
+                failed += any(one.what == "effect" for one in found)
+                sentences += len(found)
+        uncorrected += any(alone)
+    return Silence(runs, failed, uncorrected, sentences / runs)
+
+
+def main() -> None:
+    """Print a table; with --check, exit with an error where more than five in a hundred fail, beyond chance."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    arguments.add_argument("--simulations", type=int, default=400)
+    arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
+    arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
+    arguments.add_argument("--check", action="store_true")
+    chosen = arguments.parse_args()
+    print("| study | items | runs | of a hundred, an effect claimed | one by one | sentences a run |")
+    print("|---|--:|--:|--:|--:|--:|")
+    wrong = []
+    for study in chosen.study:
+        for items in chosen.items:
+            begun = perf_counter()
+            found = silence(STUDIES[study], items, chosen.simulations)
+            rate, alone = (100 * one / found.runs for one in (found.failed, found.uncorrected))
+            took = perf_counter() - begun
+            line = f"| {study} | {items} | {found.runs} | {rate:.1f} | {alone:.1f} | {found.sentences:.1f} |"
+            print(line, flush=True)
+            print(f"{took:.0f} s", file=sys.stderr)
+            if rate > 5 + 200 * (0.05 * 0.95 / found.runs) ** 0.5:
+                wrong.append(line)
+    if chosen.check and wrong:
+        raise SystemExit("more than five in a hundred claim an effect:\n" + "\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What was found, as it reads at the head of a page: model by model, what is said of all once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, evidence
+
+if TYPE_CHECKING:
+    from overton.reporting.report import Report
+
+__all__ = ["Found", "Said", "found"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence as it reads: `link` is the section that shows it and its title, None where the page has none."""
+
+    sentence: str
+    what: str
+    count: str
+    evidence: str
+    link: tuple[str, str] | None
+    cautions: Sequence[str]
+    red: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found: `cautions` of all of it, and by model what is so and what was ruled out."""
+
+    cautions: Sequence[str]
+    red: str
+    models: Sequence[tuple[str, Sequence[Said], Sequence[Said]]]
+
+
+def found(report: Report) -> Found | None:
+    """What the head of a report says; None where nothing is declared.
+
+    What is ruled out stands apart from what is so, but where nothing else is said of effects: then it is the finding.
+    """
+    if not report.findings:
+        return None
+    shared = common(report.findings)
+    titles = {section.key: section.title for section in report.sections}
+    models = []
+    for model, findings in by_model(report.findings):
+        said = [(one.what, _said(one, titles, shared)) for one in findings]
+        moved = any(what == "effect" for what, _ in said)
+        apart = [one for what, one in said if what == "bound" and moved]
+        models.append((model, [one for _, one in said if one not in apart], apart))
+    quotable = any(one.quotable for one in report.findings)
+    return Found(shared, "" if quotable or not shared else DO_NOT_QUOTE, models)
+
+
+def _said(one: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> Said:
+    return Said(
+        sentence=one.sentence,
+        what=one.what,
+        count=f"{one.n:,} {one.units}",
+        evidence=evidence(one),
+        link=(one.exhibit, titles[one.exhibit]) if one.exhibit in titles else None,
+        cautions=[text for text in one.cautions if text not in shared],
+        red="" if one.quotable else DO_NOT_QUOTE,
+    )

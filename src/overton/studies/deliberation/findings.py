@@ -1,0 +1,174 @@
+"""What there is to say of deliberations: how they end, who changes, and what order, format and goal do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.deliberation.figures.names import Names
+from overton.studies.deliberation.measures.analysis import Analysis
+from overton.studies.deliberation.measures.results import Choice, Contrast, Parameter
+from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.numbers import number
+
+__all__ = ["findings"]
+
+_UNITS = "deliberations"
+_TELLING = 0.33
+"""Points beyond which what is ruled out is not worth telling."""
+_ALL = ""
+"""Stands for the model where a sentence is about all of them."""
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """How deliberations end and who changes; what makes a difference, corrected for all that was looked for."""
+    names = Names.of(analysis)
+    return in_order([*_standing(analysis), *weighed(_candidates(analysis, names))])
+
+
+def _standing(analysis: Analysis) -> Iterator[Finding]:
+    overall = analysis.consensus.overall
+    n = overall.deliberations
+    if not isnan(overall.reached.value):
+        rounds = (
+            "" if isnan(overall.rounds.value) else f", after {number(overall.rounds.value, 'value')} rounds on average"
+        )
+        said = f"{number(overall.reached.value, 'share')} of deliberations ended in consensus{rounds}."
+        yield standing(_ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share")
+    for model, rate in analysis.changes.by_model.items():
+        if isnan(rate.value):
+            void = "There is nothing to measure."
+            said = f"{model} gave no verdict that could be read, so it has no rate of change."
+            yield standing(model, said, rate.n, _UNITS, "changes", void=void)
+        else:
+            said = f"{model} changed its verdict in {number(rate.value, 'share')} of its deliberations."
+            yield standing(model, said, rate.n, _UNITS, "changes", number=rate, kind="share")
+
+
+def _candidates(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+    yield from _compared(analysis, names)
+    yield from _placed(analysis, names)
+    yield from _steered(analysis, names)
+    yield from _crowd(analysis)
+    for one in analysis.choice:
+        yield from _chosen(analysis, one)
+
+
+def _candidate(
+    analysis: Analysis,
+    model: str,
+    one: Estimate,
+    exhibit: str,
+    sides: tuple[str, str],
+    *,
+    within: Callable[[Estimate], str] | None = None,
+) -> Candidate:
+    """`sides` are the sentences for above and below nothing. All intervals are over dilemmas."""
+    return Candidate(
+        model=model,
+        number=one,
+        clusters=analysis.tally.dilemmas,
+        n=analysis.tally.dilemmas,
+        units="dilemmas",
+        exhibit=exhibit,
+        above=sides[0],
+        below=sides[1],
+        within=within,
+        telling=_TELLING,
+        kind="value" if exhibit == "choice" else "points",
+    )
+
+
+def _shares(one: Contrast) -> str:
+    return f"{number(one.second.value, 'share')} against {number(one.first.value, 'share')}"
+
+
+def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+    """Formats by consensus, and models that deliberate together by their changes of verdict."""
+    for setting, one in analysis.consensus.formats:
+        who = names.agents(setting, pooled=True)
+        said = f"{who} reached consensus {EITHER} often {one.second_name} than {one.first_name} ({_shares(one)})."
+        sides = either(said, "more", "less")
+        yield _candidate(analysis, _ALL, one.difference, "consensus", sides)
+    for setting, one in analysis.changes.contrasts:
+        where = names.whole(setting)
+        said = f"{one.second_name} changed its verdict {EITHER} often than {one.first_name} ({_shares(one)}; {where})."
+        sides = either(said, "more", "less")
+        yield _candidate(analysis, _ALL, one.difference, "changes", sides, within=_alike(one, where))
+
+
+def _alike(one: Contrast, where: str) -> Callable[[Estimate], str]:
+    def within(held: Estimate) -> str:
+        differ = most(held, "points")
+        return (
+            f"{one.first_name} and {one.second_name} changed their verdicts about as often: no difference above "
+            f"{differ} points ({where})."
+        )
+
+    return within
+
+
+def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+    """Who speaks first."""
+    if analysis.order is None:
+        return
+    for _, one in analysis.order.at_once:
+        said = (
+            f"Where {one.second_name} speaks first, round 1 ends in consensus {EITHER} often than where "
+            f"{one.first_name} does ({_shares(one)})."
+        )
+        sides = either(said, "more", "less")
+        yield _candidate(analysis, _ALL, one.difference, "order", sides)
+    for setting, model, one in analysis.order.changes:
+        where = names.agents(setting, pooled=True)
+        said = (
+            f"{model} changes its verdict {EITHER} often when it speaks later than when it speaks first "
+            f"({_shares(one)}; {where})."
+        )
+        sides = either(said, "more", "less")
+        yield _candidate(analysis, model, one.difference, "order", sides)
+
+
+def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+    """What the goal changes."""
+    for one in analysis.steering:
+        what = f"{one.model} changed its verdict" if one.model else "deliberations reached consensus"
+        goal, shares = one.contrast.second_name, _shares(one.contrast)
+        where = names.whole(one.setting, pooled=True)
+        said = (
+            f"With the goal '{goal}', {what} {EITHER} often than with '{one.contrast.first_name}' ({shares}; {where})."
+        )
+        sides = either(said, "more", "less")
+        yield _candidate(analysis, one.model or _ALL, one.contrast.difference, "steering", sides)
+
+
+def _crowd(analysis: Analysis) -> Iterator[Candidate]:
+    for one in analysis.crowd.models if analysis.crowd else ():
+        said = (
+            f"{one.model} came {EITHER} the crowd's verdict by deliberating ({_shares(one.contrast)} of its verdicts)."
+        )
+        sides = either(said, "closer to", "away from")
+        yield _candidate(analysis, one.model, one.contrast.difference, "crowd", sides)
+
+
+def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
+    """What the choice model tells apart: holding on to the own last verdict, and going with the others'."""
+    goal = f" (goal: {fit.goal})" if len(analysis.choice) > 1 and fit.goal else ""
+    for model, one in fit.inertia.items():
+        above = f"{model} holds on to its own last verdict, whatever the others said{goal}."
+        below = f"{model} tends to leave its own last verdict, whatever the others said{goal}."
+        yield _candidate(analysis, model, one.number, "choice", (above, below))
+    for said_when, found in (("in earlier rounds", fit.previous), ("in the same round", fit.within)):
+        for model, one in _by_model(found):
+            who, verb = (model, "goes") if model else ("Agents", "go")
+            above = f"{who} {verb} along with the verdicts that others gave {said_when}{goal}."
+            below = f"{who} {verb} against the verdicts that others gave {said_when}{goal}."
+            yield _candidate(analysis, model, one.number, "choice", (above, below))
+
+
+def _by_model(found: Parameter | dict[str, Parameter]) -> Iterator[tuple[str, Parameter]]:
+    if isinstance(found, Parameter):
+        yield _ALL, found
+    else:
+        yield from found.items()

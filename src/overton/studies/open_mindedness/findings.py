@@ -1,0 +1,195 @@
+"""What there is to say of a model's open-mindedness: where it stands, what arguments do to it, and what letters do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.statistics.proportions import difference_limits
+from overton.studies.findings import EITHER, FAMILY, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.numbers import Kind, number, sentence
+from overton.studies.open_mindedness.items import Side
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.following import unmeasured
+from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult
+
+__all__ = ["findings"]
+
+_UNITS = "issues"
+_TELLING: dict[Kind, float] = {"score": 33.0, "points": 0.33}
+"""A third of the scale: what leaves more possible rules out nothing worth telling."""
+_OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """Where each model stands; what moves it, corrected for all that was looked for; how far it is from moved."""
+    models = list(analysis.models.values())
+    stand = [one for model in models for one in _standing(model)]
+    return in_order([*stand, *weighed(chain.from_iterable(map(_candidates, models)))])
+
+
+def _standing(model: ModelResult) -> Iterator[Finding]:
+    n = len(model.issues)
+    if void := _void(model):
+        yield standing(model.name, f"{model.name} has no score: {void}.", n, _UNITS, "letter", void=_sentence(void))
+        return
+    sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
+    said = (
+        f"Without arguments {model.name} answers pro on {sides.count('pro')} of {n} issues and con on "
+        f"{sides.count('con')}"
+    )
+    score = model.cross_fitted.open_mindedness
+    told = "" if isnan(score.value) else f"; its open-mindedness is {number(score.value, 'score')} of 100"
+    kept = score if told else None
+    yield standing(model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score")
+
+
+def _void(model: ModelResult) -> str:
+    """Why a model's answers measure nothing, '' where they do."""
+    if model.tally.answers and not model.tally.stances["pro"] + model.tally.stances["con"]:
+        return "none of its answers takes a stance"
+    if model.following is not None and unmeasured(model.following):
+        return (
+            f"its answers follow {model.following.towards}, whatever that says "
+            f"({sentence(model.following.share, 'share')})"
+        )
+    return ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}: this is no measurement."
+
+
+def _candidates(model: ModelResult) -> Iterator[Candidate]:
+    if not _void(model):
+        yield from _moved(model)
+        yield from _shifted(model)
+        yield from _one_argument(model)
+    yield from _pulled(model)
+
+
+Sides = tuple[str | None, str | None]
+"""The sentences for above and below nothing."""
+
+
+def _candidate(
+    model: ModelResult,
+    one: Estimate,
+    exhibit: str,
+    sides: Sides,
+    within: Callable[[Estimate], str] | None = None,
+    *,
+    caution: str = "",
+) -> Candidate:
+    kind: Kind = "score" if exhibit == "open-mindedness" else "points"
+    return Candidate(
+        model=model.name,
+        number=one,
+        clusters=one.n,
+        n=one.n,
+        units=_UNITS,
+        exhibit=exhibit,
+        above=sides[0],
+        below=sides[1],
+        within=within,
+        kind=kind,
+        telling=_TELLING[kind],
+        caution=caution,
+    )
+
+
+def _moved(model: ModelResult) -> Iterator[Candidate]:
+    """The cross-fitted score: chance alone does not raise it, however few the answers are."""
+    flipped, scored = len(model.definition.moved_issues), model.definition.moved.n
+    said = f"{model.name} changed its most common answer on {flipped} of {scored} issues once it read arguments"
+    alone = len(_beyond_chance(model))
+    told = f"{said}; on {alone or 'none'} of them the change is beyond chance by itself."
+    caution = "With few answers an issue, some of these changes are chance's." if alone < flipped else ""
+
+    def within(held: Estimate) -> str:
+        return (
+            f"Arguments did not demonstrably change {model.name}'s answers: no open-mindedness above {_score(held)} "
+            "of 100."
+        )
+
+    yield _candidate(
+        model, model.cross_fitted.open_mindedness, "open-mindedness", (told, None), within, caution=caution
+    )
+
+
+def _score(held: Estimate) -> str:
+    return number(max(held.high, 0.0), "score")
+
+
+def _beyond_chance(model: ModelResult) -> list[str]:
+    """The issues on which some flip is beyond what chance does to so many answers, all of them weighed together."""
+    flips = [(one, asked) for one in model.issues.values() for asked in one.conditions.values() if asked.flips]
+    many = sum(max(0, len(one.conditions) - 1) for one in model.issues.values())
+    return sorted({one.issue for one, asked in flips if _beyond(one, asked, 1 - FAMILY / max(1, many))})
+
+
+def _beyond(issue: IssueResult, asked: ConditionResult, level: float) -> bool:
+    """Whether the share of the baseline's stance fell by more than chance does (Newcombe's interval)."""
+    if issue.baseline is None or issue.baseline.stance is None or "baseline" not in issue.conditions:
+        return False
+    shares = [getattr(one.shares, issue.baseline.stance) for one in (issue.conditions["baseline"], asked)]
+    before, after = ((one.value, one.n) for one in shares)
+    return bool(difference_limits(*before, *after, level)[0] > 0)
+
+
+def _shifted(model: ModelResult) -> Iterator[Candidate]:
+    for side in _OTHER:
+        shift = model.shifts.get(f"one-sided-{side}")
+        if shift is not None:
+            yield _one_sided(model, side, shift)
+    if (balanced := model.shifts.get("balanced")) is not None:
+        by = _points(balanced)
+        said = f"Arguments from both sides moved {model.name} towards {EITHER} by {by}."
+        yield _candidate(model, balanced, "shifts", either(said, "pro", "con"))
+
+
+def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
+    """Towards the arguments, or against them; where neither, how far at most."""
+    raised = f"Arguments for {side} alone raised {model.name}'s share of {side} answers by {_points(shift)}."
+    lowered = (
+        f"Arguments for {side} alone lowered {model.name}'s share of {side} answers by {_points(shift)}: they "
+        "worked against themselves."
+    )
+
+    def within(held: Estimate) -> str:
+        return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(held, 'points')} points."
+
+    sides = (raised, lowered) if side == "pro" else (lowered, raised)
+    return _candidate(model, shift, "shifts", sides, within)
+
+
+def _one_argument(model: ModelResult) -> Iterator[Candidate]:
+    effects: tuple[tuple[Side, Estimate], ...] = (("con", model.contrary.con), ("pro", model.contrary.pro))
+    for side, effect in effects:
+        many = len(model.contrary.above_half_issues)
+        more = (
+            f", and on {many} of {model.contrary.above_half.n} issues one was enough for half of them" if many else ""
+        )
+        said = (
+            f"A single {side} argument among others took {_points(effect)} from {model.name}'s {_OTHER[side]} "
+            f"answers{more}."
+        )
+        yield _candidate(model, effect, "contrary", (said, None))
+
+
+def _pulled(model: ModelResult) -> Iterator[Candidate]:
+    if model.pulls is None:
+        return
+    letter, last = model.pulls.letter, model.pulls.last
+    said = f"{model.name} prefers whatever is called {EITHER}: that letter gains a side {_points(letter)}."
+    caution = "Part of what it answers is the letter's doing: read the corrected numbers."
+    yield _candidate(model, letter, "letter", either(said, "A", "B"), caution=caution)
+    more = f"{model.name} favours the side that has the last argument by {_points(last)}."
+    less = f"{model.name} turns against the side that has the last argument by {_points(last)}."
+    yield _candidate(model, last, "letter", (more, less))
+
+
+def _points(one: Estimate) -> str:
+    return f"{number(abs(one.value), 'points').lstrip('+')} points"

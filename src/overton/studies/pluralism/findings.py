@@ -1,0 +1,192 @@
+"""What there is to say of a model's pluralism: what it voices, what a stated belief does to that, and what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from math import isnan
+from typing import TypedDict, Unpack
+
+from overton.statistics import Estimate
+from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.numbers import Kind, number
+from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
+from overton.studies.pluralism.measures.contrasts import SHIFTS, named
+
+__all__ = ["findings"]
+
+_UNITS = "threads"
+_JUDGE = "judge"
+_NEUTRAL = "neutral"
+_BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
+"""The neutral prompt in the biased prompts' words first: against it, a shift is the belief's alone."""
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """Where each model stands; what a belief, an order or a popularity does, corrected for all looked for."""
+    stand = [one for model in analysis.models for one in _standing(analysis, model)]
+    return in_order([*stand, *weighed(chain.from_iterable(_candidates(analysis, model) for model in analysis.models))])
+
+
+def _name(model: str) -> str:
+    return "The model" if model == UNNAMED else model
+
+
+def _standing(analysis: Analysis, model: str) -> Iterator[Finding]:
+    held = analysis.group(model).experiments.get("sycophancy", {}).get(_NEUTRAL)
+    recall = held.measures.get("global/recall") if held else None
+    if recall is None:
+        return
+    if isnan(recall.value):
+        said = f"{_name(model)} has no responses that could be compared with a thread's viewpoints."
+        void = "There is nothing to measure."
+        yield standing(model, said, recall.n, _UNITS, "voices", judge=_JUDGE, void=void)
+        return
+    said = f"{_name(model)} voiced {number(recall.value, 'share')} of the viewpoints that people have in a thread."
+    yield standing(model, said, recall.n, _UNITS, "voices", number=recall, kind="share", judge=_JUDGE)
+
+
+def _candidates(analysis: Analysis, model: str) -> Iterator[Candidate]:
+    experiments = analysis.group(model).experiments
+    for condition, result in experiments.get("sycophancy", {}).items():
+        yield from _belief(model, condition, result)
+        yield from _asked_for_all(model, condition, result)
+    yield from _ranking(model, experiments.get("ranking", {}))
+    for name, exhibit in (("pairwise", "pairs"), ("pairwise_gap", "pairs")):
+        yield from _pairs(model, experiments.get(name, {}), name, exhibit)
+
+
+class _More(TypedDict, total=False):
+    """What some candidates have besides."""
+
+    within: Callable[[Estimate], str]
+    telling: float
+    null: float
+    judge: str
+    caution: str
+
+
+def _candidate(
+    model: str,
+    one: Estimate,
+    exhibit: str,
+    sides: tuple[str, str],
+    *,
+    kind: Kind = "value",
+    threads: int | None = None,
+    **more: Unpack[_More],
+) -> Candidate:
+    """`sides` are the sentences for above and below the null."""
+    n = one.n if threads is None else threads
+    return Candidate(
+        model=model,
+        number=one,
+        clusters=n,
+        n=n,
+        units=_UNITS,
+        exhibit=exhibit,
+        above=sides[0],
+        below=sides[1],
+        kind=kind,
+        **more,
+    )
+
+
+def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
+    """What a stated belief suppresses and amplifies, in logits; the sentence tells it in points of recall."""
+    arm = named(condition)
+    if arm.arm not in SHIFTS or arm.setting:
+        return
+    against = next((one for one in _BASELINES if one in result.shifts), None)
+    if against is None:
+        return
+    shift = result.shifts[against]
+    believes = "shares" if arm.arm == "toward" else "rejects"
+    told = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
+    caution = (
+        "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
+    )
+    for part in ("suppression", "amplification"):
+        yield _shifted(model, told, part, shift, caution)
+
+
+def _shifted(model: str, told: str, part: str, shift: Shift, caution: str) -> Candidate:
+    one: Estimate = getattr(shift, part)
+    recall: Estimate = getattr(shift, f"{part}_as_published")
+    points = number(abs(recall.value), "points").lstrip("+")
+    fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
+    other = "more" if fewer == "fewer" else "fewer"
+    said = f"{told} voiced {EITHER} of the viewpoints {whose} the user ({points} points of recall)."
+
+    def within(held: Estimate) -> str:
+        return (
+            f"{told} voiced the viewpoints {whose} the user about as often: no change above "
+            f"{most(held, 'value')} logits."
+        )
+
+    return _candidate(
+        model,
+        one,
+        "shifts",
+        either(said, fewer, other),
+        within=within,
+        telling=2.0,
+        judge=_JUDGE,
+        caution=caution,
+    )
+
+
+def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candidate]:
+    """What the system prompt that asks for every reasonable view does to recall."""
+    contrast = result.contrasts.get("twin", {}).get("global/recall")
+    if contrast is None or not named(condition).mitigated:
+        return
+    one = contrast.difference
+    points = number(abs(one.value), "points").lstrip("+")
+    said = (
+        f"Asked for every reasonable view, {_name(model)} voiced {EITHER} viewpoints, by {points} points of recall "
+        f"({named(condition).arm})."
+    )
+    yield _candidate(model, one, "voices", either(said, "more", "fewer"), kind="points", judge=_JUDGE)
+
+
+def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
+    held = conditions.get(_NEUTRAL)
+    rho = held.measures.get("spearman") if held else None
+    if rho is None:
+        return
+    value = number(rho.value, "value")
+    yield _candidate(
+        model,
+        rho,
+        "ranking",
+        (
+            f"{_name(model)} knows something of what is popular: its rankings go with the votes (rho {value}).",
+            f"{_name(model)} ranks viewpoints against the votes (rho {value}).",
+        ),
+        within=lambda held: (
+            f"{_name(model)}'s rankings are no closer to the votes than chance brings them: rho at most "
+            f"{most(held, 'value')}."
+        ),
+        telling=0.67,
+    )
+
+
+_PAIRS = {"pairwise": "the most popular viewpoint and another", "pairwise_gap": "two viewpoints with different votes"}
+
+
+def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -> Iterator[Candidate]:
+    held = conditions.get(_NEUTRAL)
+    if held is None:
+        return
+    threads = held.counts["threads"]
+    if (right := held.measures.get("accuracy")) is not None:
+        said = (
+            f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one {EITHER} often than chance: "
+            f"{number(right.value, 'share')}."
+        )
+        yield _candidate(model, right, exhibit, either(said, "more", "less"), kind="share", null=0.5, threads=threads)
+    if (first := held.measures.get("first_pull")) is not None:
+        by = number(abs(first.value), "points").lstrip("+")
+        said = f"Of {_PAIRS[name]}, {_name(model)} favours the one that is named {EITHER}, by {by} points."
+        yield _candidate(model, first, exhibit, either(said, "first", "last"), kind="points", threads=threads)

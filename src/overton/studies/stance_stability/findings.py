@@ -1,0 +1,185 @@
+"""What there is to say of stances over conversations: how often they change, where they end, and what goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from math import isnan
+from typing import TypedDict
+
+from overton.statistics import Estimate, not_computed
+from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.numbers import number
+from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
+
+__all__ = ["findings"]
+
+_UNITS = "conversations"
+_JUDGE = "judge"
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """Where each model stands; what of it is beyond chance and a judge's errors, corrected for all looked for."""
+    models = list(analysis.models.values())
+    stand = [one for model in models for one in _standing(analysis, model)]
+    return in_order([*stand, *weighed(chain.from_iterable(_candidates(analysis, model) for model in models))])
+
+
+def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
+    means, n = model.overall.means, model.overall.conversations
+    changes, turns = means.get("stance_changes"), means.get("turns")
+    if changes is None or isnan(changes.value):
+        tally = analysis.tallies.get(model.name)
+        nothing = tally is not None and tally.void == tally.conversations
+        said = "its answers say nothing" if nothing else "no two turns of its conversations have a stance"
+        void = f"{said[:1].upper()}{said[1:]}: this is no measurement."
+        yield standing(
+            model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=void
+        )
+        return
+    length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
+    ended = means.get("drifted")
+    told = (
+        f"; {number(ended.value, 'share')} of its conversations ended on another stance than they began with"
+        if ended is not None and not isnan(ended.value)
+        else ""
+    )
+    said = f"{model.name} {_times(changes.value)} in a conversation{length}{told}."
+    yield standing(model.name, said, n, _UNITS, "scores", number=changes, judge=_JUDGE)
+
+
+def _times(value: float) -> str:
+    return "never changed its stance" if value == 0 else f"changed its stance {number(value, 'value')} times"
+
+
+def _candidates(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+    yield from _changes(analysis, model)
+    yield from _drift(analysis, model)
+    yield from _temperature(analysis, model)
+    yield from _reuse(analysis, model)
+
+
+class _Shared(TypedDict):
+    """What all candidates of a model have."""
+
+    model: str
+    number: Estimate
+    clusters: int
+    n: int
+    units: str
+    exhibit: str
+    judge: str
+
+
+def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> _Shared:
+    return _Shared(
+        model=model.name,
+        number=number,
+        clusters=_clusters(analysis, model),
+        n=number.n,
+        units=_UNITS,
+        exhibit=exhibit,
+        judge=_JUDGE,
+    )
+
+
+def _clusters(analysis: Analysis, model: ModelResult) -> int:
+    """How many topics, or conversations where those are not known, the model's intervals are over."""
+    own = analysis.conversations.filter(analysis.conversations["model"] == model.name)
+    over_topics = analysis.over == "topics" and "topic" in own.columns
+    return own["topic"].n_unique() if over_topics else own.height
+
+
+def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+    """Against the changes that a judge's errors alone would make."""
+    rate, alone = model.overall.means.get("change_rate"), analysis.judge_alone.get(model.name)
+    if rate is None or alone is None or isnan(alone.change_rate):
+        return
+    own, errors = number(rate.value, "share"), number(alone.change_rate, "share")
+    wrong = number(alone.error, "share").replace(".0", "")
+    yield Candidate(
+        **_of(analysis, model, rate, "scores"),
+        null=alone.change_rate,
+        telling=0.33,
+        kind="share",
+        above=(
+            f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge wrong in "
+            f"{wrong} of labels would make of a steady one."
+        ),
+        within=lambda held: (
+            f"{model.name}'s changes of stance are no more than a judge's errors can make of a steady model; at "
+            f"most {number(held.high, 'share')} of turns change."
+        ),
+    )
+
+
+def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+    drift = model.overall.means.get("drift")
+    if drift is None:
+        return
+    by = number(abs(drift.value), "value")
+    said = (
+        f"Over a conversation {model.name} moved towards {EITHER} the proposition, by {by} on the scale from −1 "
+        "(critical) to 1 (supportive)."
+    )
+    above, below = either(said, "supporting", "criticising")
+    yield Candidate(
+        **_of(analysis, model, drift, "scores"),
+        telling=0.67,
+        above=above,
+        below=below,
+        within=lambda held: (
+            f"{model.name} did not move to either side over a conversation by more than {most(held, 'value')} "
+            "on the scale from −1 (critical) to 1 (supportive)."
+        ),
+    )
+
+
+_MEASURES = {"stance_changes": "changed its stance", "confidence": "was sure of itself"}
+
+
+def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+    for spread in analysis.spreads:
+        if spread.model == model.name and spread.measure in _MEASURES:
+            yield Candidate(
+                **_of(analysis, model, _between(spread), "temperatures"),
+                p=spread.p,
+                above=(
+                    f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} hangs on the temperature: "
+                    f"{_told(spread)}."
+                ),
+            )
+
+
+_HOW = {"stance_changes": "often", "confidence": "much"}
+
+
+def _between(spread: TemperatureSpread) -> Estimate:
+    """The largest difference between temperatures; it has no interval: a permutation test decides."""
+    values = [one.value for one in spread.means.values() if not isnan(one.value)]
+    if not values:
+        return not_computed("no temperature has a value")
+    nothing = float("nan")
+    n = sum(one.n for one in spread.means.values())
+    return Estimate(max(values) - min(values), nothing, nothing, n, "no interval: a permutation test")
+
+
+def _told(spread: TemperatureSpread) -> str:
+    return ", ".join(f"{number(one.value, 'value')} at {name}" for name, one in spread.means.items())
+
+
+def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+    """Correlations of re-use, between conversations of this model."""
+    for one in analysis.correlations:
+        found = one.models.get(model.name)
+        if found is None or one.measure not in _MORE:
+            continue
+        rho = number(found.value, "value")
+        yield Candidate(
+            **_of(analysis, model, found, "relations"),
+            above=f"The more {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
+            below=f"The less {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
+        )
+
+
+_MORE = {"confidence": "surer it was", "stance_changes": "more often it changed its stance"}

@@ -1,0 +1,141 @@
+"""Sentences that their intervals carry, and none that they do not."""
+
+from __future__ import annotations
+
+from math import nan
+
+import pytest
+
+from overton.statistics import Estimate
+from overton.studies.cautions import found_in
+from overton.studies.findings import EITHER, Candidate, Finding, common, either, evidence, in_order, standing, weighed
+from overton.studies.measuring import Measured, Measuring, Results, RunFacts
+
+
+def candidate(low: float, high: float, *, clusters: int = 30, **more: object) -> Candidate:
+    one = Estimate((low + high) / 2, low, high, clusters, "Student's t over issues")
+    made = {
+        "number": one,
+        "model": "m",
+        "n": clusters,
+        "units": "issues",
+        "exhibit": "shifts",
+        "above": "More.",
+        "below": "Less.",
+    }
+    return Candidate(clusters=clusters, **{**made, **more})  # type: ignore[arg-type]
+
+
+def test_an_interval_beyond_nothing_is_an_effect_and_its_side_is_told() -> None:
+    assert [one.sentence for one in weighed([candidate(0.1, 0.3)])] == ["More."]
+    assert [one.sentence for one in weighed([candidate(-0.3, -0.1)])] == ["Less."]
+    assert [one.what for one in weighed([candidate(0.1, 0.3)])] == ["effect"]
+
+
+def test_an_interval_that_holds_nothing_is_no_finding() -> None:
+    assert weighed([candidate(-0.1, 0.3)]) == []
+
+
+def test_what_carries_a_sentence_alone_does_not_among_many() -> None:
+    just, nothing = candidate(0.01, 0.4), candidate(-0.3, 0.3)
+    assert len(weighed([just])) == 1
+    assert weighed([just, *[nothing] * 20]) == []
+
+
+def test_the_interval_told_is_the_corrected_one() -> None:
+    (found,) = weighed([candidate(0.3, 0.5), candidate(-0.3, 0.3)])
+    assert found.number is not None
+    assert found.number.low < 0.3
+    assert found.number.high > 0.5
+    assert found.coverage == pytest.approx(0.975)
+    assert "97.5% interval" in evidence(found)
+
+
+def test_what_is_ruled_out_is_told_where_it_is_worth_telling() -> None:
+    def within(held: Estimate) -> str:
+        return f"No more than {held.high:.1f}."
+
+    near, far = (candidate(-0.1, 0.1, within=within, telling=telling) for telling in (0.2, 0.05))
+    assert [(one.what, one.sentence) for one in weighed([near])] == [("bound", "No more than 0.1.")]
+    assert weighed([far]) == []
+
+
+def test_a_test_decides_where_there_is_one() -> None:
+    known = {"p": 0.004, "below": None}
+    (found,) = weighed([candidate(nan, nan, **known, number=Estimate(0.2, nan, nan, 30, "none"))])
+    assert (found.what, found.p, found.number) == ("effect", 0.004, None)
+    crowd = [candidate(-0.3, 0.3)] * 20
+    assert weighed([candidate(nan, nan, **known, number=Estimate(0.2, nan, nan, 30, "none")), *crowd]) == []
+
+
+def test_four_items_carry_nothing() -> None:
+    assert weighed([candidate(0.2, 0.3, clusters=4)]) == []
+
+
+def test_where_a_model_stands_is_told_of_few_items_with_the_caution_that_they_are() -> None:
+    thin, void = (
+        standing("m", "It stands.", 2, "issues", "x"),
+        standing("m", "None.", 9, "issues", "x", void="Letters."),
+    )
+    assert thin.quotable
+    assert thin.cautions == ("Thin: 2 issues; an interval needs 5.",)
+    assert not void.quotable
+    assert void.cautions == ("Letters.",)
+
+
+def test_models_stay_in_order_and_effects_come_before_what_is_ruled_out() -> None:
+    findings = [
+        Finding(what=what, model=model, sentence="A.", n=1, units="issues", exhibit="x")  # type: ignore[arg-type]
+        for model, what in (("b", "standing"), ("a", "standing"), ("b", "bound"), ("b", "effect"))
+    ]
+    assert [(one.model, one.what) for one in in_order(findings)] == [
+        ("b", "standing"),
+        ("b", "effect"),
+        ("b", "bound"),
+        ("a", "standing"),
+    ]
+
+
+def test_a_name_with_braces_is_a_name() -> None:
+    assert either(f"{{0.__class__}} {EITHER}.", "more", "less") == ("{0.__class__} more.", "{0.__class__} less.")
+
+
+def results(judge: str, model: str = "openai/big") -> Results:
+    import polars as pl
+
+    subject = Measured("m", model)
+    run = RunFacts("run", {}, {"subject": (subject,), "judge": (Measured("j", judge),)})
+    return Results(pl.DataFrame(), models=(subject,), runs=(run,))
+
+
+MEASURING: Measuring[None, None] = Measuring(
+    analysis=lambda: type(None),
+    records=lambda results, how: None,
+    sections=lambda analysis: [],
+    findings=lambda analysis: [standing("m", "It stands.", 9, "issues", "x", judge="judge")],
+)
+
+
+@pytest.mark.parametrize("judge", ["embedded/tiny", "openai/tiny-1b", "simulated/judge"])
+def test_what_rests_on_a_judge_that_cannot_judge_is_not_to_be_quoted(judge: str) -> None:
+    (found,) = found_in(MEASURING, None, results(judge))
+    assert not found.quotable
+    assert "judge j" in " ".join(found.cautions)
+
+
+def test_a_judge_that_nobody_compared_with_people_and_one_that_judges_itself_are_cautioned_of() -> None:
+    (found,) = found_in(MEASURING, None, results("openai/big"))
+    assert found.quotable
+    assert found.cautions == (
+        "It is judged by itself, and models favour their own texts.",
+        "Nobody has compared the judge's labels with people's.",
+    )
+
+
+def test_cautions_of_all_are_said_once() -> None:
+    one, other = (
+        Finding(what="standing", model="m", sentence="A.", n=1, units="i", exhibit="x", cautions=cautions)
+        for cautions in (("all", "one"), ("all",))
+    )
+    assert common([one, other]) == ["all"]
+    assert common([one]) == []
