@@ -147,7 +147,7 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
     """A layered chart with the axis' anchors beneath its marks, each drawn once, and its legend above their words."""
     if not axis.anchors:
         return unit
-    inner = {name: unit[name] for name in ("layer", "encoding") if name in unit}
+    inner: dict[str, Any] = {name: unit[name] for name in ("layer", "encoding") if name in unit}
     rest = {name: value for name, value in unit.items() if name not in inner}
     lines, last, raised = list[dict[str, Any]](), -inf, False
     for value, words in sorted(axis.anchors):
