@@ -45,7 +45,8 @@ def test_starter_items_are_known_wherever_they_are_written(study: str, tmp_path:
 
 def test_all_starter_items_are_listed_with_what_they_are_about() -> None:
     found = list_items()
-    assert Counter(one.kind for one in found) == {"issue": 12, "topic": 24, "thread": 12, "dilemma": 12, "domain": 12}
+    kinds = {"issue": 12, "topic": 24, "thread": 12, "dilemma": 12, "domain": 12, "pair": 30}
+    assert Counter(one.kind for one in found) == kinds
     assert all(one.title and one.title != one.id for one in found)
     assert [one for one in found if one.kind == "dilemma"] == list_items("dilemmas") == list_items("deliberation")
 

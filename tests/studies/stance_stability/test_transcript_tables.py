@@ -196,5 +196,5 @@ def test_topics_are_named_for_other_tables(table: Any, tmp_path: Path) -> None:
     assert read_items(JUDGING, path)[0].proposition == ""
     assert read_items(JUDGING, path, topics=tmp_path / "items.jsonl")[0].proposition == "Buses should be free."
     (tmp_path / "items.jsonl").write_text("{\n")
-    with pytest.raises(InputError, match="line 1, column 2: is not valid JSON"):
+    with pytest.raises(InputError, match="line 2, column 1: is not valid JSON"):
         read_items(JUDGING, path, topics=tmp_path / "items.jsonl")
