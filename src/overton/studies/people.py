@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isnan
 from typing import TYPE_CHECKING, Literal
 
@@ -14,14 +15,28 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.judging.labelling import CANNOT_TELL, Labels
 from overton.statistics import Estimate
+from overton.statistics.correction import Draw
+from overton.statistics.misread import (
+    WHOLE,
+    Plan,
+    Readings,
+    Undone,
+    gaps_of,
+    rows_for_width,
+    together,
+    units_for_width,
+    whole_units,
+)
+from overton.statistics.resampling import Range, Resampling
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CorrectedMeasures", "People", "Variants", "people_table", "read_people"]
+__all__ = ["CorrectedMeasures", "LabelledUnits", "People", "Variants", "people_table", "read_people"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _SHOWN = 20
 
@@ -67,6 +82,71 @@ class People:
     value: Array
     chance: Array
     cannot_tell: int
+
+
+@dataclass(frozen=True)
+class LabelledUnits:
+    """Judged rows [R] that belong to units [U], and what people say of the rows at `place` [n].
+
+    `unit` [R] numbers each row's unit; intervals are over what `resampling` puts the units into.
+    """
+
+    people: People
+    place: Ints
+    unit: Ints
+    resampling: Resampling
+
+    @cached_property
+    def whole(self) -> Flags:
+        """The units [U] of which people labelled every row."""
+        many = len(self.resampling.cluster)
+        labelled = np.bincount(self.unit[self.place], minlength=many)
+        return np.asarray(labelled == np.bincount(self.unit, minlength=many))
+
+    @cached_property
+    def by_units(self) -> bool:
+        """Whether units were labelled whole or not at all, and enough of them."""
+        some = np.unique(self.unit[self.place])
+        return len(some) >= WHOLE and bool(self.whole[some].all())
+
+    def readings(self, judged: Ints, outcomes: int) -> Readings:
+        """The rows that both labelled; `judged` [R] is the judge's, one of so many `outcomes`."""
+        _, group = np.unique(self.unit[self.place], return_inverse=True)
+        return Readings(self.people.value, judged[self.place], 1 / self.people.chance, group, outcomes)
+
+    def measures(self, groups: Mapping[str, dict[str, Variants]], readings: Readings, seed: int) -> CorrectedMeasures:
+        """All that is told of measures by group."""
+        return CorrectedMeasures(
+            dict(groups),
+            "whole units" if self.by_units else "errors undone",
+            len(self.people.id),
+            int(self.whole.sum()),
+            self.people.cannot_tell,
+            str(together(readings, seed)) if len(self.people.id) else "Nothing is labelled.",
+        )
+
+    def from_units(
+        self, told: Flags, of_people: Array, of_judge: Array, units: Flags, within: Range
+    ) -> tuple[Estimate, Estimate]:
+        """A measure of some `units` [U] corrected by those that are `told` [U] whole, and of these alone."""
+        chance = np.ones(len(units))
+        chance[self.unit[self.place]] = self.people.chance
+        drawn = Draw(told, chance, self.resampling.cluster.astype(np.int64)).of(units)
+        three = whole_units(drawn, of_people[units], of_judge[units], within, self.resampling.level)
+        return three.corrected, three.labelled
+
+    def plans(  # noqa: PLR0917
+        self, undone: Undone, of_people: Array, of_judge: Array, told: Flags, units: Flags, width: float
+    ) -> tuple[Plan, ...]:
+        """How many labels bring the interval of a measure of `units` [U] to a width: of single rows, of whole units.
+
+        Until three units are `told` [U] whole, the judge is taken to tell nothing of a unit's value.
+        """
+        rows = rows_for_width(gaps_of(undone, self.resampling), len(self.people.id), len(self.unit), width)
+        judged = of_judge[units]
+        pilot = (of_people[told], of_judge[told]) if told.sum() > 2 else (judged, np.zeros(len(judged)))
+        size = len(self.unit) / len(self.whole)
+        return rows, units_for_width(*pilot, judged, width, size=size, level=self.resampling.level)
 
 
 def people_table(labels: Labels) -> pl.DataFrame:

@@ -18,23 +18,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.statistics.correction import Draw
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.misread import (
-    WHOLE,
-    Plan,
-    Readings,
-    Undone,
-    corrected_ratio,
-    gaps_of,
-    rows_for_width,
-    together,
-    undoing,
-    units_for_width,
-    whole_units,
-)
+from overton.statistics.misread import Plan, Readings, Undone, corrected_ratio, undoing
 from overton.statistics.resampling import DIFFERENCE, SHARE, Counts, Jackknife, Range, Resampling
-from overton.studies.people import CorrectedMeasures, People, Variants, read_people
+from overton.studies.people import CorrectedMeasures, LabelledUnits, People, Variants, read_people
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.contrasts import SHIFTS, comparisons, named
 from overton.studies.pluralism.measures.faultless import Tables, with_marks
@@ -84,14 +71,8 @@ def corrected_voices(
         InputError: people labelled pairs that the tables do not have, or with labels that are none of `MATCHES`.
     """
     case = Case.of(matches, summaries, people, denominator, (level, draws, seed))
-    return CorrectedMeasures(
-        {name: case.variants(units) for name, units in case.groups.items()},
-        "whole units" if case.by_units else "errors undone",
-        len(case.people.id),
-        int(case.whole.sum()),
-        case.people.cannot_tell,
-        str(together(case.readings, seed)) if len(case.people.id) else "Nothing is labelled.",
-    )
+    groups = {name: case.variants(units) for name, units in case.groups.items()}
+    return case.labelled.measures(groups, case.readings, seed)
 
 
 def labels_for_width(
@@ -112,15 +93,10 @@ def labels_for_width(
         known = f"a group ({', '.join(case.groups)}) and a measure ({', '.join(case.undone)})"
         raise InputError([Problem("measure", f"{group} {name}", f"must be {known}")])
     units = case.groups[group]
-    gaps = gaps_of(case.undone[name].of(units), case.resampling)
-    rows = rows_for_width(gaps, len(case.people.id), len(case.pairs.judged), width)
-    judged = case.plain[name][units & np.isfinite(case.plain[name])]
-    told = case.whole & units & np.isfinite(case.of_people[name])
-    pilot = (judged, np.zeros(len(judged)))
-    if told.sum() > 2:
-        pilot = (case.of_people[name][told], case.plain[name][told])
-    size = len(case.pairs.judged) / len(units)
-    return rows, units_for_width(*pilot, judged, width, size=size, level=level)
+    judged = units & np.isfinite(case.plain[name])
+    told = case.labelled.whole & units & np.isfinite(case.of_people[name])
+    undone = case.undone[name].of(units)
+    return case.labelled.plans(undone, case.of_people[name], case.plain[name], told, judged, width)
 
 
 @dataclass(frozen=True)
@@ -239,17 +215,9 @@ class Case:
         return cls(pairs, told, found["at"].to_numpy().astype(np.int64), resampling, draws, seed)
 
     @cached_property
-    def whole(self) -> Flags:
-        """The units [U] of which people labelled every pair."""
-        many = self.pairs.units.height
-        labelled = np.bincount(self.pairs.unit[self.place], minlength=many)
-        return np.asarray(labelled == np.bincount(self.pairs.unit, minlength=many))
-
-    @cached_property
-    def by_units(self) -> bool:
-        """Whether units were labelled whole or not at all, and enough of them."""
-        some = np.unique(self.pairs.unit[self.place])
-        return len(some) >= WHOLE and bool(self.whole[some].all())
+    def labelled(self) -> LabelledUnits:
+        """Threads in a condition, and what people labelled of their pairs."""
+        return LabelledUnits(self.people, self.place, self.pairs.unit, self.resampling)
 
     @cached_property
     def groups(self) -> Mapping[str, Flags]:
@@ -305,7 +273,7 @@ class Case:
         recall are what they expect."""
         none = self.pairs.judged[None].astype(float)
         none[:, self.place] = self.people.value[:, 1]
-        whole = self.whole
+        whole = self.labelled.whole
         both = whole & np.where(self._neutral >= 0, whole[self._neutral], False)
         shifts = {"suppression", "amplification"}
         found = _with_f1(self._values(none))
@@ -314,8 +282,7 @@ class Case:
     @cached_property
     def readings(self) -> Readings:
         """The pairs that both labelled."""
-        _, group = np.unique(self.pairs.unit[self.place], return_inverse=True)
-        return Readings(self.people.value, self.pairs.judged[self.place], 1 / self.people.chance, group, 2)
+        return self.labelled.readings(self.pairs.judged, 2)
 
     @cached_property
     def undone(self) -> Mapping[str, Undone]:
@@ -346,16 +313,11 @@ class Case:
         plain = self.resampling.ratio(sums, NOTHING, within)
         none = not_computed("no thread is labelled whole here", level=level)
         both = self._from_units(name, known) if np.isfinite(self.of_people[name][known]).any() else (none, none)
-        return Variants(plain, both[0] if self.by_units else self._from_errors(name, units), both[1])
+        return Variants(plain, both[0] if self.labelled.by_units else self._from_errors(name, units), both[1])
 
     def _from_units(self, name: str, units: Flags) -> tuple[Estimate, Estimate]:
-        told = np.isfinite(self.of_people[name])
-        chance = np.ones(len(units))
-        chance[self.pairs.unit[self.place]] = self.people.chance
-        drawn = Draw(told, chance, self.resampling.cluster.astype(np.int64)).of(units)
-        of_people, of_judge = self.of_people[name][units], self.plain[name][units]
-        three = whole_units(drawn, of_people, of_judge, _range(name), self.resampling.level)
-        return three.corrected, three.labelled
+        of_people = self.of_people[name]
+        return self.labelled.from_units(np.isfinite(of_people), of_people, self.plain[name], units, _range(name))
 
     def _from_errors(self, name: str, units: Flags) -> Estimate:
         if name in self.undone:

@@ -16,23 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.statistics.correction import Draw
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.misread import (
-    WHOLE,
-    Plan,
-    Readings,
-    Undone,
-    corrected_ratio,
-    gaps_of,
-    rows_for_width,
-    together,
-    undoing,
-    units_for_width,
-    whole_units,
-)
+from overton.statistics.misread import Plan, Readings, Undone, corrected_ratio, undoing
 from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
-from overton.studies.people import CorrectedMeasures, People, Variants, read_people
+from overton.studies.people import CorrectedMeasures, LabelledUnits, People, Variants, read_people
 from overton.studies.stance_stability.measures.cells import Values, means, reason
 from overton.studies.stance_stability.measures.scores import Reading, score
 from overton.studies.stance_stability.measures.sequences import (
@@ -82,14 +69,8 @@ def corrected_changes(
     groups = {"": np.ones(len(case.traces), bool)}
     models = case.traces.about["model"]
     groups |= {name: (models == name).to_numpy() for name in models.unique().sort().to_list()}
-    return CorrectedMeasures(
-        {name: case.variants(units) for name, units in groups.items()},
-        "whole units" if case.by_units else "errors undone",
-        len(case.people.id),
-        int(case.whole.sum()),
-        case.people.cannot_tell,
-        str(together(case.readings, seed)) if len(case.people.id) else "Nothing is labelled.",
-    )
+    found = {name: case.variants(units) for name, units in groups.items()}
+    return case.labelled.measures(found, case.readings, seed)
 
 
 def labels_for_width(
@@ -149,16 +130,9 @@ class Case:
         return cls(traces, told, place, reading, resampling, draws, seed)
 
     @cached_property
-    def whole(self) -> Flags:
-        """The conversations [N] of which people labelled every turn."""
-        labelled = np.bincount(self.traces.conversation[self.place], minlength=len(self.traces))
-        return np.asarray(labelled == self.traces.length)
-
-    @cached_property
-    def by_units(self) -> bool:
-        """Whether conversations were labelled whole or not at all, and enough of them."""
-        some = np.unique(self.traces.conversation[self.place])
-        return len(some) >= WHOLE and bool(self.whole[some].all())
+    def labelled(self) -> LabelledUnits:
+        """Conversations, and what people labelled of their turns."""
+        return LabelledUnits(self.people, self.place, self.traces.conversation, self.resampling)
 
     @cached_property
     def plain(self) -> Mapping[str, Array]:
@@ -176,7 +150,7 @@ class Case:
             stance[self.place] = labels
             values = score(replace(self.traces, stance=stance), replace(self.reading, labels=None)).values
             for name, several in made.items():
-                several.append(np.where(self.whole, values[name], np.nan))
+                several.append(np.where(self.labelled.whole, values[name], np.nan))
         return {name: np.mean(several, axis=0) for name, several in made.items()}
 
     @cached_property
@@ -192,8 +166,7 @@ class Case:
     @cached_property
     def readings(self) -> Readings:
         """The turns that both labelled."""
-        _, group = np.unique(self.traces.conversation[self.place], return_inverse=True)
-        return Readings(self.people.value, self.judged[self.place], 1 / self.people.chance, group, self.outcomes)
+        return self.labelled.readings(self.judged, self.outcomes)
 
     @cached_property
     def undone(self) -> Mapping[str, Undone]:
@@ -261,33 +234,24 @@ class Case:
         plain = means([one], self.resampling)[0][0]
         level = self.resampling.level
         none = not_computed("no conversation is labelled whole", level=level)
-        alone, both = none, self._from_units(name, units) if (self.whole & units).any() else None
+        alone, both = none, self._from_units(name, units) if (self.labelled.whole & units).any() else None
         if both is not None:
             alone = both[1]
-        if self.by_units:
+        if self.labelled.by_units:
             return Variants(plain, both[0] if both else none, alone)
         return Variants(plain, self._from_errors(name, units), alone)
 
     def plans(self, name: str, width: float) -> tuple[Plan, ...]:
         """How many labels bring a measure of all conversations to a width."""
-        gaps, plain = gaps_of(self.undone[name], self.resampling), self.plain[name]
-        rows = rows_for_width(gaps, len(self.people.id), len(self.traces.conversation), width)
-        of_judge = plain[~np.isnan(plain)]
-        told = self.whole & ~np.isnan(self.of_people[name]) & ~np.isnan(plain)
-        pilot = (of_judge, np.zeros(len(of_judge)))
-        if told.sum() > 2:
-            pilot = (self.of_people[name][told], plain[told])
-        size, level = float(self.traces.length.mean()), self.resampling.level
-        return rows, units_for_width(*pilot, of_judge, width, size=size, level=level)
+        of_people, plain = self.of_people[name], self.plain[name]
+        known = ~np.isnan(plain)
+        told = self.labelled.whole & ~np.isnan(of_people) & known
+        return self.labelled.plans(self.undone[name], of_people, plain, told, known, width)
 
     def _from_units(self, name: str, units: Flags) -> tuple[Estimate, Estimate]:
         """Corrected by whole conversations, and of these alone."""
-        chance = np.ones(len(units))
-        chance[self.traces.conversation[self.place]] = self.people.chance
-        drawn = Draw(self.whole, chance, self.resampling.cluster.astype(np.int64)).of(units)
-        of_people, of_judge = self.of_people[name][units], self.plain[name][units]
-        three = whole_units(drawn, of_people, of_judge, self._range(name), self.resampling.level)
-        return three.corrected, three.labelled
+        whole, of_people = self.labelled.whole, self.of_people[name]
+        return self.labelled.from_units(whole, of_people, self.plain[name], units, self._range(name))
 
     def _from_errors(self, name: str, units: Flags) -> Estimate:
         if name in self.undone:
