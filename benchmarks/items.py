@@ -335,7 +335,7 @@ def of_deliberation(table: pl.DataFrame) -> Estimates:
 
 STUDIES = (
     Study("open-mindedness", open_mindedness, of_open_mindedness, 40),
-    Study("open-mindedness, pulls", pulls, of_pulls, 40, 5_000, DISTRIBUTIONS[:3]),
+    Study("open-mindedness, pulls", pulls, of_pulls, 40, 5_000),
     Study("stance stability", stance_stability, of_stance_stability, 100),
     Study("pluralism", pluralism, of_pluralism, 200),
     Study("deliberation", deliberation, of_deliberation, 100),
