@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import open_run
+from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.reporting.fragment import fragment
 from overton.studies.analysed import show_with
@@ -25,7 +26,7 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     from overton.studies.findings import Finding
 
-__all__ = ["Outcome", "analyze", "chosen_how", "measured", "schema"]
+__all__ = ["Outcome", "analyze", "chosen_how", "measured", "measured_runs", "schema"]
 
 
 show_with(fragment)
@@ -41,12 +42,14 @@ class Outcome:
     results: Results | None
     labels: Labelled | None = None
 
-    def document(self) -> dict[str, Any]:
-        """The analysis as JSON holds it: what was found first, and `labels` where people labelled."""
-        beside = {"findings": self.findings()} if measuring_of(self.study).findings else {}
+    def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
+        """The analysis as JSON holds it: what was found first, and `labels` where people labelled; see `document`."""
+        measuring = measuring_of(self.study)
+        beside = {"findings": self.findings} if measuring.findings else {}
         labels = self.labels.document() if self.labels else {}
-        return document(self.study.name, measuring_of(self.study).schema, self.analysis, beside=beside) | labels
+        return document(self.study.name, measuring.schema, self.analysis, without=without, beside=beside) | labels
 
+    @cached_property
     def findings(self) -> list[Finding]:
         """What was found, in sentences: see `overton.studies.findings`."""
         return found_in(measuring_of(self.study), self.analysis, self.results)
@@ -90,9 +93,13 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     held = study_named(run.manifest.study)
     if named.name not in (held.name, held.labels):
         raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
-    results = results_of([run])
-    labels = labelled([run], results, chosen.level)
-    return Outcome(named, measuring.records(results, chosen), chosen, results, labels)
+    return measured_runs(named, [run], chosen)
+
+
+def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Outcome:
+    """Runs of one study measured together."""
+    results = results_of(runs)
+    return Outcome(study, measuring_of(study).records(results, how), how, results, labelled(runs, results, how.level))
 
 
 def schema(study: str) -> dict[str, Any]:

@@ -6,21 +6,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from overton.api.analyses import chosen_how
-from overton.api.labels import labelled
-from overton.api.results import measuring_of, results_of
+from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
-from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
-from overton.studies.plain import document
 from overton.studies.registry import study_named
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["BOUND", "report"]
+__all__ = ["BOUND", "report", "report_of"]
 
 BOUND = "bound by a grammar"
 """What stands beside the name of a model whose answers a grammar held to their form."""
@@ -44,7 +41,8 @@ def report(
     target = Path(out) if out is not None else opened[0].path / "report.html"
     from overton.reporting import write, write_figures
 
-    built = _build(opened, how)
+    study = study_named(opened[0].manifest.study)
+    built = _build(opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how})))
     if figures is not None:
         write_figures(built, Path(figures))
     return write(built, target)
@@ -60,34 +58,38 @@ def _check(runs: Sequence[Run], out: str | Path | None) -> None:
         raise InputError([Problem(option_place("out"), "", "name the report's file, since there are several runs")])
 
 
-def _build(runs: Sequence[Run], how: dict[str, Any]) -> Any:
+def report_of(run: Run, measured: Outcome) -> Path:
+    """The same of one run that was measured already; anew where a report's choices are not the usual ones."""
+    from overton.reporting import write
+
+    if measuring_of(measured.study).reported:
+        return report([run.path])
+    return write(_build([run], measured), run.path / "report.html")
+
+
+def _build(runs: Sequence[Run], measured: Outcome) -> Any:
     from overton.reporting import Report
     from overton.studies.exhibits import Callout
 
-    study = study_named(runs[0].manifest.study)
-    measuring = measuring_of(study)
-    chosen = chosen_how(study, {**measuring.reported, **how})
-    results = results_of(runs)
-    analysis = measuring.records(results, chosen)
-    shown = measuring.shown(results, analysis, chosen)
-    found = found_in(measuring, analysis, results)
+    study, results, labels = measured.study, measured.results, measured.labels
+    assert results is not None
+    assert labels is not None
+    shown = measuring_of(study).shown(results, measured.analysis, measured.how)
     words = words_of(study.items, results.items)
-    labels = labelled(runs, results, chosen.level)
     sections = [
         *(labels.sections() if labels.found else ()),
         *shown.sections,
-        *_compared(study, runs, results, chosen),
+        *_compared(study, runs, results, measured.how),
     ]
-    beside = {"findings": found} if measuring.findings else {}
     return Report(
         title=study.title or study.name,
         summary=shown.summary or study.question,
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
         sections=spelled(sections, words),
-        findings=found,
+        findings=measured.findings,
         warnings=[Callout(text, "warning") for text in [*_warnings(runs), *labels.warnings(), *shown.warnings]],
         trials=spelled_trials(shown.trials, words, study.items.noun.capitalize()),
-        data=document(study.name, measuring.schema, analysis, without=shown.without, beside=beside) | labels.document(),
+        data=measured.document(shown.without),
     )
 
 

@@ -14,6 +14,7 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from overton.api.analyses import Outcome
     from overton.api.runs import Run
     from overton.hosts.local import ModelPlan, Plan
     from overton.studies.command import Done
@@ -53,11 +54,13 @@ def conclude(run: Run) -> Exit:
 
 def _reported(run: Run) -> bool:
     """Show what came of it and write the report; False where there is nothing to measure."""
-    from overton.api.reports import report
+    from overton.api.analyses import measured
+    from overton.api.reports import report_of
 
     try:
-        _summarise(run)
-        results().print(f"Report: {report([run.path])}", soft_wrap=True)
+        outcome = measured(run.manifest.study, run.path)
+        _summarise(outcome)
+        results().print(f"Report: {report_of(run, outcome)}", soft_wrap=True)
     except InputError as error:
         say(f"Nothing can be reported: {error}")
         return False
@@ -122,12 +125,10 @@ def _hint(run: Run) -> tuple[str, ...]:
     return (f"--max-{reached}", "MORE") if reached else ()
 
 
-def _summarise(run: Run) -> None:
-    from overton.api.analyses import measured
+def _summarise(outcome: Outcome) -> None:
     from overton.cli.tables import show_findings, show_sections
 
-    outcome = measured(run.manifest.study, run.path)
-    show_findings(outcome.findings(), results())
+    show_findings(outcome.findings, results())
     show_sections(outcome.summary(), results())
 
 
@@ -204,7 +205,7 @@ def show_analysis(study: AnyStudy, file: Path, *, json: bool, how: Mapping[str, 
     if json:
         print_json(outcome.document())
     else:
-        show_findings(outcome.findings(), results())
+        show_findings(outcome.findings, results())
         show_sections(outcome.summary(), results())
 
 
