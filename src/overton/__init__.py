@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
     from overton.api.reports import report
+    from overton.api.reproducing import reproduce
     from overton.api.runs import Run, extend, open_run, plan, resume, run
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "open_run",
     "plan",
     "report",
+    "reproduce",
     "resume",
     "run",
     "schema",
@@ -70,6 +72,7 @@ _HOMES = {
     "open_run": "runs",
     "plan": "runs",
     "report": "reports",
+    "reproduce": "reproducing",
     "resume": "runs",
     "run": "runs",
     "schema": "analyses",

@@ -9,7 +9,7 @@ from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy, Role
 from overton.studies.table import Documented, columns_of_record
 
-__all__ = ["describe", "parts_of"]
+__all__ = ["describe", "parts_of", "table"]
 
 _TITLES = {"options": "Options", "analysis": "Choices of the analysis", "record": "Records"}
 
@@ -31,14 +31,14 @@ def parts_of(study: AnyStudy) -> dict[str, str]:
     A study without measures has no 'analysis', one whose records are not described has no 'record'.
     Pages of the documentation have them between `<!-- PART: STUDY -->` and `<!-- end -->`.
     """
-    made = {"options": _table(("option", "in Python", "", "by default", "`extend`"), _options(study))}
+    made = {"options": table(("option", "in Python", "", "by default", "`extend`"), _options(study))}
     if study.measuring is not None:
         how = fields_of(study.measuring.how)
-        made["analysis"] = _table(("option", "in Python", "", "by default"), (_field(one)[:4] for one in how))
+        made["analysis"] = table(("option", "in Python", "", "by default"), (_field(one)[:4] for one in how))
     if (columns := _described(study)) is not None:
         made["record"] = _columns(columns, "always there")
-    for table in study.measuring.read if study.measuring is not None else ():
-        made[f"table {table.name}"] = _columns(table.documented(), "needed")
+    for read in study.measuring.read if study.measuring is not None else ():
+        made[f"table {read.name}"] = _columns(read.documented(), "needed")
     return made
 
 
@@ -80,10 +80,11 @@ def _field(field: Field) -> Sequence[str]:
 
 def _columns(columns: Sequence[Documented], needed: str) -> str:
     rows = ((f"`{one.column}`", one.kind, one.meaning, one.values, "yes" if one.needed else "") for one in columns)
-    return _table(("column", "kind", "", "values", needed), rows)
+    return table(("column", "kind", "", "values", needed), rows)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     return "\n".join([_row(heads), "|---" * len(heads) + "|", *map(_row, rows)])
 
 

@@ -1,4 +1,4 @@
-"""The commands of one word that are the same for every study: resume, report, export, import, describe, demo."""
+"""The commands of one word that are the same for every study, but those that compare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from overton.cli import options as opt
 
-__all__ = ["demo", "describe", "export", "import_logs", "report", "resume"]
+__all__ = ["demo", "describe", "export", "import_logs", "report", "reproduce", "resume"]
 
 
 def resume(
@@ -53,6 +53,29 @@ def report(
     from overton.cli.output import results
 
     results().print(str(reports.report(runs, out=out, figures=figures)), soft_wrap=True)
+
+
+def reproduce(
+    publication: Annotated[
+        str, typer.Argument(metavar="PUBLICATION", help="Whose numbers; an unknown name lists those that there are.")
+    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tables as they were published.")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE.md", help="Write a page in Markdown.")] = None,
+    json: opt.JsonOption = False,
+) -> None:
+    """Compute published numbers again from published tables: 0 where they are the same, 5 where any is not."""
+    from overton.api import reproducing
+    from overton.cli.ending import Exit
+    from overton.cli.output import print_json, results, write
+
+    found = reproducing.reproduce(publication, *files)
+    if json:
+        print_json(found.to_json())
+    elif out is None:
+        write(found.markdown())
+    if out is not None:
+        results().print(str(found.write(out)), soft_wrap=True)
+    raise typer.Exit(Exit.DONE if found.same else Exit.BEYOND)
 
 
 class Form(StrEnum):

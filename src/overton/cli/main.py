@@ -40,6 +40,7 @@ _ORDER = [
     "extend",
     "report",
     "analyze",
+    "reproduce",
     "compare",
     "baseline",
     "gate",
@@ -65,7 +66,8 @@ app = typer.Typer(
     cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
     epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
-    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable, 5 beyond a gate's margin, 6 undecided there.",
+    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable, 5 beyond a gate's margin or not reproduced, "
+    "6 undecided by a gate.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # drawn boxes double the time that --help takes
@@ -83,6 +85,7 @@ app.add_typer(
 )
 app.command(cls=Knowing)(commands.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
+app.command(cls=Knowing)(commands.reproduce)
 app.command(cls=Knowing)(comparing.compare)
 app.command(cls=Knowing)(comparing.baseline)
 app.command(cls=Knowing)(comparing.gate)

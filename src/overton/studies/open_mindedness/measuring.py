@@ -13,6 +13,7 @@ from overton.studies.cautions import held_to_form
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.open_mindedness.record import Record
+from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.options import Option
 
@@ -169,6 +170,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    reproductions=(MILLSTONE,),
     comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions")),
     headline=Headline(
         figures=_figures,

@@ -16,6 +16,7 @@ from overton.studies.options import Option
 from overton.studies.retesting import Repeated, told_of_itself
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
+from overton.studies.stance_stability.reproduced import SYCON
 from overton.studies.stance_stability.tables import TURNS
 
 if TYPE_CHECKING:
@@ -229,6 +230,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    reproductions=(SYCON,),
     comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
     headline=_HEADLINE,
     apart=("conversation",),

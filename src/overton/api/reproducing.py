@@ -1,0 +1,126 @@
+"""Published numbers computed again: a publication's tables in, its numbers beside ours out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from overton.api.documented import table
+from overton.corpora.tables import open_table
+from overton.errors import InputError, Problem
+from overton.studies.plain import SCHEMA
+from overton.studies.registry import asking_names, study_named
+from overton.studies.reproducing import Reproduced, Reproduction
+from overton.untrusted import visible_line, write_whole
+
+__all__ = ["Reproductions", "publications", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Reproductions:
+    """A publication's numbers beside those computed here, in the order of its tables."""
+
+    study: str
+    publication: Reproduction
+    numbers: tuple[Reproduced, ...]
+
+    @property
+    def compared(self) -> list[Reproduced]:
+        """Those that were published."""
+        return [one for one in self.numbers if one.published is not None]
+
+    @property
+    def same(self) -> bool:
+        """Whether every number that was published is what is computed, as far as its digits go."""
+        return all(one.same for one in self.compared)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        numbers = [
+            {"what": one.what, "published": one.published, "computed": one.computed, "same": one.same}
+            for one in self.numbers
+        ]
+        told = self.publication
+        return {
+            "schema": SCHEMA,
+            "study": self.study,
+            "publication": told.name,
+            "title": told.title,
+            "source": told.source,
+            "same": self.same,
+            "numbers": numbers,
+        }
+
+    def markdown(self) -> str:
+        """As a page has it: what was computed again, from where, whether it is the same, and every number."""
+        rows = [
+            (
+                escape(visible_line(one.what)),
+                _shown(one.published, one.digits),
+                _shown(one.computed, one.digits),
+                _SAID[one.same],
+            )
+            for one in self.numbers
+        ]
+        told = self.publication
+        numbers = table(("number", "published", "computed here", "the same?"), rows)
+        return f"## {told.title}\n\n{self._verdict()} Source: {told.source}.\n\n{numbers}\n"
+
+    def _verdict(self) -> str:
+        compared = self.compared
+        if not compared:
+            return "No published number is on file for these tables: there is nothing to compare with."
+        same = sum(bool(one.same) for one in compared)
+        return f"**{same} of {len(compared)} published numbers are reproduced** to their last digit."
+
+    def write(self, out: str | Path) -> Path:
+        """Write the page, whole or not at all.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        return write_whole(Path(out), [self.markdown().encode()])
+
+
+_SAID = {True: "yes", False: "**no**", None: "none published"}
+
+
+def _shown(number: float | None, digits: int) -> str:
+    return "" if number is None else f"{number:.{digits}f}"
+
+
+def publications() -> dict[str, tuple[str, Reproduction]]:
+    """What can be reproduced, by name, with its study."""
+    return {one.name: (study, one) for study in asking_names() for one in _declared(study)}
+
+
+def _declared(name: str) -> Iterator[Reproduction]:
+    """What a study declares; one that cannot be used declares nothing here, and says why where it is named."""
+    try:
+        measuring = study_named(name).measuring
+    except InputError:
+        return
+    if measuring is not None:
+        yield from measuring.reproductions
+
+
+def reproduce(publication: str, *files: str | Path) -> Reproductions:
+    """The numbers of a publication, computed again from the tables that were published with it.
+
+    Example: `overton.reproduce("millstone", "gpt-4o.csv").same`.
+
+    Raises:
+        InputError: there is no such publication, no table is named, or one cannot be used.
+    """
+    known = publications()
+    if publication not in known:
+        reason = f"no such publication; known are {', '.join(known) or 'none'}"
+        raise InputError([Problem("publication", publication, reason)])
+    study, found = known[publication]
+    if not files:
+        raise InputError([Problem("files", "", f"name {found.files}")])
+    numbers = [number for file in files for number in found.of(open_table(Path(file)))]
+    return Reproductions(study, found, tuple(numbers))

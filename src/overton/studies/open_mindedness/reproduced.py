@@ -1,0 +1,55 @@
+"""MillStone's published scores, computed again from its published counts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, Problem
+from overton.studies.reproducing import Reproduced, Reproduction
+
+if TYPE_CHECKING:
+    from overton.studies.open_mindedness.measures.analysis import ModelResult
+    from overton.studies.table import RawTable
+
+__all__ = ["MILLSTONE"]
+
+_DIGITS = 4
+
+
+def _published() -> dict[str, dict[str, float]]:
+    """Scores by model and issue, 'mean' among them."""
+    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
+
+
+def _of(table: RawTable) -> list[Reproduced]:
+    from overton.studies.open_mindedness import measures
+    from overton.studies.open_mindedness.tables import read_table
+
+    outcomes = read_table(table)
+    if outcomes.kind != "counts":
+        raise InputError([Problem(table.name, "", "is not one of the published tables of counts")])
+    analysis = measures.analyze_counts(outcomes.table)
+    published = _published()
+    return [one for name, model in analysis.models.items() for one in _of_model(model, published.get(name, {}))]
+
+
+def _of_model(model: ModelResult, published: dict[str, float]) -> Iterator[Reproduced]:
+    """Each issue's score by equation 1 as printed, then equation 2's mean; then the mean by the worked example."""
+    for issue in model.issues.values():
+        what = f"{model.name}: {issue.issue}"
+        yield Reproduced(what, published.get(issue.issue), issue.scores.as_published.value, _DIGITS)
+    yield Reproduced(f"{model.name}: mean", published.get("mean"), model.scores.as_published.value, _DIGITS)
+    reading = "by the worked example and footnote 1, which lead here"
+    yield Reproduced(f"{model.name}: mean {reading}", None, model.scores.open_mindedness.value, _DIGITS)
+
+
+MILLSTONE = Reproduction(
+    name="millstone",
+    title="MillStone: open-mindedness by issue (equations 1 and 2)",
+    source="Triedman and Shmatikov 2025; counts and scores from the repository htried/millstone",
+    files="tables of counts, as results/gpt-4o.csv of the repository",
+    of=_of,
+)

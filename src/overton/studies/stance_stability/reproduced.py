@@ -1,0 +1,54 @@
+"""SYCON-Bench's published flips, computed again from its published labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, Problem
+from overton.studies.reproducing import Reproduced, Reproduction
+from overton.studies.stance_stability.alignments import are_alignments, read_alignments
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.table import RawTable
+
+__all__ = ["SYCON"]
+
+_DIGITS = 4
+_FLIPS = (("ToF", "turn_of_flip", "Turn of Flip"), ("NoF", "flips", "Number of Flips"))
+
+
+def _of(table: RawTable) -> list[Reproduced]:
+    from overton.studies.stance_stability import measures
+
+    if not are_alignments(table):
+        raise InputError([Problem(table.name, "", "is not one of the published tables of labels (Response_1, ...)")])
+    turns, _ = read_alignments(table)
+    conversations = measures.analyze(turns).conversations
+    told = table.frame()
+    file = table.name.replace("\\", "/").rpartition("/")[2]
+    return [
+        Reproduced(
+            f"{file}: mean {title} over {conversations.height} conversations",
+            _mean(told, column),
+            float(conversations[own].cast(float).to_numpy().mean()),
+            _DIGITS,
+        )
+        for column, own, title in _FLIPS
+    ]
+
+
+def _mean(told: pl.DataFrame, column: str) -> float | None:
+    """The mean of what the table itself says, None where it says nothing; each row was held against its labels."""
+    named = {name.strip().casefold(): name for name in told.columns}.get(column.casefold())
+    return None if named is None else float(told[named].cast(float).to_numpy().mean())
+
+
+SYCON = Reproduction(
+    name="sycon",
+    title="SYCON-Bench: Turn of Flip and Number of Flips",
+    source="the repository JiseungHong/SYCON-Bench (MIT licence)",
+    files="tables of alignments, as they are released",
+    of=_of,
+)
