@@ -3,6 +3,7 @@
 #     make demo     a first report, with a model that runs on this machine
 #     make test     what has to hold at every change, in minutes
 #     make test-all the same and what takes longer: environments, many kills, small benchmarks with their budgets
+#     make docs     the documentation as a site, with a gallery of reports made on the way
 #     make audit    whether a dependency has a known hole (make bom: what is installed, and its licences)
 #     make fuzz     attack every reader of bytes: MINUTES=5 SEED=1 TARGET=journal
 #     make hostile  all studies against an endpoint that commits every fault
@@ -11,7 +12,7 @@
 # All that is installed goes into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all lint fuzz hostile kills bom audit clean help
+.PHONY: demo test test-all docs lint fuzz hostile kills bom audit clean help
 .DELETE_ON_ERROR:
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -36,9 +37,10 @@ test: lint ## install what the tests need and run all but the long ones
 	@echo 'Running the tests'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not long'
 
-test-all: lint ## every test, then the benchmarks in small, with their budgets
+test-all: lint .venv/installed-docs ## every test, then the benchmarks in small, with their budgets
 	@echo 'Running every test'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(MAKE) docs
 	@echo 'Running the benchmarks in small'
 	@$(BIN)/python benchmarks/engine.py --quick --check
 	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
@@ -46,6 +48,10 @@ test-all: lint ## every test, then the benchmarks in small, with their budgets
 	@$(BIN)/python benchmarks/coverage.py --simulations 100 --items 3 5 12 --study pluralism --check
 	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
 	@$(BIN)/python benchmarks/recovery.py --only "three at once, 100" --datasets 10 --no-times
+
+docs: .venv/installed-docs ## the documentation as a site in build/site, its gallery made anew where it is not there
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f website/mkdocs.yml
+	@echo 'Written: build/site/index.html'
 
 lint: .venv/installed-test ## ruff and mypy only
 	@$(BIN)/ruff check .
@@ -91,6 +97,11 @@ help: ## this list
 	@echo 'Installing Overton, its extras and its tools into .venv (a few minutes the first time)'
 	@$(INSTALL) -e '.[embedded,retrieval,clustering,inspect,bench,dev]'
 	@touch .venv/installed-demo $@
+
+.venv/installed-docs: .venv/installed-test
+	@echo 'Installing what builds the site and runs the notebooks into .venv'
+	@$(INSTALL) -e '.[embedded,docs,notebooks]'
+	@touch $@
 
 # The tools have an environment of their own: what they bring is no part of Overton.
 .venv/tools/made: .venv/made .ci/requirements.txt constraints.txt

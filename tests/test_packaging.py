@@ -151,6 +151,17 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else() -> None:
     }
 
 
+def test_the_text_that_an_index_shows_links_to_nothing_that_it_lacks() -> None:
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    text = ProjectMetadata(str(ROOT), PluginManager()).core.readme
+    assert text.startswith("# Overton")
+    assert "](docs/" not in text
+    assert "![" not in text
+    assert "`docs/open-mindedness.md`" in text
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     import overton
 

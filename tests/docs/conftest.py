@@ -23,6 +23,10 @@ PARAPHRASES = [
     for paraphrase in read_items(OPEN_MINDEDNESS)[0].paraphrases
 ]
 TOPIC = read_items(STANCE_STABILITY)[0]
+PUBLISHED = [
+    Path(__file__).parents[1] / "data" / place
+    for place in ("millstone/gpt-4o-counts.csv", "sycon/o3-mini-alignments.csv")
+]
 PROPOSED = [
     {"topic": "Free city buses", "proposition": "City buses should be free."},
     {"topic": "Trams instead of car lanes", "proposition": "Trams should take the place of car lanes."},
@@ -180,6 +184,8 @@ def desk(tmp_path: Path) -> Path:
     pages.mkdir()
     (pages / "buses.txt").write_text("Night buses were full after midnight, the transport office counted.")
     write_dumps(tmp_path)
+    for published in PUBLISHED:
+        (tmp_path / published.name).write_bytes(published.read_bytes())
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
     (tmp_path / "gate.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     return tmp_path

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 STOPPED = 4
 """The exit code of a run at its limit: a model on this machine takes minutes, so only its first call is made here."""
 MADE_BY_HAND = {"pip", "export", "cd", "git", "python", "make"}

@@ -16,7 +16,7 @@ from overton.api.documented import parts_of
 from overton.studies.registry import asking_names, listed, study_named
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 _SHOWN = re.compile(r"<!-- ([a-z ]+): ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
