@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from browser import Page
 from labels_page import ENDED, WORKING, begin, fresh, key, saved, text
 
 import overton
@@ -40,7 +39,7 @@ def differing(run: Path, folder: Path, seed: int) -> tuple[Task, list[int]]:
     task = msgspec.json.decode((folder / "task.json").read_bytes(), type=Task)
     both = sorted(task.people[0])[:OPEN]
     for number, person in enumerate((HOSTILE, "bo"), 1):
-        labels = {place: "supportive" for place in task.people[number - 1]}
+        labels = dict.fromkeys(task.people[number - 1], "supportive")
         if number == 2:
             labels |= dict(zip(both, ("critical", "unclear", CANNOT_TELL), strict=True))
         said = Said(task.name, number, person, labels, {both[0]: IMAGE})

@@ -1,4 +1,4 @@
-"""`overton judge STUDY|sample|agreement|correct`."""
+"""`overton judge STUDY|sample|agreement|again|correct`."""
 
 from __future__ import annotations
 
@@ -194,6 +194,52 @@ def _show_people(found: Agreed) -> None:
         show_sections([labelled_section([found.shares])], results())
     if found.people.open:
         say(f"People differ on {found.people.open} rows. Until they settle them, each counts in equal parts.")
+
+
+@app.command(cls=Knowing)
+def again(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="A run's folder; two of one study tell whether their judges differ."),
+    ],
+    judge: Annotated[
+        list[str] | None,
+        typer.Option("--judge", metavar="MODEL", help="Another judge; the run's own by default. Repeat for several."),
+    ] = None,
+    what: Annotated[
+        str | None, typer.Option("--what", metavar="WORD", help="The label, where a study's judge gives several.")
+    ] = None,
+    size: Annotated[
+        int,
+        typer.Option(
+            "--size", min=1, metavar="N", help="Units of each run at most; 100 by default.", show_default=False
+        ),
+    ] = 100,
+    seed: opt.SeedOption = 0,
+    model_arg: opt.ModelArgOption = None,
+    price: opt.PriceOption = None,
+    max_cost: opt.MaxCostOption = None,
+    max_calls: opt.MaxCallsOption = None,
+    out: opt.OutOption = None,
+    trust: opt.TrustOption = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing: count the calls and price them.")] = False,
+    json: opt.JsonOption = False,
+) -> None:
+    """Is the judge steady? Ask it again, or another, about the same units, also in another order."""
+    from overton.api.judging_again import again as ask_again
+    from overton.api.judging_again import plan_again
+    from overton.cli.confirming import confirmation
+    from overton.cli.ending import conclude, show_plan
+    from overton.cli.progress import watching
+
+    given: dict[str, Any] = {"judge": judge, "what": what, "size": size, "seed": seed, "trust": trust}
+    given |= {"model_args": opt.model_arguments(model_arg), "prices": opt.prices(price), "confirm": confirmation()}
+    if plan:
+        show_plan(plan_again(runs, **given), max_cost, max_calls, json=json)
+        return
+    with watching("again") as watch:
+        done = ask_again(runs, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
+    raise typer.Exit(conclude(done, json=json))
 
 
 @app.command(cls=Knowing)

@@ -169,7 +169,7 @@ def _over(before: Said, now: Said) -> Said:
     )
 
 
-def _settled(files: Iterable[tuple[str, Said]], labelled: Collection[int]) -> Mapping[int, Settled]:
+def _settled(files: Iterable[tuple[str, Said]], labelled: Collection[int]) -> dict[int, Settled]:
     found: dict[int, Settled] = {}
     for place, said in files:
         for row, label in said.labels.items():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from overton.calls import Ask, Draw
 from overton.judging.agreement import SheetAgreement, leniency
 from overton.studies.exhibits import Cell, Column, Table
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from overton.studies.measuring import Results
 
-__all__ = ["JudgedRows", "Sheet", "agreement_tables", "definitions_in"]
+__all__ = ["JudgedAgain", "JudgedOnce", "JudgedRows", "JudgedUnits", "Sheet", "agreement_tables", "definitions_in"]
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,60 @@ class JudgedRows:
 
 
 @dataclass(frozen=True)
+class JudgedOnce:
+    """What a judge was asked about at once, with all that asking about it again needs.
+
+    `labels` has what it said of each row, by what stands behind `id` and a slash in the row's id, '' where the row has
+    the same id; None where it gave no label. Units of one `group` are alike. `material` is what JSON can hold.
+    """
+
+    id: str
+    group: str
+    labels: Mapping[str, str | None]
+    material: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class JudgedUnits:
+    """Everything that a judge was asked about, what it gave no label to included, in order: each one's id, in which
+    condition it is, and whether the judge labelled any of its rows; `drawn(places)` lays out some of them."""
+
+    ids: Sequence[str]
+    conditions: Sequence[str]
+    labelled: Sequence[bool]
+    drawn: Callable[[Sequence[int]], Sequence[JudgedOnce]]
+
+
+@dataclass(frozen=True)
+class JudgedAgain:
+    """How a study's judge is asked again about what it judged: what `overton judge again` needs of a study.
+
+    `role` answers. `units(results, what)` are those of one run; it raises `InputError` where `what` is no judgement.
+    `ask(ask, what, material, draw, speaker)` asks as the study itself does, without `draw` word for word as it was
+    asked, with it labels or materials stand in another order; it gives the rows' labels as in `JudgedOnce`, and leaves
+    out those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know
+    theirs.
+    """
+
+    role: str
+    units: Callable[[Results, str], JudgedUnits]
+    ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
+    item: Callable[[Mapping[str, Any]], Any] | None = None
+
+
+@dataclass(frozen=True)
 class Sheet:
     """Which labels a person can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
 
     The first of `whats` that the results hold is taken where nobody says; `usual(results)` names it. `size` is how many
-    rows a sheet has by default.
+    rows a sheet has by default. `again` says how the judge is asked again, where it can be.
     """
 
     whats: tuple[str, ...]
     rows: Callable[[Results, str], JudgedRows]
     size: int
     usual: Callable[[Results], str] | None = None
+    again: JudgedAgain | None = None
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
