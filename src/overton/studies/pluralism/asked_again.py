@@ -18,6 +18,7 @@ from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
 from overton.studies.retesting import another_order
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.untrusted import converted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -134,7 +135,7 @@ async def _matched(
 
 
 def _thread(material: Mapping[str, Any]) -> ReferenceThread:
-    return msgspec.convert(material["thread"], ReferenceThread)
+    return converted(material["thread"], ReferenceThread)
 
 
 AGAIN = JudgedAgain("judge", _units, _ask, _thread)
