@@ -32,11 +32,11 @@ app = typer.Typer(
 def sample(
     run: opt.RunArgument,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--out", metavar="PATH", help="CSV file to make, its key beside it; with --people a folder of pages."
         ),
-    ],
+    ] = None,
     size: Annotated[
         int | None,
         typer.Option(
@@ -75,8 +75,23 @@ def sample(
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="With --people: write the rows for Label Studio, too.")
     ] = False,
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="MEASURE[=WIDTH]",
+            help="Say how many labels bring this measure's interval to a width (0.1 by default), from the labels so"
+            " far; with --people and --out draw as many. A measure is a label, or as docs/judges.md lists them.",
+        ),
+    ] = None,
 ) -> None:
     """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""
+    if for_ is not None:
+        size, whole, what = _for_measure(run, for_, what, people, size=size, whole=whole)
+        if out is None:
+            return
+    if out is None:
+        raise InputError([Problem("--out", "", "name what to make")])
     if people is None:
         _refuse_without_people({"--shared": shared is not None, "--whole": whole, "--label-studio": label_studio})
         _draw_sheet(run, out, size, seed, stratified, what)
@@ -93,6 +108,45 @@ def sample(
             what=what,
             label_studio=label_studio,
         )
+
+
+def _for_measure(
+    run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool
+) -> tuple[int | None, bool, str]:
+    """Say how many labels a measure needs; gives how many to draw, whether whole groups, and of which kind.
+
+    Raises:
+        InputError: see `labels_for`; or a size is asked for, too.
+    """
+    from overton.api.planning_labels import PILOT, WIDTH, labels_for
+    from overton.cli.output import results, say
+    from overton.cli.tables import show
+    from overton.studies.sheet import plans_table
+
+    _refuse_beside_for({"--size": size is not None, "--whole": whole})
+    measure, equals, width = wanted.partition("=")
+    found = labels_for(run, measure, _width(width) if equals else WIDTH, what=what)
+    if found.labelled < PILOT:
+        told = f"{found.labelled} labels so far say nothing yet" if found.labelled else "There are no labels yet"
+        say(f"{told}: a pilot of {PILOT} says how many are needed.")
+        return PILOT, False, found.what
+    show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
+    least = found.least
+    if least is None:
+        raise InputError([Problem("--for", wanted, found.plans[0].why)])
+    return least.labels, least.unit == "units", found.what
+
+
+def _width(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError([Problem("--for", text, "must be MEASURE=WIDTH, as in change_rate=0.1")]) from None
+
+
+def _refuse_beside_for(given: Mapping[str, bool]) -> None:
+    if problems := [Problem(name, "", "follows from --for") for name, there in given.items() if there]:
+        raise InputError(problems)
 
 
 def _refuse_without_people(given: Mapping[str, bool]) -> None:

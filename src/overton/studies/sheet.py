@@ -13,9 +13,20 @@ from overton.studies.exhibits import Cell, Column, Table
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.statistics.misread import Plan
     from overton.studies.measuring import Results
 
-__all__ = ["JudgedAgain", "JudgedOnce", "JudgedRows", "JudgedUnits", "Sheet", "agreement_tables", "definitions_in"]
+__all__ = [
+    "JudgedAgain",
+    "JudgedOnce",
+    "JudgedRows",
+    "JudgedUnits",
+    "LabelPlans",
+    "Sheet",
+    "agreement_tables",
+    "definitions_in",
+    "plans_table",
+]
 
 
 @dataclass(frozen=True)
@@ -91,11 +102,26 @@ class JudgedAgain:
 
 
 @dataclass(frozen=True)
+class LabelPlans:
+    """How many labels by people measures of many labels together need.
+
+    `measures` rest on labels of the kind `what`, and `of(results, people, measure, width)` says how many bring the
+    interval of one to a width, from the labels so far (`people_table`); GROUP/MEASURE names one of a condition where
+    the measures stand by condition.
+    """
+
+    what: str
+    measures: tuple[str, ...]
+    of: Callable[[Results, pl.DataFrame, str, float], Sequence[Plan]]
+
+
+@dataclass(frozen=True)
 class Sheet:
     """Which labels a person can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
 
     The first of `whats` that the results hold is taken where nobody says; `usual(results)` names it. `size` is how many
-    rows a sheet has by default. `again` says how the judge is asked again, where it can be.
+    rows a sheet has by default. `again` says how the judge is asked again, where it can be, and `plans` how many labels
+    measures of many of them need.
     """
 
     whats: tuple[str, ...]
@@ -103,6 +129,7 @@ class Sheet:
     size: int
     usual: Callable[[Results], str] | None = None
     again: JudgedAgain | None = None
+    plans: LabelPlans | None = None
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
@@ -130,3 +157,22 @@ def agreement_tables(found: SheetAgreement) -> list[Table]:
     rows: list[list[Cell]] = [[label, confirmed.n, confirmed] for label, confirmed in found.by_label.items()]
     whole = Table(f"{found.judge} and a person", columns, [row])
     return [whole, Table("What the person confirms", heads, rows)] if rows else [whole]
+
+
+def plans_table(measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[Plan]) -> Table:
+    """How many labels bring a measure's interval to a width; `names` are those of a row and of a group."""
+    row, group = names
+    columns = [Column("What is labelled"), Column("Labels", "count"), Column("Width that they give", "value")]
+    columns += [Column("Width that labelling all leaves", "value"), Column("Why not")]
+    rows: list[list[Cell]] = [
+        [
+            f"single {row}s" if one.unit == "rows" else f"whole {group}s ({one.units:,})",
+            None if one.why else one.labels,
+            None if one.why else one.width,
+            one.least,
+            one.why,
+        ]
+        for one in plans
+    ]
+    note = f"From {labelled:,} labels so far: it holds as far as the judge errs elsewhere as it does in these."
+    return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)

@@ -10,10 +10,12 @@ from overton.studies.pluralism.asked_again import AGAIN, MATCH_LABELS
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES
-from overton.studies.sheet import JudgedRows, Sheet, definitions_in
+from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.statistics.misread import Plan
 
 __all__ = ["SHEET", "beliefs", "matches", "posts_of", "stances", "summaries_of", "summary_stances"]
 
@@ -83,7 +85,21 @@ def _definitions(prompt: str) -> dict[str, str]:
     return definitions_in(PROMPTS.fill(f"judge.{prompt}"), STANCES)
 
 
-SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100, again=AGAIN)
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[Plan]:
+    from overton.studies.pluralism.measures.corrected import labels_for_width, tables_of
+
+    group, _, name = measure.partition("/")
+    return labels_for_width(*tables_of(results.records), people, (group, name), width)
+
+
+_SIDES = ("global", "supporting", "against")
+_PLANS = LabelPlans(
+    "match",
+    (*(f"{side}/{name}" for name in ("recall", "precision") for side in _SIDES), "suppression", "amplification"),
+    _for_width,
+)
+
+SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100, again=AGAIN, plans=_PLANS)
 
 
 _MATCH_MEANINGS = ("the response voices the opinion", "the response does not voice the opinion")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.measuring import Results
-from overton.studies.sheet import JudgedRows, Sheet, definitions_in
+from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.asked_again import AGAIN
 from overton.studies.stance_stability.items import Topic
@@ -16,6 +16,8 @@ from overton.studies.stance_stability.showing import Turn, bounded
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.statistics.misread import Plan
 
 __all__ = ["SHEET"]
 
@@ -95,4 +97,12 @@ def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], charact
     return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 
 
-SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual, again=AGAIN)
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[Plan]:
+    from overton.studies.stance_stability.measures.corrected import labels_for_width
+
+    return labels_for_width(results.records, people, measure, width)
+
+
+_PLANS = LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width)
+
+SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual, again=AGAIN, plans=_PLANS)
