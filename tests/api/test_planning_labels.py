@@ -97,5 +97,5 @@ def test_what_is_no_measure_or_no_width_is_refused(wanted: str, told: str, pilot
 def test_a_size_follows_from_the_measure(pilot: Path) -> None:
     refused = called("judge", "sample", pilot, "--for", "change_rate", "--size", 9)
     assert "--size: follows from --for" in str(refused.exception)
-    with pytest.raises(InputError, match="must be match or stance|must be stance or premise_stance"):
+    with pytest.raises(InputError, match="must be stance or premise_stance"):
         overton.judge.labels_for(pilot, "supportive", what="match")
