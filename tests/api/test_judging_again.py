@@ -14,12 +14,23 @@ from typer.testing import CliRunner, Result
 
 import overton
 from overton.api.runs import Run
-from overton.calls import Reply, Request
+from overton.calls import Ask, Draw, Reply, Request, Trial, user
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
 from overton.judging.labelling import Said, Task
-from overton.studies import registry
+from overton.studies import (
+    Items,
+    JudgedAgain,
+    JudgedOnce,
+    JudgedUnits,
+    NoOptions,
+    Results,
+    Role,
+    Sheet,
+    Study,
+    registry,
+)
 from overton.studies.rejudging.measures import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
 from overton.studies.respondent import Seeded
 from overton.testing import Case, check_declaration, check_kill, check_plan, check_replay, check_report
@@ -285,3 +296,97 @@ def test_the_study_made_of_anothers_declaration_holds_its_contract(run: Path, tm
     case = Case(study, tmp_path / "case", ["simulated/stance-judge"], items=str(done.path / "items.jsonl"))
     for check in (check_declaration, check_plan, check_report, check_replay, check_kill):
         check(case)
+
+
+class Question(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+
+
+class Told(msgspec.Struct, frozen=True):
+    trial: str
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """An entry point of another package, as a study is found by."""
+
+    name: str
+    study: Any
+    value: str = "theirs:STUDY"
+    dist: None = None
+
+    def load(self) -> Any:
+        return self.study
+
+
+LABELS = ("hedges", "does not")
+
+
+async def labelled_by(ask: Ask, text: str, order: tuple[str, ...], speaker: str | None) -> str | None:
+    reply = await ask("grader", (user(f"{text} Is it {' or '.join(order)}?"),), speaker=speaker)
+    return reply.text if reply.text in LABELS else None
+
+
+async def hold(trial: Any, ask: Ask) -> list[Told]:
+    return [Told(trial.name, await labelled_by(ask, trial.text, LABELS, None))]
+
+
+class TextTrial(Trial, frozen=True):
+    text: str
+
+
+def of_theirs(results: Results, what: str) -> JudgedUnits:
+    texts = {one.id: one.text for one in results.items}
+    rows = results.records.select("trial", "label").rows()
+    return JudgedUnits(
+        [name for name, _ in rows],
+        ["short" if len(texts[name]) < 9 else "long" for name, _ in rows],
+        [label is not None for _, label in rows],
+        lambda places: [
+            JudgedOnce(name, name, {"": label}, {"text": texts[name]}) for name, label in map(rows.__getitem__, places)
+        ],
+    )
+
+
+async def asked_again(
+    ask: Ask, what: str, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
+) -> dict[str, str | None]:
+    return {"": await labelled_by(ask, material["text"], LABELS if draw is None else LABELS[::-1], speaker)}
+
+
+class Grader(Seeded):
+    """Takes whichever label stands first, but where a text is short."""
+
+    name = "simulated/first"
+    parameters = NoOptions()
+
+    def reply(self, request: Request) -> Reply:
+        said = request.messages[0].content
+        return Reply("I would rather not." if said.startswith("no.") else said.partition("Is it ")[2].split(" or ")[0])
+
+
+def test_a_study_of_another_package_that_says_how_gets_it_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    theirs: Study[Any, Any, Any, Any] = Study(
+        name="hedging",
+        roles=(Role("grader", "Model that grades", judges=True),),
+        items=Items(Question, "question", "JSONL file of questions"),
+        record=Told,
+        trials=lambda items, options, seed: iter(TextTrial(one.id, one.id, seed, text=one.text) for one in items),
+        conduct=hold,
+        prompts=dict,
+        simulated={"first": lambda items, name, arguments: Grader()},
+        canned=(lambda role, speaker, form: LABELS[0],),
+        sheet=Sheet(("label",), lambda results, what: None, 10, again=JudgedAgain("grader", of_theirs, asked_again)),  # type: ignore[arg-type, return-value]
+        interface=1,
+    )
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Point("hedging", theirs)])
+    items = [Question(f"q{number}", "no." if number < 3 else f"text {number}, long") for number in range(12)]
+    made = overton.run("hedging", models=["simulated/first"], items=items, out=tmp_path / "run")
+    (steady,) = analysed(overton.judge.again(made.path, out=tmp_path / "again")).steady
+    assert (same(steady, RUN, AGAIN), same(steady, AGAIN, ORDER)) == (1.0, 0.0)  # it goes by places
+    assert [(one.condition, one.units, one.by_run, one.unread) for one in steady.without] == [
+        ("long", 9, 0, 0),
+        ("short", 3, 3, 6),
+    ]
