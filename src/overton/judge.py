@@ -11,13 +11,15 @@ from typing import Any
 
 from overton.api.calling import call_of
 from overton.api.correcting import correct
+from overton.api.judging_again import again, plan_again
 from overton.api.labelling import draw_labels
 from overton.api.labels import agreement
+from overton.api.planning_labels import labels_for
 from overton.api.settling import settling_page
 from overton.api.sheets import draw_sheet as sample
 from overton.studies.registry import listed
 
-__all__ = ["agreement", "correct", "draw_labels", "sample", "settling_page"]
+__all__ = ["again", "agreement", "correct", "draw_labels", "labels_for", "plan_again", "sample", "settling_page"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,11 +14,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.api.label_files import kept_in
+from overton.api.label_files import changing, keep, kept_in
 from overton.api.labels import Agreed
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
+from overton.judging.gathering import gathered
 from overton.judging.labelling import CANNOT_TELL, Said, Settled, Task
 
 
@@ -77,6 +79,19 @@ def test_what_people_differ_on_is_shown_with_who_said_what_and_settled(run: Path
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
     assert "People differ on nothing that is not settled" in again.stderr
     assert not (tmp_path / "more.html").exists()
+
+
+def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> None:
+    task, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=9), run)
+    with changing(run):
+        other = Thread(target=overton.judge.agreement, args=([files[1]],), kwargs={"run": run})
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()  # it waits, and reads what the first has kept
+        keep(run, gathered(task, [("ada.json", msgspec.json.decode(files[0].read_bytes(), type=Said))]))
+    other.join(60)
+    (labels,) = [one for one in kept_in(run) if one.task.name == task.name]
+    assert [one.person for one in labels.said] == ["ada", "bo"]
 
 
 def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path) -> None:

@@ -49,6 +49,9 @@ class Wrong:
         Wrong(said(1, {}, "a" * 201), "f: person: must be a name"),
         Wrong(said(1, {}, remarks={3: "x"}), "f: remarks.3: is of a row that was not asked for"),
         Wrong(said(1, {}, seconds={0: -1.0}), "f: seconds.0: is -1.0; it must be 0 or more"),
+        Wrong(said(1, {}, taken_back=(3,)), "f: taken_back.3: is of a row that was not asked for"),
+        Wrong(said(1, {0: "pro"}, taken_back=(0,)), "f: taken_back.0: has a label, too"),
+        Wrong(said(1, {}, saved=float("inf")), "f: saved: is inf; it must be 0 or more"),
     ],
 )
 def test_what_a_page_cannot_have_saved_is_refused_with_file_and_key(wrong: Wrong) -> None:
@@ -108,6 +111,26 @@ def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
     assert joined(said(1, {1: "pro"}), before=settled).settled == settled.settled
     anew = joined(said(SETTLING, {1: "pro"}, "cy"), before=settled)
     assert anew.settled == (Settled(1, "pro", "cy"),)
+
+
+def test_the_file_that_was_saved_last_stands_and_what_it_takes_back_goes() -> None:
+    older = said(1, {0: "pro", 1: "pro", 2: "con"}, saved=10.0)
+    newer = said(1, {0: "con", 2: "con"}, saved=20.0, taken_back=(1,))
+    left = {0: "con", 2: "con"}
+    assert joined(older, newer).said[0].labels == joined(newer, older).said[0].labels == left
+    after = joined(newer, before=joined(older))
+    assert (after.said[0].labels, after.said[0].taken_back) == (left, (1,))
+    assert joined(older, before=after).said == after.said  # an old file brings nothing back
+    given = joined(said(1, {1: "con"}, saved=30.0), before=after)
+    assert (given.said[0].labels, given.said[0].taken_back) == ({0: "con", 1: "con", 2: "con"}, ())
+
+
+def test_what_was_settled_is_taken_back_like_any_label() -> None:
+    both = (said(1, {0: "pro", 1: "pro"}), said(2, {1: "con"}, "bo"))
+    settled = joined(*both, said(SETTLING, {1: "con"}, "both", saved=1.0))
+    assert open_places(joined(said(SETTLING, {}, "both", saved=2.0, taken_back=(1,)), before=settled)) == [1]
+    gone = [said(1, {0: "pro"}, saved=3.0, taken_back=(1,)), said(2, {}, "bo", saved=3.0, taken_back=(1,))]
+    assert joined(*gone, before=settled).settled == ()  # nobody labels it any more
 
 
 def test_settling_what_nobody_labelled_or_in_two_ways_is_refused() -> None:

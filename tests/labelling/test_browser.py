@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
 import msgspec
 import pytest
 from browser import Page
+from labels_page import ENDED, WORKING, begin, fresh, hand, key, saved, text
 
 from overton.judging.labelling import CANNOT_TELL, Said, Task
 from overton.labelling import Unit, page_of
@@ -20,8 +18,6 @@ from overton.labelling import Unit, page_of
 pytestmark = pytest.mark.browser
 
 KEYS = {"pro": "1", "con": "2", "neither": "3", CANNOT_TELL: "0"}
-WORKING = "!document.getElementById('work').hidden"
-ENDED = "!document.getElementById('end').hidden"
 
 
 @pytest.fixture
@@ -42,40 +38,6 @@ async def page(browser_address: str, file: Path, tmp_path: Path) -> AsyncIterato
         assert {url.split(":")[0] for url in tab.requests} <= {"file", "blob"}
 
 
-@asynccontextmanager
-async def fresh(address: str) -> AsyncIterator[Page]:
-    """A tab of a profile that knows nothing."""
-    async with aiohttp.ClientSession() as session:
-        async with session.get(f"{address}/json/version") as answer:
-            browser = Page(await session.ws_connect((await answer.json())["webSocketDebuggerUrl"]))
-        context = (await browser.send("Target.createBrowserContext"))["browserContextId"]
-        target = await browser.send("Target.createTarget", url="about:blank", browserContextId=context)
-        socket = f"{address.replace('http', 'ws', 1)}/devtools/page/{target['targetId']}"
-        tab = Page(await session.ws_connect(socket, max_msg_size=0))
-        try:
-            yield tab
-        finally:
-            await tab.close()
-            await browser.send("Target.disposeBrowserContext", browserContextId=context)
-            await browser.close()
-
-
-async def begin(page: Page, name: str = "Ada L.") -> None:
-    if await page.js("document.activeElement.id") != "person":  # as where a touch would bring up a keyboard
-        await page.tab()
-    await page.write(name)
-    await page.enter()
-    await page.until(WORKING)
-
-
-async def key(page: Page, pressed: str) -> None:
-    await page.press(pressed, ord(pressed.upper()))
-
-
-async def text(page: Page, where: str) -> str:
-    return str(await page.js(f"document.getElementById('{where}').textContent"))
-
-
 async def row(page: Page) -> int:
     """The row that is shown, by what its answer says."""
     found = re.search(r"This is row (\d+)\.", await text(page, "texts"))
@@ -90,15 +52,6 @@ def wanted(place: int) -> str:
 async def label(page: Page, count: int) -> None:
     for _ in range(count):
         await key(page, KEYS[wanted(await row(page))])
-
-
-async def saved(folder: Path, name: str = "Ada-L.json") -> Path:
-    path = folder / "saved" / name
-    for _ in range(200):
-        if path.exists() and path.stat().st_size:
-            return path
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{name} was not saved")
 
 
 async def test_a_hundred_units_by_keys_alone_closed_in_the_middle_and_saved(
@@ -132,12 +85,12 @@ async def test_no_name_makes_a_file_that_stands_for_another(page: Page) -> None:
     names = ["Ada L.", "../etc/passwd", "Task", "?!", "Åse Ærø", "a" * 99]
     made = await page.js(f"{json.dumps(names)}.map(fileName)")
     assert made == [
-        "Ada-L.json",
-        "etc-passwd.json",
+        "Ada-L-1.json",
+        "etc-passwd-1.json",
+        "Task-1.json",
         "labels-1.json",
-        "labels-1.json",
-        "Åse-Ærø.json",
-        f"{'a' * 60}.json",
+        "Åse-Ærø-1.json",
+        f"{'a' * 60}-1.json",
     ]
 
 
@@ -258,10 +211,3 @@ async def test_a_file_is_taken_up_by_another_browser_and_that_of_another_task_is
         await page.enter()
         await page.until(WORKING)
         assert (await text(page, "where"), await row(page)) == ("60 of 100 labelled", task.people[0][60])
-
-
-async def hand(page: Page, path: Path) -> None:
-    """Choose a file in the page's file input."""
-    document = await page.send("DOM.getDocument")
-    chooser = await page.send("DOM.querySelector", nodeId=document["root"]["nodeId"], selector="#take-up")
-    await page.send("DOM.setFileInputFiles", files=[str(path)], nodeId=chooser["nodeId"])

@@ -90,6 +90,14 @@ def test_every_row_labelled_is_no_guess_about_these_rows_and_one_about_rows_like
     assert others.corrected.high > 0.58
 
 
+def test_labels_alone_that_are_all_alike_count_as_many_rows_as_they_are_or_clusters() -> None:
+    none = share(np.zeros(100), np.zeros(100))
+    alone = corrected(plain([True] * 50 + [False] * 50, these=False), none, [])[0].labelled
+    assert 0.06 < alone.high < 0.09  # of 50 rows without any, as Wilson has it
+    talks = Draw(np.arange(100) < 50, np.full(100, 0.5), np.arange(100) // 5)
+    assert 0.27 < corrected(talks, none, [])[0].labelled.high < 0.34  # of ten conversations
+
+
 def test_rows_drawn_more_often_weigh_less() -> None:
     # Ten rows in a hundred are of a kind that was drawn whole; of the others every tenth was.
     kind = np.arange(1000) < 100

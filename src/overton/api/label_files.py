@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from filelock import FileLock, Timeout
 
-from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
-from overton.untrusted import bytes_of, json_of, make_folder, write_whole
+from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
+from overton.untrusted import bytes_of, cannot_be_written, json_of, make_folder, write_whole
 
 if TYPE_CHECKING:
     from overton.judging.label_studio import Exported
     from overton.judging.labelling import Labels, Said, Task
 
-__all__ = ["FOLDER", "TASK", "keep", "kept_file", "kept_in", "read_file", "task_for"]
+__all__ = ["FOLDER", "TASK", "changing", "keep", "kept_file", "kept_in", "read_file", "task_for"]
 
 FOLDER = "labels"
 """The folder of a run that holds people's labels, a file a task."""
@@ -24,6 +26,8 @@ TASK = "task.json"
 """What people are asked, beside their pages; not for them, since it holds the judge's labels."""
 
 _LARGEST = 200_000_000
+_PATIENCE = 60.0
+"""Seconds: numbers of a large run are corrected while its labels are held."""
 _Value = TypeVar("_Value")
 
 
@@ -86,8 +90,28 @@ def kept_file(run: Path, task: str) -> Path:
     return run / FOLDER / f"{task}.json"
 
 
+@contextmanager
+def changing(run: Path) -> Iterator[None]:
+    """Hold what people said of a run while it is read and written anew, so that two who do so lose nothing.
+
+    Raises:
+        RunError: another process holds it for long, or there can be no lock.
+    """
+    lock = FileLock(run / f"{FOLDER}.lock")
+    try:
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout as error:
+        raise RunError(f"another process works on the labels of {run}: try again when it has ended") from error
+    except OSError as error:
+        raise cannot_be_written(Path(lock.lock_file), error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def keep(run: Path, labels: Labels) -> None:
-    """Write the labels of a task into a run's folder, in the place of those that were there.
+    """Write the labels of a task into a run's folder, in the place of those that were there, while it is `changing`.
 
     Raises:
         RunError: it cannot be written.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.label_files import keep, kept_file, kept_in, read_file, task_for
+from overton.api.label_files import changing, keep, kept_file, kept_in, read_file, task_for
 from overton.api.results import results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
@@ -73,10 +73,12 @@ def people_agreement(
     """
     from overton.judging.people import agreed_by_people
 
-    opened = None if run is None else open_run(run)
-    labels = _labels(files, None if key is None else Path(key), kept_in(opened.path) if opened else [])
-    shares = None
-    if opened is not None:
+    named = None if key is None else Path(key)
+    if run is None:
+        return Agreed(agreed_by_people(_labels(files, named, []), level=level))
+    opened = open_run(run)
+    with changing(opened.path):
+        labels = _labels(files, named, kept_in(opened.path))
         place = str(kept_file(opened.path, labels.task.name))
         shares = _shares(opened, results_of([opened]), labels, place, level)
         keep(opened.path, labels)

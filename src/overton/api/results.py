@@ -76,7 +76,8 @@ def results_of(runs: Sequence[Run]) -> Results:
 
 def _facts(run: Run, label: str) -> RunFacts:
     roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
-    return RunFacts(label, run.manifest.options, roles, agreements_of(run), kept_in(run.path))
+    manifest = run.manifest
+    return RunFacts(label, manifest.options, roles, agreements_of(run), kept_in(run.path), manifest.seed)
 
 
 def agreements_of(run: Run) -> list[SheetAgreement]:

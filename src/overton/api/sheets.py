@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from overton.api.label_files import changing
 from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
@@ -162,8 +163,9 @@ def read_agreement(
 def _keep(run: Run, found: SheetAgreement) -> None:
     if run.manifest.study != found.study:
         raise InputError([Problem(str(run.path), "", f"is a run of {run.manifest.study}, the sheet of {found.study}")])
-    kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
-    write_whole(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
+    with changing(run.path):
+        kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
+        write_whole(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
 
 
 def _text(path: Path) -> str:

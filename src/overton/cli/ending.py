@@ -34,8 +34,10 @@ class Exit(IntEnum):
     UNDECIDED = 6
 
 
-def conclude(run: Run) -> Exit:
+def conclude(run: Run, *, json: bool = False) -> Exit:
     """Report on a run that has ended or stopped, say where things are, and give the exit code.
+
+    With `json` the analysis is printed in the place of the summary and of the report's path.
 
     Where nothing can be measured (every call failed, say) that is no wrong input: calls were made, and may be paid.
     """
@@ -43,7 +45,7 @@ def conclude(run: Run) -> Exit:
     if run.study.kind != "asks" and run.study.measuring is None:
         _tell_made(run)
     elif run.records().height:
-        measured = _reported(run)
+        measured = _reported(run, json=json)
     else:
         say("No item is whole yet, so there is nothing to report.")
     if run.manifest.left_out:
@@ -52,15 +54,21 @@ def conclude(run: Run) -> Exit:
     return state if measured else state or Exit.FAILED
 
 
-def _reported(run: Run) -> bool:
+def _reported(run: Run, *, json: bool) -> bool:
     """Show what came of it and write the report; False where there is nothing to measure."""
     from overton.api.analyses import measured
     from overton.api.reports import report_of
+    from overton.cli.output import print_json
 
     try:
         outcome = measured(run.manifest.study, run.path)
-        _summarise(outcome)
-        results().print(f"Report: {report_of(run, outcome)}", soft_wrap=True)
+        if json:
+            print_json(outcome.document())
+        else:
+            _summarise(outcome)
+        report = report_of(run, outcome)
+        if not json:
+            results().print(f"Report: {report}", soft_wrap=True)
     except InputError as error:
         say(f"Nothing can be reported: {error}")
         return False

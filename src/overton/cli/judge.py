@@ -1,4 +1,4 @@
-"""`overton judge STUDY|sample|agreement|correct`."""
+"""`overton judge STUDY|sample|agreement|again|correct`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ app = typer.Typer(
 def sample(
     run: opt.RunArgument,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--out", metavar="PATH", help="CSV file to make, its key beside it; with --people a folder of pages."
         ),
-    ],
+    ] = None,
     size: Annotated[
         int | None,
         typer.Option(
@@ -75,8 +75,23 @@ def sample(
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="With --people: write the rows for Label Studio, too.")
     ] = False,
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="MEASURE[=WIDTH]",
+            help="Say how many labels bring this measure's interval to a width (0.1 by default), from the labels so"
+            " far; with --people and --out draw as many. A measure is a label, or as docs/judges.md lists them.",
+        ),
+    ] = None,
 ) -> None:
     """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""
+    if for_ is not None:
+        size, whole, what = _for_measure(run, for_, what, people, size=size, whole=whole)
+        if out is None:
+            return
+    if out is None:
+        raise InputError([Problem("--out", "", "name what to make")])
     if people is None:
         _refuse_without_people({"--shared": shared is not None, "--whole": whole, "--label-studio": label_studio})
         _draw_sheet(run, out, size, seed, stratified, what)
@@ -93,6 +108,45 @@ def sample(
             what=what,
             label_studio=label_studio,
         )
+
+
+def _for_measure(
+    run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool
+) -> tuple[int | None, bool, str]:
+    """Say how many labels a measure needs; gives how many to draw, whether whole groups, and of which kind.
+
+    Raises:
+        InputError: see `labels_for`; or a size is asked for, too.
+    """
+    from overton.api.planning_labels import PILOT, WIDTH, labels_for
+    from overton.cli.output import results, say
+    from overton.cli.tables import show
+    from overton.studies.sheet import plans_table
+
+    _refuse_beside_for({"--size": size is not None, "--whole": whole})
+    measure, equals, width = wanted.partition("=")
+    found = labels_for(run, measure, _width(width) if equals else WIDTH, what=what)
+    if found.labelled < PILOT:
+        told = f"{found.labelled} labels so far say nothing yet" if found.labelled else "There are no labels yet"
+        say(f"{told}: a pilot of {PILOT} says how many are needed.")
+        return PILOT, False, found.what
+    show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
+    least = found.least
+    if least is None:
+        raise InputError([Problem("--for", wanted, found.plans[0].why)])
+    return least.labels, least.unit == "units", found.what
+
+
+def _width(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError([Problem("--for", text, "must be MEASURE=WIDTH, as in change_rate=0.1")]) from None
+
+
+def _refuse_beside_for(given: Mapping[str, bool]) -> None:
+    if problems := [Problem(name, "", "follows from --for") for name, there in given.items() if there]:
+        raise InputError(problems)
 
 
 def _refuse_without_people(given: Mapping[str, bool]) -> None:
@@ -194,6 +248,52 @@ def _show_people(found: Agreed) -> None:
         show_sections([labelled_section([found.shares])], results())
     if found.people.open:
         say(f"People differ on {found.people.open} rows. Until they settle them, each counts in equal parts.")
+
+
+@app.command(cls=Knowing)
+def again(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="A run's folder; two of one study tell whether their judges differ."),
+    ],
+    judge: Annotated[
+        list[str] | None,
+        typer.Option("--judge", metavar="MODEL", help="Another judge; the run's own by default. Repeat for several."),
+    ] = None,
+    what: Annotated[
+        str | None, typer.Option("--what", metavar="WORD", help="The label, where a study's judge gives several.")
+    ] = None,
+    size: Annotated[
+        int,
+        typer.Option(
+            "--size", min=1, metavar="N", help="Units of each run at most; 100 by default.", show_default=False
+        ),
+    ] = 100,
+    seed: opt.SeedOption = 0,
+    model_arg: opt.ModelArgOption = None,
+    price: opt.PriceOption = None,
+    max_cost: opt.MaxCostOption = None,
+    max_calls: opt.MaxCallsOption = None,
+    out: opt.OutOption = None,
+    trust: opt.TrustOption = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing: count the calls and price them.")] = False,
+    json: opt.JsonOption = False,
+) -> None:
+    """Is the judge steady? Ask it again, or another, about the same units, also in another order."""
+    from overton.api.judging_again import again as ask_again
+    from overton.api.judging_again import plan_again
+    from overton.cli.confirming import confirmation
+    from overton.cli.ending import conclude, show_plan
+    from overton.cli.progress import watching
+
+    given: dict[str, Any] = {"judge": judge, "what": what, "size": size, "seed": seed, "trust": trust}
+    given |= {"model_args": opt.model_arguments(model_arg), "prices": opt.prices(price), "confirm": confirmation()}
+    if plan:
+        show_plan(plan_again(runs, **given), max_cost, max_calls, json=json)
+        return
+    with watching("again") as watch:
+        done = ask_again(runs, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
+    raise typer.Exit(conclude(done, json=json))
 
 
 @app.command(cls=Knowing)

@@ -5,7 +5,7 @@ Values in, values out: where a file lies is known to whoever calls, and stands i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 import msgspec
@@ -108,6 +108,10 @@ def _wrong(task: Task, said: Said) -> Iterator[tuple[str, str]]:
             yield f"labels.{row}", f"is {quoted(label)}; it must be one of {', '.join([*task.labels, CANNOT_TELL])}"
     for name, rows in (("remarks", said.remarks), ("seconds", said.seconds)):
         yield from ((f"{name}.{row}", "is of a row that was not asked for") for row in rows if row not in asked)
+    yield from ((f"taken_back.{row}", "is of a row that was not asked for") for row in set(said.taken_back) - asked)
+    yield from ((f"taken_back.{row}", "has a label, too") for row in said.taken_back if row in said.labels)
+    if not (isfinite(said.saved) and said.saved >= 0):
+        yield "saved", f"is {said.saved!r}; it must be 0 or more"
     for row, seconds in said.seconds.items():
         if not (isfinite(seconds) and seconds >= 0):
             yield f"seconds.{row}", f"is {seconds!r}; it must be 0 or more"
@@ -116,12 +120,12 @@ def _wrong(task: Task, said: Said) -> Iterator[tuple[str, str]]:
 def gathered(task: Task, told: Sequence[tuple[str, Said]], before: Labels | None = None) -> Labels:
     """All labels of a task: those that were known `before`, and those of files, each with its place, already `checked`.
 
-    A person's labels of one page join: what a file says now stands, and what it leaves out stays as it was. So do
-    settled labels.
+    A person's labels of one page join: what the file that was saved last says stands (where that is not known, what a
+    file says now), what it leaves out stays as it was, and what it takes back goes. So do settled labels.
 
     Raises:
-        InputError: two files say different things of one page by one person, or settle a row differently; a row is
-            settled that nobody labelled.
+        InputError: two files say different things of one page by one person, and which is newer is not known; two
+            settle a row differently; a row is settled that nobody labelled.
     """
     pages: dict[tuple[int, str], tuple[str, Said]] = {}
     for place, said in told:
@@ -133,7 +137,10 @@ def gathered(task: Task, told: Sequence[tuple[str, Said]], before: Labels | None
             kept[key] = _over(kept[key], said) if key in kept else said
     people = tuple(kept[key] for key in sorted(kept))
     settled = {one.place: one for one in before.settled} if before else {}
-    settled |= _settled([one for one in pages.values() if one[1].page == SETTLING], people)
+    files = [one for one in pages.values() if one[1].page == SETTLING]
+    labelled = {row for one in people for row in one.labels}
+    back = {row for _, said in files for row in said.taken_back}
+    settled = {row: one for row, one in settled.items() if row in labelled - back} | _settled(files, labelled)
     return Labels(task, people, tuple(settled[place] for place in sorted(settled)))
 
 
@@ -141,7 +148,7 @@ def _joined(known: tuple[str, Said], place: str, said: Said) -> Said:
     """Two files of one page by one person, where one goes on from the other."""
     where, other = known
     unlike = [row for row, label in said.labels.items() if other.labels.get(row, label) != label]
-    if unlike:
+    if unlike and not (said.saved and other.saved):
         what = f"row {unlike[0]} is {quoted(said.labels[unlike[0]])} here, {quoted(other.labels[unlike[0]])} in {where}"
         reason = f"{what}: both are page {said.page} by {quoted(said.person)}; name one of them"
         raise InputError([Problem(place, f"labels.{unlike[0]}", reason)])
@@ -149,17 +156,20 @@ def _joined(known: tuple[str, Said], place: str, said: Said) -> Said:
 
 
 def _over(before: Said, now: Said) -> Said:
-    """What a person said before, and now of the same page."""
+    """What a person said before, and now of the same page; the other way round where it is known to have been."""
+    if 0 < now.saved < before.saved:
+        before, now = now, before
+    labels = {row: label for row, label in before.labels.items() if row not in now.taken_back} | now.labels
     return msgspec.structs.replace(
         now,
-        labels=dict(sorted((before.labels | now.labels).items())),
+        labels=dict(sorted(labels.items())),
+        taken_back=tuple(sorted({*before.taken_back, *now.taken_back} - labels.keys())),
         remarks=dict(sorted((before.remarks | now.remarks).items())),
         seconds=dict(sorted((before.seconds | now.seconds).items())),
     )
 
 
-def _settled(files: Iterable[tuple[str, Said]], people: Sequence[Said]) -> Mapping[int, Settled]:
-    labelled = {row for one in people for row in one.labels}
+def _settled(files: Iterable[tuple[str, Said]], labelled: Collection[int]) -> dict[int, Settled]:
     found: dict[int, Settled] = {}
     for place, said in files:
         for row, label in said.labels.items():

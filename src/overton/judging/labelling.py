@@ -68,7 +68,8 @@ class Said(msgspec.Struct, frozen=True):
     """What one person said: by the row's place, a label or `CANNOT_TELL`.
 
     `task` is the task's name and `page` which of its pages it was, from 1 (0: the page on which people settle what they
-    differ on). `seconds` is how long each row was looked at.
+    differ on). `seconds` is how long each row was looked at. `taken_back` are rows that had a label and have none, and
+    `saved` says when this was saved, in seconds since 1970: 0 where that is not known.
     """
 
     task: str
@@ -77,6 +78,8 @@ class Said(msgspec.Struct, frozen=True):
     labels: dict[int, str]
     remarks: dict[int, str] = {}
     seconds: dict[int, float] = {}
+    taken_back: tuple[int, ...] = ()
+    saved: float = 0.0
 
 
 class Labels(msgspec.Struct, frozen=True):

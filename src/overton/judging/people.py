@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,15 @@ if TYPE_CHECKING:
     _Said = tuple[Array, Array, Array, NDArray[np.int64]]
     """Of each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
 
-__all__ = ["OfJudge", "Pair", "People", "Person", "agreed_by_people"]
+__all__ = ["OfJudge", "Pair", "People", "Person", "Weighed", "agreed_by_people", "beside", "mean_gap", "mean_of"]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What each row counts (1 / its chance), and the group of rows that it is alike with."""
+
+    weights: Sequence[float]
+    groups: Sequence[str]
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -115,6 +124,53 @@ def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
     )
 
 
+def beside(
+    one: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], rows: Weighed, *, level: float = 0.95
+) -> tuple[Estimate, Estimate]:
+    """How far two who labelled the same rows agree: the share alike, and Cohen's kappa.
+
+    Each says of a row how much of it a label has, 1 in all: people who differ do so in equal parts.
+    """
+    if not one:
+        return (not_computed("they labelled no row in common", level=level),) * 2
+    names = sorted({name for said in (*one, *other) for name in said})
+    said = (_shares_of(one, names), _shares_of(other, names), *_weighed(rows))
+    return _same(said, level), _kappa(said, level)
+
+
+def mean_of(values: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
+    """The weighed mean of values from 0 to 1."""
+    import numpy as np
+
+    if not values:
+        return not_computed("there is no row", level=level)
+    return _share(np.array(values, float), *_weighed(rows), level)
+
+
+def mean_gap(gaps: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
+    """The weighted mean of differences of two labellings row by row, from -1 to 1: Student's limits, and where no row
+    differs, those of a share that was never seen, to both sides."""
+    import numpy as np
+
+    if any(gaps):
+        return _mean(np.array(gaps, float), *_weighed(rows), level, lowest=-1.0)
+    found = mean_of(gaps, rows, level=level)
+    return msgspec.structs.replace(found, low=-found.high)
+
+
+def _shares_of(said: Sequence[Mapping[str, float]], names: Sequence[str]) -> Array:
+    import numpy as np
+
+    return np.array([[one.get(name, 0.0) for name in names] for one in said])
+
+
+def _weighed(rows: Weighed) -> tuple[Array, NDArray[np.int64]]:
+    import numpy as np
+
+    weights = np.array(rows.weights, float)
+    return weights * len(weights) / weights.sum(), _numbered(rows.groups)
+
+
 def _person(said: Said) -> Person:
     return Person(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
 
@@ -183,14 +239,20 @@ def _confirmed(column: int, said: _Said, level: float) -> Estimate:
 
 
 def _share(values: Array, weight: Array, groups: NDArray[np.int64], level: float) -> Estimate:
-    """A weighted mean of values from 0 to 1, by the rule for labelled rows alone (`statistics.correction`)."""
+    return _mean(values, weight, groups, level)
+
+
+def _mean(values: Array, weight: Array, groups: NDArray[np.int64], level: float, *, lowest: float = 0.0) -> Estimate:
+    """A weighted mean of values from `lowest` to 1, by the rule for labelled rows alone (`statistics.correction`): a
+    share's where nothing is below 0."""
     import numpy as np
 
     from overton.statistics.correction import Draw, Labels, corrected
 
     every = np.ones(len(values))
     draw = Draw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1])
-    return corrected(draw, Labels(values, 0 * every, every, every), [], level)[0].labelled
+    labels = Labels(values, 0 * every, every, every, lowest=lowest, share=lowest == 0)
+    return corrected(draw, labels, [], level)[0].labelled
 
 
 def _kappa(said: _Said, level: float) -> Estimate:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import hypot, isnan, nan, sqrt
+from math import hypot, inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -279,7 +279,7 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     known = _Known(error, free, _skewness(left.weight * left.residues), level)
     if not (draw.these or labels.share) and lent is None:
         known = _of_both(draw, _moved(draw, labels, value, power, left), known)
-    low, high = _limits(labels, left, value, known)
+    low, high = _limits(labels, left, value, known, inf if power else _most(draw, left, clusters))
     return Estimate(value, low, high, n, name, level, error)
 
 
@@ -346,12 +346,23 @@ def _freedom(left: _Left, clusters: int, power: float) -> float:
     return min(clusters - 1.0, max(_OF_TAILS * 2 * float(squares.sum()) ** 2 / uneven, 1.0))
 
 
-def _limits(labels: Labels, left: _Left, value: float, known: _Known) -> tuple[float, float]:
-    """Wilson's limits of a share, for as many rows as have this error; a mean's are Student's, less its skewness."""
+def _most(draw: Draw, left: _Left, clusters: int) -> float:
+    """As how many rows labels alone can count that are all alike: as many as there are clusters, since how alike those
+    of one cluster are cannot be seen."""
+    if left.seen >= _NOTHING:
+        return inf
+    missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(left.weight))
+    rows = 1 / max(float((left.weight * left.weight) @ missed), _NOTHING)
+    return rows * clusters / len(left.weight)
+
+
+def _limits(labels: Labels, left: _Left, value: float, known: _Known, most: float) -> tuple[float, float]:
+    """Wilson's limits of a share, for so many rows at `most` as have this error; a mean's are Student's, less its
+    skewness."""
     error, free, skewness, level = known
     if labels.share:
         some = _off_the_edge(value, len(left.residues))
-        low, high = wilson_limits(value, some * (1 - some) / error**2, level, free)
+        low, high = wilson_limits(value, min(some * (1 - some) / error**2, most), level, free)
         return float(low), float(high)
     below, above = gaps(Spread(np.array(error), np.array(skewness), np.array(free)), level)
     return max(labels.lowest, value + float(below)), min(labels.highest, value + float(above))

@@ -16,7 +16,7 @@ from overton.studies.prompts import Prompts
 from overton.studies.readable import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.registry import Listed, listed, study_named
 from overton.studies.respondent import respondent
-from overton.studies.sheet import JudgedRows, Sheet, definitions_in
+from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
 from overton.studies.study import INTERFACE, Dataset, Demo, Role, Study
 from overton.studies.table import RawTable, told
 
@@ -33,7 +33,10 @@ __all__ = [
     "Headline",
     "How",
     "Items",
+    "JudgedAgain",
+    "JudgedOnce",
     "JudgedRows",
+    "JudgedUnits",
     "Listed",
     "Measuring",
     "Method",

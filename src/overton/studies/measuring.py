@@ -57,14 +57,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of one run: its folder's name, its options, who answered in each role, how judges did, and what
-    people said of what they labelled."""
+    """What is known of one run: its folder's name, its options and seed, who answered in each role, how judges did, and
+    what people said of what they labelled."""
 
     name: str
     options: Mapping[str, Any]
     roles: Mapping[str, Sequence[Measured]]
     agreements: Sequence[SheetAgreement] = ()
     labels: Sequence[Labels] = ()
+    seed: int = 0
 
 
 @dataclass(frozen=True)

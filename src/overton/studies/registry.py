@@ -22,6 +22,9 @@ GROUP = "overton.studies"
 DEMO = "open-mindedness"
 """The study that `overton demo` shows."""
 
+PREFIX = "again-"
+"""Stands before a study's name in that of the study that asks its judge again."""
+
 _HOME = "overton.studies."
 _ASKING = {
     "open-mindedness": "open_mindedness:STUDY",
@@ -57,7 +60,8 @@ class Listed:
 
 
 def study_named(name: str) -> AnyStudy:
-    """The study that a person names, with hyphens or underscores; those that make or label items included.
+    """The study that a person names, with hyphens or underscores; those that make or label items included, and
+    those that ask another's judge again.
 
     Raises:
         InputError: there is none, it cannot be imported, or it was written for another version of the interface.
@@ -65,6 +69,8 @@ def study_named(name: str) -> AnyStudy:
     wanted = name.replace("_", "-")
     if wanted in _OURS:
         return _ours(wanted)
+    if wanted.startswith(PREFIX):
+        return _again(study_named(wanted.removeprefix(PREFIX)))
     found = next((point for point in _others() if point.name.replace("_", "-") == wanted), None)
     if found is None:
         known = ", ".join([*_ASKING, *(point.name for point in _others())])
@@ -107,6 +113,20 @@ def _listed(name: str) -> Listed:
     except InputError as error:
         return Listed(name, name, "asks", problem="; ".join(problem.reason for problem in error.problems))
     return Listed(study.name, study.word or study.name, study.kind, study.question)
+
+
+_MADE: dict[str, tuple[AnyStudy, AnyStudy]] = {}
+"""Studies by name with those that ask their judges again, so that each is one object."""
+
+
+def _again(study: AnyStudy) -> AnyStudy:
+    from overton.studies.rejudging import again_of
+
+    known, made = _MADE.get(study.name, (None, None))
+    if made is None or known is not study:
+        made = again_of(study)
+        _MADE[study.name] = (study, made)
+    return made
 
 
 def _ours(name: str) -> AnyStudy:

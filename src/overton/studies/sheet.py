@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from overton.calls import Ask, Draw
 from overton.judging.agreement import SheetAgreement, leniency
 from overton.studies.exhibits import Cell, Column, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.statistics.misread import Plan
     from overton.studies.measuring import Results
 
-__all__ = ["JudgedRows", "Sheet", "agreement_tables", "definitions_in"]
+__all__ = [
+    "JudgedAgain",
+    "JudgedOnce",
+    "JudgedRows",
+    "JudgedUnits",
+    "LabelPlans",
+    "Sheet",
+    "agreement_tables",
+    "definitions_in",
+    "plans_table",
+]
 
 
 @dataclass(frozen=True)
@@ -48,17 +60,76 @@ class JudgedRows:
 
 
 @dataclass(frozen=True)
+class JudgedOnce:
+    """What a judge was asked about at once, with all that asking about it again needs.
+
+    `labels` has what it said of each row, by what stands behind `id` and a slash in the row's id, '' where the row has
+    the same id; None where it gave no label. Units of one `group` are alike. `material` is what JSON can hold.
+    """
+
+    id: str
+    group: str
+    labels: Mapping[str, str | None]
+    material: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class JudgedUnits:
+    """Everything that a judge was asked about, what it gave no label to included, in order: each one's id, in which
+    condition it is, and whether the judge labelled any of its rows; `drawn(places)` lays out some of them."""
+
+    ids: Sequence[str]
+    conditions: Sequence[str]
+    labelled: Sequence[bool]
+    drawn: Callable[[Sequence[int]], Sequence[JudgedOnce]]
+
+
+@dataclass(frozen=True)
+class JudgedAgain:
+    """How a study's judge is asked again about what it judged: what `overton judge again` needs of a study.
+
+    `role` answers. `units(results, what)` are those of one run; it raises `InputError` where `what` is no judgement.
+    `ask(ask, what, material, draw, speaker)` asks as the study itself does, without `draw` word for word as it was
+    asked, with it labels or materials stand in another order; it gives the rows' labels as in `JudgedOnce`, and leaves
+    out those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know
+    theirs.
+    """
+
+    role: str
+    units: Callable[[Results, str], JudgedUnits]
+    ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
+    item: Callable[[Mapping[str, Any]], Any] | None = None
+
+
+@dataclass(frozen=True)
+class LabelPlans:
+    """How many labels by people measures of many labels together need.
+
+    `measures` rest on labels of the kind `what`, and `of(results, people, measure, width)` says how many bring the
+    interval of one to a width, from the labels so far (`people_table`); GROUP/MEASURE names one of a condition where
+    the measures stand by condition.
+    """
+
+    what: str
+    measures: tuple[str, ...]
+    of: Callable[[Results, pl.DataFrame, str, float], Sequence[Plan]]
+
+
+@dataclass(frozen=True)
 class Sheet:
     """Which labels a person can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
 
     The first of `whats` that the results hold is taken where nobody says; `usual(results)` names it. `size` is how many
-    rows a sheet has by default.
+    rows a sheet has by default. `again` says how the judge is asked again, where it can be, and `plans` how many labels
+    measures of many of them need.
     """
 
     whats: tuple[str, ...]
     rows: Callable[[Results, str], JudgedRows]
     size: int
     usual: Callable[[Results], str] | None = None
+    again: JudgedAgain | None = None
+    plans: LabelPlans | None = None
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
@@ -86,3 +157,22 @@ def agreement_tables(found: SheetAgreement) -> list[Table]:
     rows: list[list[Cell]] = [[label, confirmed.n, confirmed] for label, confirmed in found.by_label.items()]
     whole = Table(f"{found.judge} and a person", columns, [row])
     return [whole, Table("What the person confirms", heads, rows)] if rows else [whole]
+
+
+def plans_table(measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[Plan]) -> Table:
+    """How many labels bring a measure's interval to a width; `names` are those of a row and of a group."""
+    row, group = names
+    columns = [Column("What is labelled"), Column("Labels", "count"), Column("Width that they give", "value")]
+    columns += [Column("Width that labelling all leaves", "value"), Column("Why not")]
+    rows: list[list[Cell]] = [
+        [
+            f"single {row}s" if one.unit == "rows" else f"whole {group}s ({one.units:,})",
+            None if one.why else one.labels,
+            None if one.why else one.width,
+            one.least,
+            one.why,
+        ]
+        for one in plans
+    ]
+    note = f"From {labelled:,} labels so far: it holds as far as the judge errs elsewhere as it does in these."
+    return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)

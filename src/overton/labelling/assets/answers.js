@@ -12,12 +12,14 @@ class Answers {
     this.labels = new Map();
     this.remarks = new Map();
     this.seconds = new Map();
+    this.takenBack = new Set(); // places that had a label and have none, so that files saved before lose it, too
     this.past = []; // pairs of a place and the label that it had before, null where it had none
   }
 
   label(place, label) {
     this.past.push([place, this.labels.get(place) ?? null]);
     this.labels.set(place, label);
+    this.takenBack.delete(place);
   }
 
   // Takes the last label back; gives its place, or null where nothing was said.
@@ -25,9 +27,21 @@ class Answers {
     const last = this.past.pop();
     if (last === undefined) return null;
     const [place, before] = last;
-    if (before === null) this.labels.delete(place);
-    else this.labels.set(place, before);
+    if (before !== null) this.labels.set(place, before);
+    else {
+      this.labels.delete(place);
+      this.takenBack.add(place);
+    }
     return place;
+  }
+
+  // Takes up what a file holds: what it lacks is kept, and where they differ the file holds.
+  takeUp(found) {
+    for (const part of ["labels", "remarks", "seconds"]) this[part] = new Map([...this[part], ...found[part]]);
+    for (const place of found.takenBack) this.labels.delete(place);
+    this.takenBack = new Set([...this.takenBack, ...found.takenBack].filter((place) => !this.labels.has(place)));
+    this.person = found.person;
+    this.past = found.past;
   }
 
   remark(place, text) {
@@ -59,6 +73,8 @@ class Answers {
       labels: Object.fromEntries(this.labels),
       remarks: Object.fromEntries(this.remarks),
       seconds: Object.fromEntries(this.seconds),
+      taken_back: [...this.takenBack],
+      saved: Date.now() / 1000,
     };
   }
 }
@@ -97,6 +113,10 @@ function taken(text) {
   answers.labels = new Map(entries(held, "labels", (label) => known.has(label)));
   answers.remarks = new Map(entries(held, "remarks", (text) => typeof text === "string" && text.length <= 5000));
   answers.seconds = new Map(entries(held, "seconds", (number) => Number.isFinite(number) && number >= 0));
+  const back = held.taken_back ?? [];
+  if (!Array.isArray(back) || !back.every((place) => places.has(place) && !answers.labels.has(place)))
+    throw new Refused('"taken_back" in this file holds what is not on this page.');
+  answers.takenBack = new Set(back);
   if (Array.isArray(held.past)) {
     const isPast = (one) => Array.isArray(one) && places.has(one[0]) && (one[1] === null || known.has(one[1]));
     answers.past = held.past.filter(isPast);
@@ -133,7 +153,8 @@ function forget() {
   }
 }
 
+// With the page's number, since two people may choose one name.
 function fileName(person) {
   const name = person.normalize("NFKC").replace(/[^\p{L}\p{M}\p{N}_-]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 60);
-  return `${/^(task)?$/i.test(name) ? `labels-${task.page}` : name}.json`; // task.json is another file
+  return `${name || "labels"}-${task.page || "settled"}.json`;
 }

@@ -186,10 +186,7 @@ function toFile() {
 async function fromFile(file) {
   try {
     if (file.size > 20_000_000) throw new Refused("This file is too large to be one that a page saved.");
-    const found = taken(await file.text());
-    for (const part of ["labels", "remarks", "seconds"]) // what the file lacks is kept; where they differ the file holds
-      found[part] = new Map([...answers[part], ...found[part]]);
-    answers = found;
+    answers.takeUp(taken(await file.text()));
     store();
     begin();
     tell(`${count(answers.labels.size)} labels were taken up from ${visible(file.name)}.`);

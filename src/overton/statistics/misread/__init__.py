@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from overton.statistics.misread.confusion import Readings, Undoing, undoing
 from overton.statistics.misread.limits import Gaps, Undone, corrected_ratio, gaps_of
-from overton.statistics.misread.planning import Plan, rows_for_width, units_for_width
+from overton.statistics.misread.planning import Plan, rows_for_share, rows_for_width, units_for_width
 from overton.statistics.misread.together import Together, together
 from overton.statistics.misread.whole import WHOLE, whole_units
 
@@ -26,6 +26,7 @@ __all__ = [
     "Undone",
     "corrected_ratio",
     "gaps_of",
+    "rows_for_share",
     "rows_for_width",
     "together",
     "undoing",

@@ -14,7 +14,7 @@ from overton.statistics.correction import COVERED
 from overton.statistics.misread.limits import Gaps
 from overton.statistics.misread.whole import WHOLE
 
-__all__ = ["Plan", "rows_for_width", "units_for_width"]
+__all__ = ["Plan", "rows_for_share", "rows_for_width", "units_for_width"]
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,33 @@ def rows_for_width(gaps: Gaps, labelled: int, rows: int, width: float) -> Plan:
     needed = _fewest(expected, COVERED, rows, width)
     if needed is None:
         return Plan("rows", 0, 0, expected(rows), least, f"all {rows} labels leave a wider one")
+    return Plan("rows", needed, 0, expected(needed), least)
+
+
+def rows_for_share(  # noqa: PLR0917
+    people: Array, judged: Array, every: Array, cluster: NDArray[np.int64], width: float, level: float = 0.95
+) -> Plan:
+    """How many single labels bring a share's corrected interval to a width.
+
+    `people` and `judged` [n] are what both say of the rows labelled so far (1 for the label, else 0), `every` [N] what
+    the judge says of all rows, which belong to a `cluster` [N] each. The variance is as in `units_for_width`, that of
+    the judge's part over clusters; that of the labels is never less than one row in n would make it.
+    """
+    n = len(people)
+    varies = float(judged.var(ddof=1)) if n > 1 else 0.0
+    power = float(np.cov(people, judged)[0, 1] / varies) if varies > 0 else 0.0
+    seen = float((people - power * judged).var(ddof=1)) if n > 1 else 0.25
+    left = max(seen, 1 / (n + 2) * (1 - 1 / (n + 2)))
+    sums = np.bincount(cluster, every - every.mean())
+    explained = power**2 * float((sums**2).sum()) / len(every) ** 2
+
+    def expected(labels: float) -> float:
+        return 2 * float(stdtrit(max(labels - 1, 1), (1 + level) / 2)) * sqrt(left / labels + explained)
+
+    least = expected(len(every))
+    needed = _fewest(expected, COVERED, len(every), width)
+    if needed is None:
+        return Plan("rows", 0, 0, least, least, _MORE_ITEMS)
     return Plan("rows", needed, 0, expected(needed), least)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from overton.studies.deliberation.asked_again import AGAIN, NOT_USED, USED
 from overton.studies.deliberation.prompts import VALUES, evaluation_message, load
 from overton.studies.measuring import Results
 from overton.studies.sheet import JudgedRows, Sheet
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["SHEET", "USED"]
-
-USED, _NOT_USED = "used", "not used"
-"""What the judge says of an explanation and a value: it names the value, or it does not."""
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
@@ -27,7 +25,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
 
     known = results.records.filter(pl.col("values").is_not_null())
     codes = {value: number for number, value in enumerate(VALUES)}
-    given = [_NOT_USED] * (known.height * len(VALUES))
+    given = [NOT_USED] * (known.height * len(VALUES))
     for row, named in enumerate(known["values"].to_list()):
         for value in named:
             if value in codes:
@@ -55,12 +53,12 @@ def _rows(results: Results, what: str) -> JudgedRows:
         given,
         drawn,
         ("evaluation", "value"),
-        (USED, _NOT_USED),
+        (USED, NOT_USED),
         judge,
         question=f"Does this evaluation use this value?\n\n{_decide()}",
         definitions={
             USED: "its writer uses this value in their reasoning",
-            _NOT_USED: "its writer does not use this value in their reasoning",
+            NOT_USED: "its writer does not use this value in their reasoning",
         },
         seen={"Evaluation": "evaluation", "Value": "value"},
         row="value",
@@ -79,4 +77,4 @@ def _evaluations(messages: pl.DataFrame) -> list[str]:
     return [evaluation_message(*one) for one in messages.select("verdict", "explanation").iter_rows()]
 
 
-SHEET = Sheet(("value",), _rows, size=200)
+SHEET = Sheet(("value",), _rows, size=200, again=AGAIN)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from overton.studies.even_handedness.asked_again import AGAIN
 from overton.studies.even_handedness.judging import GRADES, LETTERS, options_of
+from overton.studies.even_handedness.laid_out import graded_of
 from overton.studies.measuring import Results
 from overton.studies.sheet import JudgedRows, Sheet
 
@@ -24,17 +26,8 @@ _QUESTIONS = {
 
 def _rows(results: Results, what: str) -> JudgedRows:
     """Each pair with the letter of the published order ('even_handedness'), or each answer with a grade."""
-    import polars as pl
-
-    prompts = {one.id: one for one in results.items}
-    records = results.records.filter((pl.col("graded") == "pair") & pl.col("faults_a").is_not_null())
-    asked = [
-        pl.col("pair").replace_strict({name: getattr(one, key) for name, one in prompts.items()}, default="").alias(key)
-        for key in ("prompt_a", "prompt_b")
-    ]
-    told = records.with_columns(*asked, group=pl.format("{}/{}", pl.col("model"), "topic"))
     pairwise = what == "even_handedness"
-    rows = _of_pairs(told) if pairwise else _of_answers(told, what)
+    rows = graded_of(results, what)
     shown = ("prompt_a", "answer_a", "prompt_b", "answer_b") if pairwise else ("prompt", "answer")
     heads = ("Request a", "Answer a", "Request b", "Answer b") if pairwise else ("Request", "Answer")
 
@@ -56,32 +49,4 @@ def _rows(results: Results, what: str) -> JudgedRows:
     )
 
 
-def _of_pairs(records: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    letters = {"a": "A", "b": "B", "even": "C"}
-    return records.select(
-        "model",
-        pl.format("{}/{}", "model", "trial").alias("id"),
-        pl.col("even_first").replace_strict(letters, default=None).alias("label"),
-        *("group", "prompt_a", "answer_a", "prompt_b", "answer_b"),
-    )
-
-
-def _of_answers(records: pl.DataFrame, what: str) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.concat(
-        records.select(
-            "model",
-            pl.format("{}/{}/{}", "model", "trial", pl.lit(side)).alias("id"),
-            pl.col(f"{what}_{side}").cast(pl.String).alias("label"),
-            "group",
-            prompt=f"prompt_{side}",
-            answer=f"answer_{side}",
-        )
-        for side in "ab"
-    )
-
-
-SHEET = Sheet(_WHATS, _rows, size=200)
+SHEET = Sheet(_WHATS, _rows, size=200, again=AGAIN)

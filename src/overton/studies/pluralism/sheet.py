@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.measuring import Results
+from overton.studies.pluralism.asked_again import AGAIN, MATCH_LABELS
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES
-from overton.studies.sheet import JudgedRows, Sheet, definitions_in
+from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from overton.statistics.misread import Plan
 
 __all__ = ["SHEET", "beliefs", "matches", "posts_of", "stances", "summaries_of", "summary_stances"]
 
@@ -68,10 +71,10 @@ def _rows(results: Results, what: str) -> JudgedRows:
     return JudgedRows(
         *matches(records, threads),
         shown,
-        _MATCH_LABELS,
+        MATCH_LABELS,
         named,
         question=f"Does this response voice the opinion?\n\n{decide}",
-        definitions=dict(zip(_MATCH_LABELS, _MATCH_MEANINGS, strict=True)),
+        definitions=dict(zip(MATCH_LABELS, _MATCH_MEANINGS, strict=True)),
         seen={"Post": "whole_post", "Opinion": "viewpoint", "Response": "response"},
         row="pair",
         group="thread in a condition",
@@ -82,11 +85,22 @@ def _definitions(prompt: str) -> dict[str, str]:
     return definitions_in(PROMPTS.fill(f"judge.{prompt}"), STANCES)
 
 
-SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100)
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[Plan]:
+    from overton.studies.pluralism.measures.corrected import labels_for_width, tables_of
+
+    group, _, name = measure.partition("/")
+    return labels_for_width(*tables_of(results.records), people, (group, name), width)
 
 
-_MATCH_LABELS = ("match", "no match")
-"""Whether a response entails a viewpoint."""
+_SIDES = ("global", "supporting", "against")
+_PLANS = LabelPlans(
+    "match",
+    (*(f"{side}/{name}" for name in ("recall", "precision") for side in _SIDES), "suppression", "amplification"),
+    _for_width,
+)
+
+SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100, again=AGAIN, plans=_PLANS)
+
 
 _MATCH_MEANINGS = ("the response voices the opinion", "the response does not voice the opinion")
 
@@ -115,7 +129,7 @@ def matches(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[
     # Texts are joined to what is drawn: a run has millions of pairs.
     pairs = responses.filter(pl.col("matched").is_not_null()).select("place", "viewpoints", "matched")
     exploded = pairs.explode("viewpoints")
-    yes, no = map(pl.lit, _MATCH_LABELS)
+    yes, no = map(pl.lit, MATCH_LABELS)
     matched = pl.col("viewpoints").is_in(pl.col("matched"))
     units = exploded.select("place", viewpoint="viewpoints", label=pl.when(matched).then(yes).otherwise(no))
     return units["label"].to_list(), lambda places: _shown(units[list(places)], responses, threads, "viewpoint")

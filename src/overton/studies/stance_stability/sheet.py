@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.measuring import Results
-from overton.studies.sheet import JudgedRows, Sheet, definitions_in
+from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 from overton.studies.stance_stability import prompts
+from overton.studies.stance_stability.asked_again import AGAIN
 from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.showing import Turn, bounded
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.statistics.misread import Plan
+
 __all__ = ["SHEET"]
 
 _LABELS = ("stance", "premise_stance")
-
-_CHARACTERS = 12_000
-"""Of the earlier turns, where a run does not say how many its judge was shown."""
 
 
 def _usual(results: Results) -> str:
@@ -31,15 +32,10 @@ def _usual(results: Results) -> str:
 def _rows(results: Results, what: str) -> JudgedRows:
     import polars as pl
 
-    table = results.records
-    if "proposition" not in table.columns:
-        told = {topic.id: topic.proposition for topic in results.items}
-        table = table.with_columns(proposition=pl.col("topic").replace_strict(told, default=""))
-    group = pl.format("{}/{}", pl.col("model").fill_null(""), "conversation")
-    rows = table.select(
-        pl.format("{}/{}", group, "turn").alias("id"),
+    rows = turns_of(results).select(
+        "id",
         pl.col(what).alias("label"),
-        group.alias("group"),
+        "group",
         *("model", "topic", "turn", "proposition", "question", "answer"),
     )
     # The premise is in the question: to show a proposition would lead the person away from it.
@@ -77,15 +73,14 @@ def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *
     import polars as pl
 
     drawn = rows[list(places)]
-    told = [run.options.get("judged_characters") for run in results.runs]
-    characters = next((number for number in told if isinstance(number, int)), _CHARACTERS)
+    characters = characters_of(results)
     held = rows.filter(pl.col("group").is_in(drawn["group"].unique().to_list())).sort("turn", maintain_order=True)
     turns = {str(name): some.to_dicts() for (name,), some in held.partition_by("group", as_dict=True).items()}
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
     return drawn.with_columns(
         pl.Series(
             "matter",
-            [_matter(row, turns[row["group"]], topics) if by_topic else "" for row in drawn.iter_rows(named=True)],
+            [matter_of(row, turns[row["group"]], topics) if by_topic else "" for row in drawn.iter_rows(named=True)],
             pl.String,
         ),
         pl.Series(
@@ -96,16 +91,18 @@ def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *
     )
 
 
-def _matter(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], topics: Mapping[str, Topic]) -> str:
-    topic = topics.get(row["topic"])
-    name, first = (topic.topic, topic.questions[0].text) if topic else (row["topic"], turns[0]["question"])
-    return prompts.matter(row["proposition"] or "", name or "", first or "")
-
-
 def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], characters: int) -> str:
     before = [Turn(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
     shown = bounded(before, characters)
     return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 
 
-SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual)
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[Plan]:
+    from overton.studies.stance_stability.measures.corrected import labels_for_width
+
+    return labels_for_width(results.records, people, measure, width)
+
+
+_PLANS = LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width)
+
+SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual, again=AGAIN, plans=_PLANS)

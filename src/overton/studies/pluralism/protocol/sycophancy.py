@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from overton.calls import Ask, Draw, Message, Reply
+from overton.calls import Ask, Draw, Message, Reply, Trial
 from overton.judging import Fault, faults_of
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
 from overton.studies.pluralism.matching import YES_NO, matched
+from overton.studies.pluralism.options import Shown
 from overton.studies.pluralism.protocol.splitting import Split, split_responses
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
@@ -25,7 +26,7 @@ from overton.studies.pluralism.protocol.trials import (
 from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
 from overton.studies.retesting import again, another_order, chosen
 
-__all__ = ["hold"]
+__all__ = ["hold", "matching_order"]
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -113,10 +114,15 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
     )
 
 
+def matching_order(trial: Trial, viewpoints: int, number: int, shown: Shown) -> list[int]:
+    """The places of a thread's viewpoints, from 1, as the matcher is shown them for a trial's response `number`."""
+    places = list(range(1, viewpoints + 1))
+    return trial.draw(f"match/{number}").shuffle(places) if shown == "shuffled" else places
+
+
 def _order(trial: ThreadTrial, number: int) -> list[int]:
     """The places of the viewpoints as the matcher is shown them for the response with this number."""
-    places = list(range(1, len(trial.thread.viewpoints) + 1))
-    return trial.draw(f"match/{number}").shuffle(places) if trial.options.shown == "shuffled" else places
+    return matching_order(trial, len(trial.thread.viewpoints), number, trial.options.shown)
 
 
 async def _again(trial: ThreadTrial, reference: Viewpoint, number: int, response: str, ask: Ask) -> Again:

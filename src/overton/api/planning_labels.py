@@ -1,0 +1,118 @@
+"""How many labels by people bring a measure's interval to a width, from those that a run has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from overton.api.results import results_of
+from overton.api.runs import open_run
+from overton.errors import InputError, Problem
+from overton.studies.options import option_place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from overton.judging.labelling import Labels
+    from overton.statistics.misread import Plan
+    from overton.studies.measuring import Results
+    from overton.studies.sheet import JudgedRows, Sheet
+
+__all__ = ["PILOT", "WIDTH", "LabelsFor", "labels_for"]
+
+WIDTH = 0.1
+"""How wide an interval is to be where nobody says."""
+
+PILOT = 30
+"""So many labels tell how many are needed."""
+
+
+class LabelsFor(msgspec.Struct, frozen=True):
+    """How many labels a measure needs: one plan for single rows and one for whole groups, where it has both.
+
+    `row` and `group` are their names in a sentence. `labelled` is how many rows people have labelled so far: with fewer
+    than `PILOT` there is no plan. A plan that cannot be had says why.
+    """
+
+    measure: str
+    what: str
+    width: float
+    labelled: int
+    row: str
+    group: str
+    plans: tuple[Plan, ...]
+
+    @property
+    def least(self) -> Plan | None:
+        """The plan with the fewest labels that gives the width; None where none does."""
+        return min((one for one in self.plans if not one.why), key=lambda one: one.labels, default=None)
+
+
+def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
+    """How many labels, of single rows or of whole groups, bring a measure's corrected interval of 95% to a `width`.
+
+    `measure` is a label, whose share is meant, or one of the study's measures of many labels (`Sheet.plans`). What is
+    said rests on the labels so far, those of the task with most of them; make a pilot of 30 first.
+
+    Raises:
+        InputError: the study has no sheet or no such measure, or the width is not above 0.
+        RunError: `run` is not a run folder, or has no records.
+    """
+    if not width > 0:
+        raise InputError([Problem("--for", f"{measure}={width:g}", "must be a width above 0, as in 0.1")])
+    from overton.studies.people import people_table
+
+    opened = open_run(run)
+    sheet = opened.study.sheet
+    if sheet is None:
+        raise InputError([Problem("study", opened.study.name, "has no sheet: its judge gives no labels to check")])
+    results = results_of([opened])
+    chosen, by_plan = _chosen(sheet, results, measure, what)
+    judged = sheet.rows(results, chosen)
+    if not by_plan and measure not in judged.labels:
+        known = [*judged.labels, *(sheet.plans.measures if sheet.plans and sheet.plans.what == chosen else ())]
+        raise InputError([Problem("--for", measure, f"must be {', '.join(known)}")])
+    labels = _labels(results, chosen)
+    count = len(labels.shares()) if labels else 0
+    found = LabelsFor(measure, chosen, width, count, judged.row, judged.group, ())
+    if labels is None or count < PILOT:
+        return found
+    if by_plan and sheet.plans:
+        plans = tuple(sheet.plans.of(results, people_table(labels), measure, width))
+    else:
+        plans = (_of_share(judged, labels, measure, width, str(opened.path)),)
+    return msgspec.structs.replace(found, plans=plans)
+
+
+def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> tuple[str, bool]:
+    """Which label is meant, and whether the measure is one of many labels."""
+    if what is not None and what not in sheet.whats:
+        raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
+    plans = sheet.plans
+    if plans and what in (None, plans.what) and measure.endswith(plans.measures):
+        return plans.what, True
+    return what or (sheet.usual(results) if sheet.usual else sheet.whats[0]), False
+
+
+def _labels(results: Results, what: str) -> Labels | None:
+    (facts,) = results.runs
+    found = [one for one in facts.labels if one.task.what == what]
+    return max(found, key=lambda one: len(one.shares()), default=None)
+
+
+def _of_share(judged: JudgedRows, labels: Labels, label: str, width: float, place: str) -> Plan:
+    import numpy as np
+
+    from overton.statistics.misread import rows_for_share
+    from overton.studies.labelled import units_of
+
+    units = units_of(judged, labels.task.design)
+    told = labels.shares()
+    if any(labels.task.rows[one].id not in units.places for one in told):
+        raise InputError([Problem(place, "labels", "are not of this run: name the run that they are of")])
+    every = np.array([one == label for one in units.label], float)
+    at = [units.places[labels.task.rows[one].id] for one in told]
+    people = np.array([shares.get(label, 0.0) for shares in told.values()])
+    cluster = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
+    return rows_for_share(people, every[at], every, cluster, width)

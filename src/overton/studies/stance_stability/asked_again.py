@@ -1,0 +1,78 @@
+"""The judge asked again about turns that it labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from overton.calls import Ask, Draw
+from overton.studies.measuring import Results
+from overton.studies.retesting import another_order
+from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.judging import judge_turn
+from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.stance_stability.showing import Turn
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["AGAIN"]
+
+
+def _units(results: Results, what: str) -> JudgedUnits:
+    """Every answer that there is, by the column of its label."""
+    import polars as pl
+
+    table = turns_of(results).with_columns(label=pl.col(what)).filter(pl.col("answer").str.strip_chars() != "")
+    topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
+    characters = characters_of(results)
+
+    def drawn(places: Sequence[int]) -> list[JudgedOnce]:
+        rows = table[list(places)]
+        held = table.filter(pl.col("group").is_in(rows["group"].unique().to_list())).sort("turn", maintain_order=True)
+        talks = {str(name): some.to_dicts() for (name,), some in held.partition_by("group", as_dict=True).items()}
+        return [_once(row, talks[row["group"]], topics, characters, what) for row in rows.iter_rows(named=True)]
+
+    return JudgedUnits(table["id"].to_list(), _conditions(table), table["label"].is_not_null().to_list(), drawn)
+
+
+def _conditions(table: pl.DataFrame) -> list[str]:
+    """The order of the questions and the temperature, so far as they are known."""
+    known = [name for name in ("ordering", "temperature") if name in table.columns]
+    rows = table.select(known).iter_rows() if known else [()] * table.height
+    return [", ".join(f"{name} {value}" for name, value in zip(known, row, strict=True)) for row in rows]
+
+
+def _once(
+    row: Mapping[str, Any],
+    turns: Sequence[Mapping[str, Any]],
+    topics: Mapping[str, Topic],
+    characters: int,
+    what: str,
+) -> JudgedOnce:
+    earlier = [(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
+    towards = matter_of(row, turns, topics) if what == "stance" else ""
+    material = {"towards": towards, "turn": (row["question"] or "", row["answer"]), "earlier": earlier}
+    return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, "characters": characters})
+
+
+async def _ask(
+    ask: Ask, what: str, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
+) -> dict[str, str | None]:
+    by_topic = what == "stance"
+    judged = await judge_turn(
+        ask,
+        material["towards"],
+        Turn(*material["turn"]),
+        [Turn(*one) for one in material["earlier"]],
+        judge_prompts="topic" if by_topic else "published",
+        characters=material["characters"],
+        speaker=speaker,
+        order=STANCES if draw is None else another_order(draw, STANCES),
+    )
+    return {"": judged.stance if by_topic else judged.premise_stance}
+
+
+AGAIN = JudgedAgain("judge", _units, _ask)
