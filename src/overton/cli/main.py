@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import commands, comparing, corpus, judge, models
+from overton.cli import commands, comparing, corpus, judge, models, profiling
 from overton.cli import items as making
 from overton.cli.checking import Checking
 from overton.cli.doctor import doctor
@@ -43,6 +43,7 @@ _ORDER = [
     "compare",
     "baseline",
     "gate",
+    "profile",
     "judge",
     "items",
     "models",
@@ -86,6 +87,7 @@ app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records 
 app.command(cls=Knowing)(comparing.compare)
 app.command(cls=Knowing)(comparing.baseline)
 app.command(cls=Knowing)(comparing.gate)
+app.command(cls=Knowing)(profiling.profile)
 app.add_typer(judge.app, name="judge")
 app.command(cls=Knowing)(commands.export)
 app.command("import", cls=Knowing)(commands.import_logs)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
+    from overton.studies.profiling import Profiling
     from overton.studies.table import RawTable, Table
 
 __all__ = ["UNMEASURED", "Comparing", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
@@ -141,6 +142,7 @@ class Measuring(Generic[Analysis, Record]):
     exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
     headline    the few figures that stand for it
     comparing   how models are compared by it; without it `overton compare` refuses
+    profile     what it contributes to a model's profile (`overton.studies.profiling`)
     reported    choices that a report has where nobody makes them
     names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
@@ -156,6 +158,7 @@ class Measuring(Generic[Analysis, Record]):
     findings: Callable[[Analysis], Sequence[Finding]] | None = None
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
+    profile: Profiling[Analysis] | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("model",)
