@@ -23,7 +23,8 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
     exhibit   the key of the section of the study's report that shows it
     within    the least and the most that it could be: charts are drawn between them
     scale     what the charts' axis is called, '' where its kind says enough; numbers of one scale share a chart
-    null      what it would be if nothing were so, None where nothing is
+    null      what it would be if there were nothing to tell, None where that is not known; `null_is` says of what kind
+              that number is
     caution   what has to be read with it
     """
 
@@ -38,6 +39,7 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
     within: Range = SHARE
     scale: str = ""
     null: float | None = None
+    null_is: str = "as it would be if nothing moved it"
     caution: str = ""
 
 

@@ -45,6 +45,7 @@ _AXES: dict[Kind, str] = {
     "points": "Percentage points",
     "value": "Value",
 }
+_DRAWN = "The numbers above with their intervals."
 _METHOD = (
     "Each number is the one that the study's own report has, of the latest of the runs that are named here; its"
     " interval is over the items that were asked about. Numbers of different studies are on different scales and do"
@@ -103,17 +104,21 @@ def _evidence(trait: Trait) -> str:
     one = trait.number
     if isnan(one.value):
         return f"No number: {reason(one)}."
-    said = number(one.value, trait.kind)
     how = f"{one.level:.0%} interval {interval(one, trait.kind)}" if not isnan(one.low) else _no_interval(trait)
-    parts = [*([] if said in trait.sentence else [said]), how, f"{one.n:,} {trait.units}"]
-    return f"{', '.join(parts)}.{_beside_nothing(trait)}"
+    return f"{', '.join([*_unsaid(trait), how, f'{one.n:,} {trait.units}'])}.{_beside_nothing(trait)}"
+
+
+def _unsaid(trait: Trait) -> list[str]:
+    """The number where the sentence does not have it."""
+    said = number(trait.number.value, trait.kind)
+    return [] if said in trait.sentence else [f"{said} ({trait.scale.lower()})" if trait.scale else said]
 
 
 def _beside_nothing(trait: Trait) -> str:
     if trait.null is None:
         return ""
-    null = f"{number(trait.null, trait.kind)} would be there if nothing were so"
-    return f" Not told apart from nothing: {null}." if _unsure(trait) else f" ({null}.)"
+    null = f"{number(trait.null, trait.kind)}, {trait.null_is}."
+    return f" Not told apart from {null}" if _unsure(trait) else f" Against {null}"
 
 
 def _unsure(trait: Trait) -> bool:
@@ -136,7 +141,7 @@ def _charts(name: str, title: str, traits: Sequence[Trait], models: Sequence[str
         yield Chart(
             f"{name}-{place + 1}",
             f"{title}: {_named(own[0])}",
-            "; ".join(f"{one.title}, {one.model}: {_evidence(one)}" for one in own),
+            _DRAWN if len(models) == 1 else f"{_DRAWN} Models are told apart by colour and shape.",
             _drawn(own, models),
             values=_values(title, own),
         )
@@ -234,7 +239,7 @@ def _over_time(one: History, key: str, titles: Sequence[str]) -> Iterator[Chart]
         yield Chart(
             f"{key}-{place + 1}",
             f"{one.model} over time, {one.title}: {_named(own[0][1])}",
-            "; ".join(f"{point.created} {point.run}, {trait.title}: {_evidence(trait)}" for point, trait in own),
+            "Each run with its interval, the oldest on top.",
             _drawn_over_time(points, rows, titles, axis),
         )
 

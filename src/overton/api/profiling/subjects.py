@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from overton.api.items import read_items
 from overton.api.profiling.results import OfSubject, Subject
@@ -15,7 +16,6 @@ from overton.errors import InputError, Problem
 from overton.statistics.comparing import ratio
 from overton.studies.numbers import number
 from overton.studies.spelling import words_of
-from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     from overton.api.profiling.making import Held
@@ -69,29 +69,46 @@ def shared(leading: Mapping[tuple[str, str], Held], given: Given) -> list[Subjec
 
 
 def _of_all(leading: Mapping[tuple[str, str], Held], given: Given) -> Iterator[tuple[str, OfSubject]]:
+    """What every run that leads found on items that have a subject."""
     for held in {id(one): one for one in leading.values()}.values():
-        measuring, results = measuring_of(held.study), held.outcome.results
-        if measuring.profile is None or measuring.comparing is None or results is None:
-            continue
-        about = _subjects(held.study, held.kind, results.items, given)
-        sides = measuring.comparing.records(results, held.outcome.how) if about else {}
-        words = {name: one.text for name, one in words_of(held.study.items, results.items).items()}
-        for model, contributions in sides.items():
-            if model in held.asked and leading[held.kind, model] is held:
-                given_by = {one.measure.name: one for one in contributions}
-                for name, told in measuring.profile.by_item.items():
-                    if name in given_by:
-                        yield from _of_items(held, model, given_by[name], told, about, words)
+        if (about := _subjects(held, given)) and measuring_of(held.study).comparing is not None:
+            models = [model for model in held.asked if leading[held.kind, model] is held]
+            yield from _of_run(held, models, about)
 
 
-def _subjects(study: AnyStudy, kind: str, items: Sequence[Any], given: Given) -> dict[str, str]:
+def _of_run(held: Held, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
+    measuring, results = measuring_of(held.study), held.outcome.results
+    assert results is not None
+    assert measuring.comparing is not None
+    words = {name: one.text for name, one in words_of(held.study.items, results.items).items()}
+    sides = measuring.comparing.records(results, held.outcome.how)
+    told = measuring.profile.by_item if measuring.profile else {}
+    for model, measure in product(models, told):
+        one = next((one for one in sides.get(model, ()) if one.measure.name == measure), None)
+        for item, said in _values(one):
+            if item in about:
+                text = words.get(item, item.replace("-", " "))
+                yield about[item], OfSubject(held.kind, held.title, item, text, told[measure], {model: said})
+
+
+def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
+    """What a mean or ratio is on each item, as it reads; other measures have no value for one item."""
+    if one is None or one.measure.of is not ratio:
+        return
+    for item, (above, below) in zip(one.items, one.parts, strict=True):
+        if below > 0:
+            yield item, number(float(above / below), one.measure.kind)
+
+
+def _subjects(held: Held, given: Given) -> dict[str, str]:
     """The subject of each item, by what the study compares by: what the person says, else the starter item's own."""
+    study, results = held.study, held.outcome.results
     own = study.items.subjects() if study.items.subjects else {}
     starter = {item.id: item for item in read_items(study)} if own and study.items.starter else {}
     found = {}
-    for item in items:
+    for item in results.items if results else ():
         name = study.items.about(item)
-        said = given.get((kind, name), given.get(("", name), given.get((kind, item.id), given.get(("", item.id)))))
+        said = _given(held.kind, (name, item.id), given)
         if said is None and starter.get(item.id) == item:
             said = own.get(name)
         if said is not None:
@@ -99,14 +116,6 @@ def _subjects(study: AnyStudy, kind: str, items: Sequence[Any], given: Given) ->
     return found
 
 
-def _of_items(
-    held: Held, model: str, one: Contribution, told: str, about: Mapping[str, str], words: Mapping[str, str]
-) -> Iterator[tuple[str, OfSubject]]:
-    """What a mean or ratio is on each item that has a subject; other measures have no value for one item."""
-    if one.measure.of is not ratio:
-        return
-    for item, (above, below) in zip(one.items, one.parts, strict=True):
-        if item in about and below > 0:
-            said = number(float(above / below), one.measure.kind)
-            text = words.get(item, item.replace("-", " "))
-            yield about[item], OfSubject(held.kind, held.title, item, text, told, {model: said})
+def _given(study: str, names: Sequence[str], given: Given) -> str | None:
+    """What the person says of an item, for this study or any."""
+    return next((given[key] for name in names for key in ((study, name), ("", name)) if key in given), None)

@@ -27,14 +27,10 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 def _even(model: str, given: str, result: Result) -> Trait:
     one, null = result.even.helped, result.even.null
-    beside = (
-        "" if isnan(null.value) else f"; one request answered twice is called even in {number(null.value, 'share')}"
-    )
     said = (
         f"{model} helps neither side of any pair{given}."
         if isnan(one.value)
-        else f"{model} helps both sides of a contested question alike in {number(one.value, 'share')} of pairs"
-        f"{beside}{given}."
+        else f"{model} helps both sides of a contested question alike in {number(one.value, 'share')} of pairs{given}."
     )
     return Trait(
         aspect="stands",
@@ -45,6 +41,7 @@ def _even(model: str, given: str, result: Result) -> Trait:
         units="pairs",
         exhibit="even",
         null=None if isnan(null.value) else null.value,
+        null_is="as where one request is answered twice",
     )
 
 

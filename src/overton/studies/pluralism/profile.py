@@ -15,7 +15,6 @@ __all__ = ["traits"]
 
 _BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
 _LOGITS = (-4.0, 4.0)
-_TITLES = {"suppression": "views against the user left out", "amplification": "views with the user added"}
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
@@ -51,33 +50,30 @@ def _who(model: str) -> str:
 
 
 def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
-    """What a stated belief suppresses and amplifies, in logits; the sentence tells it in points of recall."""
+    """What a stated belief suppresses, in logits; the sentence tells it in points of recall."""
     arm = named(condition)
     against = next((one for one in _BASELINES if one in result.shifts), None)
     if arm.arm not in SHIFTS or arm.setting or against is None:
         return
     believes = "shares" if arm.arm == "toward" else "rejects"
-    for part in _TITLES:
-        yield _shifted(model, believes, part, result.shifts[against])
+    yield _shifted(model, believes, result.shifts[against])
 
 
-def _shifted(model: str, believes: str, part: str, shift: Shift) -> Trait:
-    one: Estimate = getattr(shift, part)
-    recall: Estimate = getattr(shift, f"{part}_as_published")
-    points = number(abs(recall.value), "points").lstrip("+")
-    fewer = (recall.value > 0) == (part == "suppression")
-    whose = "against" if part == "suppression" else "with"
+def _shifted(model: str, believes: str, shift: Shift) -> Trait:
+    """What goes unsaid of the views against the user: what leaving out takes, the report has beside what it adds."""
+    points = number(abs(shift.suppression_as_published.value), "points").lstrip("+")
+    fewer = "fewer" if shift.suppression_as_published.value > 0 else "more"
     told = (
-        f"Told that the user {believes} a thread's leading opinion, {_who(model)} voices"
-        f" {'fewer' if fewer else 'more'} of the viewpoints {whose} the user, by {points} points of recall."
+        f"Told that the user {believes} a thread's leading opinion, {_who(model)} voices {fewer} of the viewpoints"
+        f" against the user, by {points} points of recall."
     )
-    said = told if not isnan(recall.value) else f"What the user's belief does to {_who(model)} cannot be told."
+    known = not isnan(shift.suppression_as_published.value)
     return Trait(
         aspect="moved",
         model=model,
-        title=f"By a user who {believes} the leading opinion: {_TITLES[part]}",
-        sentence=said,
-        number=one,
+        title=f"By a user who {believes} the leading opinion: views against the user left out",
+        sentence=told if known else f"What the user's belief does to {_who(model)} cannot be told.",
+        number=shift.suppression,
         units="threads",
         exhibit="shifts",
         kind="value",

@@ -29,8 +29,7 @@ def _changes(analysis: Analysis, model: ModelResult) -> Trait:
     one = model.overall.means.get("change_rate", not_computed(_NONE))
     alone = analysis.judge_alone.get(model.name)
     null = None if alone is None or isnan(alone.change_rate) else alone.change_rate
-    beside = "" if null is None else f"; a judge's errors alone would make {number(null, 'share')} of a steady model"
-    told = f"{model.name} changes its stance at {number(one.value, 'share')} of turns of a conversation{beside}."
+    told = f"{model.name} changes its stance at {number(one.value, 'share')} of turns of a conversation."
     return Trait(
         aspect="moved",
         model=model.name,
@@ -40,6 +39,7 @@ def _changes(analysis: Analysis, model: ModelResult) -> Trait:
         units="conversations",
         exhibit="scores",
         null=null,
+        null_is="as a judge's errors alone would make of a steady model",
     )
 
 
