@@ -36,6 +36,7 @@ def profile(
 ) -> None:
     """Put together what all studies found of a model: where it stands, what moves it, what it leaves out."""
     from overton.api import profiling
+    from overton.api.profiling.page import write_page
     from overton.api.profiling.shown import sections
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show_sections
@@ -48,7 +49,7 @@ def profile(
             say(f"Warning: {text}")
         show_sections([_for_terminal(one) for one in sections(made)], results())
     if out is not None:
-        page = made.write(out)
+        page = write_page(made, out)
         say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.comparing.sources import parted
 from overton.api.profiling.history import histories
+from overton.api.profiling.page import write_page
 from overton.api.profiling.results import Found, Missing, Profile
 from overton.api.profiling.subjects import read_subjects, shared
 from overton.api.reports import warnings_of
@@ -96,7 +97,7 @@ def profile(
         level=level,
     )
     if out is not None:
-        made.write(out)
+        write_page(made, out)
     return made
 
 

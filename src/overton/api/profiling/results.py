@@ -153,13 +153,3 @@ class Profile:
             ],
             "warnings": list(self.warnings),
         }
-
-    def write(self, out: str | Path) -> Path:
-        """Write it as one self-contained HTML page; gives the file.
-
-        Raises:
-            RunError: it cannot be written.
-        """
-        from overton.api.profiling.page import write_page
-
-        return write_page(self, out)

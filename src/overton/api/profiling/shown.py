@@ -87,7 +87,7 @@ def _statement(one: Found, beside: Path | None) -> Statement:
                 f"{_relative(one.report, beside)}#{trait.exhibit}",
             )
         else:
-            otherwise = f"{one.title}: no report yet; {command('report', one.run.path.name)} writes it."
+            otherwise = f"{one.title}: no report yet; {command('report', one.run.path)} writes it."
     return Statement(trait.sentence, _evidence(trait), trait.caution, way, otherwise, sure=not _unsure(trait))
 
 
