@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from overton.api.profiling.results import Found, History, Profile, Subject
+from overton.api.profiling.results import Found, History, Point, Profile, Subject
 from overton.errors import command
 from overton.statistics.resampling import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
@@ -190,12 +190,15 @@ def _subjects(made: Profile) -> Iterator[Exhibit]:
 
 
 def _subject(one: Subject, models: Sequence[str]) -> Table:
-    columns = [Column("Asked about"), Column("Study"), Column("Measure"), *(Column(name) for name in models)]
+    """Few columns, so that the numbers are seen on a phone."""
     rows: list[list[Cell]] = [
-        [row.words, row.title, row.measure, *(row.values.get(name, Missing("not asked")) for name in models)]
+        [
+            f"{row.title}, {row.measure}: {row.words}",
+            *(row.values.get(name, Missing("not asked")) for name in models),
+        ]
         for row in one.rows
     ]
-    return Table(one.name, columns, rows, summary=True)
+    return Table(one.name, [Column("What was found on what"), *(Column(name) for name in models)], rows, summary=True)
 
 
 def _histories(made: Profile) -> Iterator[Exhibit]:
@@ -207,25 +210,19 @@ def _history(one: History, place: int) -> Iterator[Exhibit]:
     name = f"{one.model}, {one.title}"
     titles = list(dict.fromkeys(trait.title for point in one.points for trait in point.traits))
     yield from _over_time(one, f"profile-time-{place + 1}", titles)
-    yield Table(
-        name,
-        [Column("Run"), Column("Begun"), Column("What is not the same as before"), Column("Against the run before")],
-        [
-            [
-                point.run,
-                point.created,
-                "; ".join(point.changed) or _unchanged(number_),
-                " ".join(point.verdicts) or Missing("the first run"),
-            ]
-            for number_, point in enumerate(one.points)
-        ],
-        note="The oldest run first. Verdicts are those of overton compare, candidate minus base, at its usual margins.",
-        summary=True,
+    for number_, point in enumerate(one.points):
+        yield Statement(f"{name}, {point.created}, {point.run}: {_changed(point, number_)}.", " ".join(point.verdicts))
+    yield Method(
+        "The oldest run first. Verdicts are those of overton compare, candidate minus base, at its usual margins, each"
+        " run against the one before."
     )
 
 
-def _unchanged(place: int) -> str:
-    return "nothing, as far as the runs tell" if place else "\N{EN DASH}"
+def _changed(point: Point, place: int) -> str:
+    """What is not the same as in the run before."""
+    if not place:
+        return "the first run"
+    return "; ".join(point.changed) or "nothing is known to differ from the run before"
 
 
 def _over_time(one: History, key: str, titles: Sequence[str]) -> Iterator[Chart]:
