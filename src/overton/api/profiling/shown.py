@@ -129,7 +129,7 @@ def _unsure(trait: Trait) -> bool:
 
 def _no_interval(trait: Trait) -> str:
     why = trait.number.method.partition("no interval")[2].lstrip(": ")
-    return f"no interval{f' ({why})' if why else ''}"
+    return f"no interval: {why}" if why else "no interval"
 
 
 def _charts(name: str, title: str, traits: Sequence[Trait], models: Sequence[str]) -> Iterator[Chart]:
