@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from overton.api.doctor import doctor
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
+    from overton.api.profiling import profile
     from overton.api.reports import report
     from overton.api.reproducing import reproduce
     from overton.api.runs import Run, extend, open_run, plan, resume, run
@@ -47,6 +48,7 @@ __all__ = [
     "models",
     "open_run",
     "plan",
+    "profile",
     "report",
     "reproduce",
     "resume",
@@ -71,6 +73,7 @@ _HOMES = {
     "import_logs": "inspect_logs",
     "open_run": "runs",
     "plan": "runs",
+    "profile": "profiling",
     "report": "reports",
     "reproduce": "reproducing",
     "resume": "runs",

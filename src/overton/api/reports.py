@@ -17,7 +17,7 @@ from overton.studies.registry import study_named
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["BOUND", "report", "report_of"]
+__all__ = ["BOUND", "report", "report_of", "warnings_of"]
 
 BOUND = "bound by a grammar"
 """What stands beside the name of a model whose answers a grammar held to their form."""
@@ -87,7 +87,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
         sections=spelled(sections, words),
         findings=measured.findings,
-        warnings=[Callout(text, "warning") for text in [*_warnings(runs), *labels.warnings(), *shown.warnings]],
+        warnings=[Callout(text, "warning") for text in [*warnings_of(runs), *labels.warnings(), *shown.warnings]],
         trials=spelled_trials(shown.trials, words, study.items.noun.capitalize()),
         data=measured.document(shown.without),
     )
@@ -148,7 +148,8 @@ def _marked(model: Measured) -> str:
     return ", ".join([called, *([BOUND] if model.holds_form else []), *model.settings])
 
 
-def _warnings(runs: Sequence[Run]) -> Iterator[str]:
+def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
+    """What has to be known of runs before any number: what they left out, what is missing, what failed."""
     for run in runs:
         yield from _warnings_of(run)
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import overton
-from overton.cli import commands, comparing, corpus, judge, models
+from overton.cli import commands, comparing, corpus, judge, models, profiling
 from overton.cli import items as making
 from overton.cli.checking import Checking
 from overton.cli.doctor import doctor
@@ -44,6 +44,7 @@ _ORDER = [
     "compare",
     "baseline",
     "gate",
+    "profile",
     "judge",
     "items",
     "models",
@@ -89,6 +90,7 @@ app.command(cls=Knowing)(commands.reproduce)
 app.command(cls=Knowing)(comparing.compare)
 app.command(cls=Knowing)(comparing.baseline)
 app.command(cls=Knowing)(comparing.gate)
+app.command(cls=Knowing)(profiling.profile)
 app.add_typer(judge.app, name="judge")
 app.command(cls=Knowing)(commands.export)
 app.command("import", cls=Knowing)(commands.import_logs)

@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overton.reporting.text import ShownCell, ShownTable, shown
-from overton.studies.exhibits import Callout, Method, Prose, Table
+from overton.studies.exhibits import Callout, Method, Prose, Statement, Table
 from overton.studies.findings import DO_NOT_QUOTE, by_model, common, evidence
 from overton.untrusted import visible
 
@@ -90,8 +90,14 @@ def _parts(exhibit: Exhibit, width: int, most: int | None) -> Iterator[Renderabl
         case Callout():
             word = "Warning" if exhibit.kind == "warning" else "Note"
             yield from (Text(f"{word}: {line}") for line in visible(exhibit.text).splitlines())
+        case Statement():
+            yield Padding(Text(visible(_stated(exhibit))), (0, 0, 0, 2))
         case Prose() | Method():
             yield Text(visible(exhibit.text))
+
+
+def _stated(one: Statement) -> str:
+    return " ".join(filter(None, [f"\N{BULLET} {one.text}", one.evidence and f"({one.evidence})", one.caution]))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markupsafe import Markup, escape
 
 from overton.reporting.text import ShownCell, shown
-from overton.studies.exhibits import Callout, Exhibit, Method, Prose, Section, Table
+from overton.studies.exhibits import Callout, Exhibit, Method, Prose, Section, Statement, Table
 from overton.untrusted import visible
 
 __all__ = ["MOST_ROWS", "facts", "fragment"]
@@ -46,6 +46,9 @@ def _parts(exhibits: Iterable[Exhibit]) -> Iterator[Markup]:
             case Callout():
                 word = "Warning" if exhibit.kind == "warning" else "Note"
                 yield Markup("<p><b>{}:</b> {}</p>").format(word, visible(exhibit.text))
+            case Statement():
+                beside = " ".join(filter(None, [exhibit.evidence, exhibit.caution]))
+                yield Markup("<p>{} <small>{}</small></p>").format(visible(exhibit.text), visible(beside))
             case Prose() | Method():
                 yield Markup("<p>{}</p>").format(visible(exhibit.text))
 

@@ -20,7 +20,7 @@ from overton.reporting.shell import asset, filled
 from overton.reporting.svg import drawn, inline, specification, style_sheet
 from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
-from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Table, TrialTable
+from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.studies.findings import Finding
 from overton.untrusted import make_folder, write_whole
 
@@ -33,7 +33,8 @@ class Report:
 
     `facts` are pairs of a label and a value: models, items, trials, date, seed, version,
     failures; they stand at its foot. `findings` come first, `warnings` below them in a line that opens. `data` is
-    embedded as JSON, for readers who compute on: anything that msgspec can encode (NaN becomes null).
+    embedded as JSON, for readers who compute on: anything that msgspec can encode (NaN becomes null). `mark` says above
+    the title what kind of page it is.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Report:
     findings: Sequence[Finding] = ()
     trials: TrialTable | None = None
     data: Any = None
+    mark: str = "Overton report"
 
     @property
     def charts(self) -> list[Chart]:
@@ -145,6 +147,8 @@ def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[st
             return {"kind": "chart", "chart": exhibit, "svg": charts[exhibit.name].result(), "numbers": values}
         case Callout():
             return {"kind": "callout", "callout": exhibit}
+        case Statement():
+            return {"kind": "statement", "statement": exhibit}
         case Method() | Prose():
             kind = "method" if isinstance(exhibit, Method) else "prose"
             return {"kind": kind, "paragraphs": exhibit.text.split("\n\n")}

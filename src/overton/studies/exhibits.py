@@ -36,6 +36,7 @@ __all__ = [
     "Prose",
     "Section",
     "Spelled",
+    "Statement",
     "Table",
     "TrialTable",
     "summary",
@@ -98,6 +99,22 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A sentence about a model, with the number behind it in words, and a way to where more is told.
+
+    `way` is what the link is called and where it leads, relative to the page that it stands on; `otherwise` stands in
+    its place where there is none. One that is not `sure` stands back: what it says may be nothing.
+    """
+
+    text: str
+    evidence: str = ""
+    caution: str = ""
+    way: tuple[str, str] | None = None
+    otherwise: str = ""
+    sure: bool = True
+
+
+@dataclass(frozen=True)
 class Callout:
     """A sentence that has to be read together with the numbers beside it; `summary` as in `Table`."""
 
@@ -153,7 +170,7 @@ class Chart:
         return self.draw()
 
 
-Exhibit = Prose | Method | Callout | Table | Chart
+Exhibit = Prose | Method | Statement | Callout | Table | Chart
 
 
 @dataclass(frozen=True)

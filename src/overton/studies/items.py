@@ -5,7 +5,7 @@ A study reads opened texts and touches no paths: whoever hosts it finds, opens, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -33,7 +33,9 @@ class Items(Generic[Item]):
     items leaves it; without suffixes only that one. `reading` declares options of reading. Where `named` makes an item
     of a word, words are given in a file's place. `starter` gives the items that come with the study, or finds the file
     or folder of them. `blank` makes an item to be filled in: its texts say what is to stand there. `spelled` gives an
-    item in words: a line that stands for its id wherever people read, and lines that say more of it.
+    item in words: a line that stands for its id wherever people read, and lines that say more of it. `subjects` gives
+    the subjects of starter items, by `about(item)`: what the study compares by, mostly the item's id. Items of several
+    studies on one subject stand together in a profile.
     """
 
     kind: type[Item]
@@ -47,6 +49,8 @@ class Items(Generic[Item]):
     named: Callable[[str], Item] | None = None
     blank: Callable[[], Item] | None = None
     spelled: Callable[[Item], Sequence[str]] | None = None
+    subjects: Callable[[], Mapping[str, str]] | None = None
+    about: Callable[[Item], str] = field(default=lambda item: str(item.id))
 
     @property
     def plural(self) -> str:

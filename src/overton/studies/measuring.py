@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
+    from overton.studies.profiling import Profiling
     from overton.studies.reproducing import Reproduction
     from overton.studies.table import RawTable, Table
 
@@ -144,6 +145,7 @@ class Measuring(Generic[Analysis, Record]):
     headline    the few figures that stand for it
     comparing   how models are compared by it; without it `overton compare` refuses
     reproductions  publications whose numbers it computes again from their tables
+    profile     what it contributes to a model's profile (`overton.studies.profiling`)
     reported    choices that a report has where nobody makes them
     names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
@@ -159,6 +161,7 @@ class Measuring(Generic[Analysis, Record]):
     findings: Callable[[Analysis], Sequence[Finding]] | None = None
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
+    profile: Profiling[Analysis] | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("model",)

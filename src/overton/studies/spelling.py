@@ -18,6 +18,7 @@ from overton.studies.exhibits import (
     Prose,
     Section,
     Spelled,
+    Statement,
     Table,
     TrialTable,
 )
@@ -64,7 +65,7 @@ def _exhibit(one: Exhibit, words: Words) -> Exhibit:
             return _table(one, words)
         case Chart():
             return replace(one, values=_table(one.values, words)) if one.values else one
-        case Callout() | Prose() | Method():
+        case Callout() | Prose() | Method() | Statement():
             return replace(one, text=_within(one.text, words))
 
 

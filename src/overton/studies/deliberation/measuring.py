@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +16,7 @@ from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
+from overton.studies.profiling import Profiling
 from overton.studies.retesting import Repeated, told_of_itself
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.findings import Finding
     from overton.studies.table import RawTable
+    from overton.studies.traits import Trait
 
 __all__ = ["MEASURING"]
 
@@ -126,6 +128,12 @@ def _warnings(results: Results) -> Iterator[str]:
         yield "No judge named the values behind the explanations, so nothing is said of values."
 
 
+def _traits(analysis: Analysis) -> Iterable[Trait]:
+    from overton.studies.deliberation.profile import traits
+
+    return traits(analysis)
+
+
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
     yield "consensus", analysis.consensus.overall.reached
     yield "rounds_to_consensus", analysis.consensus.overall.rounds
@@ -162,6 +170,9 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    profile=Profiling(
+        ("stands", "moved", "refuses"), _traits, {"changed": "deliberations in which its verdict changes"}
+    ),
     comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
     headline=Headline(
         figures=_figures,

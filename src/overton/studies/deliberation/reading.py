@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from textwrap import shorten
@@ -17,6 +18,7 @@ from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.items import Items
 from overton.studies.noting import Notes, kind_of, note_id, note_repeated, note_unknown, take_one_of
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines
+from overton.studies.profiling import starter_subjects
 
 __all__ = ["DILEMMAS"]
 
@@ -115,5 +117,6 @@ DILEMMAS = Items(
     starter=_starter,
     blank=_blank,
     spelled=_spelled,
+    subjects=partial(starter_subjects, "overton.studies.deliberation"),
 )
 """Dilemmas, with their crowds' verdicts where they are known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.profiling import Profiling
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from overton.studies.comparing import Sides
     from overton.studies.even_handedness.measures import Analysis
     from overton.studies.table import RawTable
+    from overton.studies.traits import Trait
 
 __all__ = ["MEASURING", "EvenHow", "sides_in"]
 
@@ -122,6 +124,12 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
     )
 
 
+def _traits(analysis: Analysis) -> Iterable[Trait]:
+    from overton.studies.even_handedness.profile import traits
+
+    return traits(analysis)
+
+
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
     for settings in analysis.models.values():
         for setting, result in settings.items():
@@ -151,6 +159,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
+    profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),
     comparing=Comparing("topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest")),
     headline=Headline(
         figures=_figures,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -18,6 +19,7 @@ from overton.studies.even_handedness.items import STANCE, Pair
 from overton.studies.items import Items
 from overton.studies.noting import Finding, Notes, found, note_id, note_repeated, take_optional, take_required
 from overton.studies.parsing import Parsed, Text, findings_of, json_lines
+from overton.studies.profiling import starter_subjects
 
 __all__ = ["PAIRS", "PUBLISHED"]
 
@@ -168,5 +170,7 @@ PAIRS = Items(
     dataset="pairs.jsonl",
     suffixes=(".jsonl", ".csv"),
     starter=_starter,
+    subjects=partial(starter_subjects, "overton.studies.even_handedness"),
+    about=lambda pair: pair.topic,
 )
 """Pairs of prompts."""

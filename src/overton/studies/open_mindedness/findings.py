@@ -15,7 +15,7 @@ from overton.studies.open_mindedness.measures.analysis import Analysis, ModelRes
 from overton.studies.open_mindedness.measures.following import unmeasured
 from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult
 
-__all__ = ["findings"]
+__all__ = ["findings", "void"]
 
 _UNITS = "issues"
 _TELLING: dict[Kind, float] = {"score": 33.0, "points": 0.33}
@@ -32,8 +32,8 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 def _standing(model: ModelResult) -> Iterator[Finding]:
     n = len(model.issues)
-    if void := _void(model):
-        yield standing(model.name, f"{model.name} has no score: {void}.", n, _UNITS, "letter", void=_sentence(void))
+    if why := void(model):
+        yield standing(model.name, f"{model.name} has no score: {why}.", n, _UNITS, "letter", void=_sentence(why))
         return
     sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
     said = (
@@ -48,7 +48,7 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
     yield standing(model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score")
 
 
-def _void(model: ModelResult) -> str:
+def void(model: ModelResult) -> str:
     """Why a model's answers measure nothing, '' where they do."""
     if model.tally.answers and not model.tally.stances["pro"] + model.tally.stances["con"]:
         return "none of its answers takes a stance"
@@ -65,7 +65,7 @@ def _sentence(text: str) -> str:
 
 
 def _candidates(model: ModelResult) -> Iterator[Candidate]:
-    if not _void(model):
+    if not void(model):
         yield from _moved(model)
         yield from _shifted(model)
         yield from _one_argument(model)

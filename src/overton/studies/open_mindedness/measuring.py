@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +16,7 @@ from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.options import Option
+from overton.studies.profiling import Profiling
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
     from overton.studies.table import RawTable
+    from overton.studies.traits import Trait
 
 __all__ = ["MEASURING"]
 
@@ -132,6 +134,12 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
     )
 
 
+def _traits(analysis: Analysis) -> Iterable[Trait]:
+    from overton.studies.open_mindedness.profile import traits
+
+    return traits(analysis)
+
+
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
     for model in analysis.models.values():
         yield "open_mindedness", model.scores.open_mindedness
@@ -171,6 +179,11 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     exhibits=_exhibits,
     findings=_findings,
     reproductions=(MILLSTONE,),
+    profile=Profiling(
+        ("stands", "moved", "refuses"),
+        _traits,
+        {"pro_baseline": "answers pro without arguments", "open_mindedness": "moved by arguments, 0 to 100"},
+    ),
     comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions")),
     headline=Headline(
         figures=_figures,

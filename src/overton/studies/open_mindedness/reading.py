@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Any
@@ -30,6 +31,7 @@ from overton.studies.open_mindedness.layouts import (
 from overton.studies.open_mindedness.templates import Recognised, recognise_all
 from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines, read_json, read_whole
+from overton.studies.profiling import starter_subjects
 
 __all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
 
@@ -302,6 +304,7 @@ ISSUES = Items(
     starter=_starter,
     blank=_blank,
     spelled=_spelled,
+    subjects=partial(starter_subjects, "overton.studies.open_mindedness"),
 )
 """Issues that are ready to be asked."""
 

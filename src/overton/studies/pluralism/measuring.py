@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
+from overton.studies.profiling import Profiling
 from overton.studies.retesting import told_of_itself
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
     from overton.studies.pluralism.measures import Analysis
     from overton.studies.table import RawTable
+    from overton.studies.traits import Trait
 
 __all__ = ["MEASURING"]
 
@@ -185,6 +187,12 @@ _FIRST_MEASURE = {
 }
 
 
+def _traits(analysis: Analysis) -> Iterable[Trait]:
+    from overton.studies.pluralism.profile import traits
+
+    return traits(analysis)
+
+
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
     for experiment, conditions in analysis.group().experiments.items():
         name = _FIRST_MEASURE[experiment]
@@ -240,6 +248,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    profile=Profiling(("omits", "moved"), _traits, {"sycophancy_recall_neutral": "people's viewpoints that it voices"}),
     comparing=Comparing("threads", _sides, _sides_of_table, ("trials", "retest", "experiments", "arms")),
     headline=Headline(
         figures=_figures,

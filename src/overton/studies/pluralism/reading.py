@@ -6,6 +6,7 @@ The starter threads were written for Overton; their people and votes are invente
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from textwrap import shorten
@@ -26,6 +27,7 @@ from overton.studies.noting import (
 )
 from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
 from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Thread, Viewpoint
+from overton.studies.profiling import starter_subjects
 
 __all__ = ["REFERENCES", "THREADS", "starter_threads"]
 
@@ -237,5 +239,6 @@ REFERENCES = Items(
     starter=_starter_viewpoints,
     blank=_blank_reference,
     spelled=_spelled,
+    subjects=partial(starter_subjects, "overton.studies.pluralism"),
 )
 """Threads with the viewpoints that were found in them."""

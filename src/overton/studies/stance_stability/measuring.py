@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,6 +13,7 @@ from overton.studies.cautions import about_judges, agreed, judged_by, names_in, 
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.profiling import Profiling
 from overton.studies.retesting import Repeated, told_of_itself
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.table import RawTable
+    from overton.studies.traits import Trait
 
 __all__ = ["MEASURING", "MEASURING_TRANSCRIPTS"]
 
@@ -188,6 +190,12 @@ def _headings(told: Mapping[str, str]) -> list[Topic]:
     ]
 
 
+def _traits(analysis: Analysis) -> Iterable[Trait]:
+    from overton.studies.stance_stability.profile import traits
+
+    return traits(analysis)
+
+
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
     for name in ("chameleon", "source_reuse", "confidence", "stance_changes"):
         if name in analysis.overall.measures:
@@ -231,6 +239,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     exhibits=_exhibits,
     findings=_findings,
     reproductions=(SYCON,),
+    profile=Profiling(("moved", "refuses"), _traits, {"change_rate": "turns at which its stance changes"}),
     comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
     headline=_HEADLINE,
     apart=("conversation",),

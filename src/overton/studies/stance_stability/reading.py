@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Any, get_args
@@ -23,6 +24,7 @@ from overton.studies.noting import (
 )
 from overton.studies.options import Option
 from overton.studies.parsing import Parsed, Text, findings_of, object_lines
+from overton.studies.profiling import starter_subjects
 from overton.studies.stance_stability.blank import blank_topic
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.questions import problems_of
@@ -112,5 +114,6 @@ TOPICS = Items(
     starter=_starter,
     blank=blank_topic,
     spelled=_spelled,
+    subjects=partial(starter_subjects, "overton.studies.stance_stability"),
 )
 """Topics with their questions."""

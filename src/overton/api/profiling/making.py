@@ -1,0 +1,184 @@
+"""From runs of any studies to a profile of the models in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.api.comparing.sources import parted
+from overton.api.profiling.history import histories
+from overton.api.profiling.page import write_page
+from overton.api.profiling.results import Found, Missing, Profile
+from overton.api.profiling.subjects import read_subjects, shared
+from overton.api.reports import warnings_of
+from overton.api.results import measuring_of
+from overton.api.runs import Run, open_run
+from overton.errors import InputError, Problem, command
+from overton.hosts.local.opening import published
+from overton.studies.registry import asking_names, study_named
+from overton.studies.study import AnyStudy
+from overton.studies.traits import Trait
+
+__all__ = ["Held", "profile"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A run that is part of a profile, and those of its models that are meant."""
+
+    run: Run
+    study: AnyStudy
+    asked: tuple[str, ...]
+    how: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """The study whose measures it takes: runs of what labels for a study count as runs of that study."""
+        return self.study.labels or self.study.name
+
+    @property
+    def title(self) -> str:
+        """What the study is called."""
+        return self.study.title or self.study.name
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What was measured, once."""
+        return measured_runs(self.study, [self.run], chosen_how(self.study, self.how))
+
+    @cached_property
+    def traits(self) -> list[Trait]:
+        """What the study says of the models that are meant."""
+        declared = measuring_of(self.study).profile
+        found = [] if declared is None else declared.traits(self.outcome.analysis)
+        return [one for one in found if one.model in self.asked]
+
+
+def profile(
+    *runs: str | Path,
+    level: float = 0.95,
+    seed: int = 0,
+    subjects: str | Path | None = None,
+    out: str | Path | None = None,
+) -> Profile:
+    """What `runs` of any studies found of their models, put together; models go by the names that they have there.
+
+    A run may be named as 'RUN#MODEL', for one of its models. Where several runs of a study have a model, the latest
+    tells what it is like, and all of them how it changed. `subjects` names a table of item and subject (and study)
+    that says of which items of yours the subject is the same; starter items have theirs. With `out` the page is
+    written as well. `level` is the coverage of the intervals.
+
+    Example: `overton.profile("runs/first", "runs/second", out="profile.html").to_json()`.
+
+    Raises:
+        InputError: no runs, a model that is not there, or a run that only makes items.
+        RunError: a folder is not a run, or has no records; the page cannot be written.
+    """
+    if not runs:
+        raise InputError([Problem("profile", "", "name at least one run")])
+    held = [_held(one, {"level": level, "seed": seed}) for one in runs]
+    given = read_subjects(subjects)
+    leading = _leading(held)
+    specs = _specs(held)
+    made = Profile(
+        models=tuple(specs),
+        specs=specs,
+        runs=list({one.run.path.resolve(): one.run for one in held}.values()),
+        found=list(_found(leading)),
+        missing=list(_missing(leading, specs)),
+        subjects=shared(leading, given),
+        histories=list(histories(held)),
+        warnings=list(_warnings(held, specs)),
+        level=level,
+    )
+    if out is not None:
+        write_page(made, out)
+    return made
+
+
+def _held(named: str | Path, how: Mapping[str, Any]) -> Held:
+    """A run that is named, its study, and the models that are meant.
+
+    Raises:
+        InputError: its study measures nothing, or it has no such model.
+    """
+    path, model = parted(named)
+    run = open_run(path)
+    measuring_of(run.study)
+    names = tuple(entry.name for entry in run.entries)
+    if model and model not in names:
+        raise InputError([Problem(str(named), "", f"has no such model; its models are {', '.join(names)}")])
+    return Held(run, run.study, (model,) if model else names, how)
+
+
+def _leading(held: Sequence[Held]) -> dict[tuple[str, str], Held]:
+    """By study and model the run that tells of it: the latest."""
+    ordered = sorted(held, key=lambda one: one.run.manifest.created)
+    return {(one.kind, model): one for one in ordered for model in one.asked}
+
+
+def _specs(held: Sequence[Held]) -> dict[str, list[str]]:
+    """By model what was asked under its name, in the order of the runs."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in held:
+        for entry in one.run.entries:
+            if entry.name in one.asked and published(entry.spec) not in found[entry.name]:
+                found[entry.name].append(published(entry.spec))
+    return dict(found)
+
+
+def _found(leading: Mapping[tuple[str, str], Held]) -> Iterator[Found]:
+    """What leads, study by study in the order in which studies are listed, models beside each other."""
+    for one in _in_order(leading):
+        titles = list(dict.fromkeys(trait.title for trait in one.traits))
+        for trait in sorted(one.traits, key=lambda trait: titles.index(trait.title)):
+            if leading[one.kind, trait.model] is one:
+                yield Found(one.kind, one.title, one.run, trait)
+
+
+def _in_order(leading: Mapping[tuple[str, str], Held]) -> list[Held]:
+    names = asking_names()
+    each = {id(one): one for one in leading.values()}.values()
+    return sorted(each, key=lambda one: names.index(one.kind) if one.kind in names else len(names))
+
+
+def _missing(leading: Mapping[tuple[str, str], Held], specs: Mapping[str, Sequence[str]]) -> Iterator[Missing]:
+    """Studies that would tell something of a model and were not run on it; those that cannot be used are left out."""
+    for name in asking_names():
+        try:
+            study = study_named(name)
+        except InputError:
+            continue
+        declared = study.measuring.profile if study.measuring else None
+        if declared is None:
+            continue
+        for model, asked in specs.items():
+            if (name, model) not in leading:
+                yield Missing(name, study.title or name, model, declared.aspects, _command(study, model, asked[-1]))
+
+
+def _command(study: AnyStudy, model: str, spec: str) -> str:
+    """What would run a study on a model, by the name that it has; other roles are left to be filled in."""
+    first, *others = study.roles
+    named = spec if spec == model else f"{model}={spec}"
+    words = ["run", study.name, f"--{first.word}", named]
+    words += [f"--{first.word}", "OTHER-MODEL"] if study.together else []
+    for role in others:
+        if not (role.optional or role.usual or role.retrieves):
+            words += [f"--{role.word}", role.word.upper()]
+    return command(*words)
+
+
+def _warnings(held: Sequence[Held], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for model, asked in specs.items():
+        if len(asked) > 1:
+            yield f"{model} stands for several models in these runs: {', '.join(asked)}."
+    for one in held:
+        if measuring_of(one.study).profile is None:
+            yield f"{one.run.path.name} is of {one.study.name}, which declares nothing for a profile."
+    yield from dict.fromkeys(warnings_of([one.run for one in held]))

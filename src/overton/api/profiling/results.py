@@ -1,0 +1,155 @@
+"""What a profile holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overton.api.runs import Run
+from overton.studies.plain import number_of
+from overton.studies.profiling import ASPECTS, Aspect
+from overton.studies.traits import Trait
+
+__all__ = ["Found", "History", "Missing", "OfSubject", "Point", "Profile", "Subject"]
+
+SCHEMA = 1
+"""The version of a profile's JSON."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A trait, and the study and the run that it is from."""
+
+    study: str
+    title: str
+    run: Run
+    trait: Trait
+
+    @property
+    def report(self) -> Path:
+        """Where the run's own report is, if it was written."""
+        return self.run.path / "report.html"
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "study": self.study,
+            "run": self.run.path.name,
+            "model": self.trait.model,
+            "title": self.trait.title,
+            "sentence": self.trait.sentence,
+            "units": self.trait.units,
+            **number_of(self.trait.number),
+            "level": self.trait.number.level,
+            "null": self.trait.null,
+            "section": self.trait.exhibit,
+        }
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A study that was not run on a model, of which aspects it would tell, and the command that would run it."""
+
+    study: str
+    title: str
+    model: str
+    aspects: tuple[Aspect, ...]
+    command: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {"study": self.study, "model": self.model, "tells": list(self.aspects), "command": self.command}
+
+
+@dataclass(frozen=True)
+class OfSubject:
+    """What a study found on one item of a subject: by model, a number as it reads."""
+
+    study: str
+    title: str
+    item: str
+    words: str
+    measure: str
+    values: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {"study": self.study, "item": self.item, "measure": self.measure, "values": dict(self.values)}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A subject that items of several studies are about."""
+
+    name: str
+    rows: Sequence[OfSubject]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model in one run: what was found, what is not the same as in the run before, and how far that moved it."""
+
+    run: str
+    created: str
+    traits: Sequence[Trait]
+    changed: Sequence[str] = ()
+    verdicts: Sequence[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "run": self.run,
+            "created": self.created,
+            "measures": {one.title: {**number_of(one.number), "level": one.number.level} for one in self.traits},
+            "changed": list(self.changed),
+            "verdicts": list(self.verdicts),
+        }
+
+
+@dataclass(frozen=True)
+class History:
+    """A model in several runs of one study, the oldest first."""
+
+    study: str
+    title: str
+    model: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What was found of models: see `overton.profile`.
+
+    `specs` says by model what was asked ('provider/name'), each once. `warnings` have to be read before any number.
+    """
+
+    models: tuple[str, ...]
+    specs: Mapping[str, Sequence[str]]
+    runs: Sequence[Run]
+    found: Sequence[Found]
+    missing: Sequence[Missing]
+    subjects: Sequence[Subject]
+    histories: Sequence[History]
+    warnings: Sequence[str]
+    level: float
+
+    def of(self, aspect: Aspect) -> list[Found]:
+        """What tells of an aspect."""
+        return [one for one in self.found if one.trait.aspect == aspect]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "schema": SCHEMA,
+            "models": {name: list(self.specs[name]) for name in self.models},
+            "aspects": {aspect: [one.to_json() for one in self.of(aspect)] for aspect in ASPECTS},
+            "missing": [one.to_json() for one in self.missing],
+            "subjects": {one.name: [row.to_json() for row in one.rows] for one in self.subjects},
+            "over_time": [
+                {"study": one.study, "model": one.model, "runs": [point.to_json() for point in one.points]}
+                for one in self.histories
+            ],
+            "warnings": list(self.warnings),
+        }

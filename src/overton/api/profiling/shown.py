@@ -1,0 +1,263 @@
+"""A profile as sections: an aspect each, then shared subjects, runs over time, and what was not run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from overton.api.profiling.results import Found, History, Point, Profile, Subject
+from overton.errors import command
+from overton.statistics.resampling import Range
+from overton.studies.charts import Axis, Dot, dots, series_of
+from overton.studies.exhibits import (
+    Cell,
+    Chart,
+    Column,
+    Drawing,
+    Exhibit,
+    Method,
+    Missing,
+    Prose,
+    Section,
+    Statement,
+    Table,
+)
+from overton.studies.numbers import Kind, interval, number, reason
+from overton.studies.profiling import ASPECTS, Aspect
+from overton.studies.traits import Trait
+
+__all__ = ["ASPECT_TITLES", "sections"]
+
+ASPECT_TITLES: dict[Aspect, str] = {
+    "stands": "Where it stands",
+    "moved": "What moves it",
+    "omits": "What it leaves out",
+    "refuses": "What it refuses",
+}
+
+_AXES: dict[Kind, str] = {
+    "share": "Share",
+    "score": "Score, 0 to 100",
+    "points": "Percentage points",
+    "value": "Value",
+}
+_DRAWN = "The numbers above with their intervals."
+_METHOD = (
+    "Each number is the one that the study's own report has, of the latest of the runs that are named here; its"
+    " interval is over the items that were asked about. Numbers of different studies are on different scales and do"
+    " not add up. Looking at many numbers at once, one in twenty intervals of 95% leaves out the truth."
+)
+
+
+def sections(made: Profile, beside: Path | None = None) -> list[Section]:
+    """All that there is to show. Links to reports lead from the folder `beside`; without one there are none."""
+    found = [
+        *(_aspect(made, aspect, beside) for aspect in ASPECTS),
+        Section("subjects", "One subject, several studies", list(_subjects(made))),
+        Section("time", "Over time", list(_histories(made))),
+        Section("missing", "What was not run", list(_missing(made))),
+    ]
+    return [one for one in found if one.exhibits]
+
+
+def _aspect(made: Profile, aspect: Aspect, beside: Path | None) -> Section:
+    told = made.of(aspect)
+    exhibits: list[Exhibit] = [_statement(one, beside) for one in told]
+    exhibits += [*_charts(f"profile-{aspect}", ASPECT_TITLES[aspect], [one.trait for one in told], made.models)]
+    if not told:
+        would = list(dict.fromkeys(one.title for one in made.missing if aspect in one.aspects))
+        more = f" {' and '.join(would)} would: see What was not run." if would else ""
+        exhibits.append(Prose(f"Nothing that was run tells of this.{more}"))
+    elif aspect == ASPECTS[0]:
+        exhibits.append(Method(_METHOD))
+    return Section(aspect, ASPECT_TITLES[aspect], exhibits)
+
+
+def _statement(one: Found, beside: Path | None) -> Statement:
+    """A trait in a sentence, and the way to the section of the report that shows it."""
+    trait, way, otherwise = one.trait, None, ""
+    if beside is not None:
+        if one.report.is_file():
+            way = (
+                f"{one.title}: full report of {one.run.path.name}",
+                f"{_relative(one.report, beside)}#{trait.exhibit}",
+            )
+        else:
+            otherwise = f"{one.title}: no report yet; {command('report', one.run.path)} writes it."
+    return Statement(trait.sentence, _evidence(trait), trait.caution, way, otherwise, sure=not _unsure(trait))
+
+
+def _relative(file: Path, beside: Path) -> str:
+    """The address of a file from a page in a folder; where there is no way between them, as on two drives, in full."""
+    try:
+        return quote(Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix())
+    except ValueError:
+        return file.resolve().as_uri()
+
+
+def _evidence(trait: Trait) -> str:
+    """The number where the sentence does not have it, its interval, what is behind it, and what nothing would give."""
+    one = trait.number
+    if isnan(one.value):
+        return f"No number: {reason(one)}."
+    how = f"{one.level:.0%} interval {interval(one, trait.kind)}" if not isnan(one.low) else _no_interval(trait)
+    return f"{', '.join([*_unsaid(trait), how, f'{one.n:,} {trait.units}'])}.{_beside_nothing(trait)}"
+
+
+def _unsaid(trait: Trait) -> list[str]:
+    """The number where the sentence does not have it."""
+    said = number(trait.number.value, trait.kind)
+    return [] if said in trait.sentence else [f"{said} ({trait.scale.lower()})" if trait.scale else said]
+
+
+def _beside_nothing(trait: Trait) -> str:
+    if trait.null is None:
+        return ""
+    null = f"{number(trait.null, trait.kind)}, {trait.null_is}."
+    return f" Not told apart from {null}" if _unsure(trait) else f" Against {null}"
+
+
+def _unsure(trait: Trait) -> bool:
+    """Whether what would be there if nothing were so lies within the interval, or there is none to tell."""
+    one = trait.number
+    return trait.null is not None and not (trait.null < one.low or trait.null > one.high)
+
+
+def _no_interval(trait: Trait) -> str:
+    why = trait.number.method.partition("no interval")[2].lstrip(": ")
+    return f"no interval: {why}" if why else "no interval"
+
+
+def _charts(name: str, title: str, traits: Sequence[Trait], models: Sequence[str]) -> Iterator[Chart]:
+    """A chart for each scale: models beside each other in each row."""
+    told = [one for one in traits if not isnan(one.number.value)]
+    scales = dict.fromkeys(map(_scale, told))
+    for place, scale in enumerate(scales):
+        own = [one for one in told if _scale(one) == scale]
+        yield Chart(
+            f"{name}-{place + 1}",
+            f"{title}: {_named(own[0])}",
+            _DRAWN if len(models) == 1 else f"{_DRAWN} Models are told apart by colour and shape.",
+            _drawn(own, models),
+            values=_values(title, own),
+        )
+
+
+def _scale(trait: Trait) -> tuple[Kind, Range, str]:
+    """What numbers on one axis have in common."""
+    return trait.kind, trait.within, trait.scale
+
+
+def _named(trait: Trait) -> str:
+    """What the axis is called, within a sentence."""
+    return (trait.scale or _AXES[trait.kind]).lower()
+
+
+def _drawn(traits: Sequence[Trait], models: Sequence[str]) -> Drawing:
+    def draw() -> dict[str, Any]:
+        rows = list(dict.fromkeys(one.title for one in traits))
+        points = [Dot(one.title, models.index(one.model), one.number) for one in traits]
+        return dots(points, rows, series_of(models), _axis(traits), wrap=True)
+
+    return draw
+
+
+def _axis(traits: Sequence[Trait]) -> Axis:
+    """As wide as the numbers can be, or further where an interval is."""
+    kind, (low, high) = traits[0].kind, traits[0].within
+    ends = [end for one in traits for end in (one.number.low, one.number.value, one.number.high) if isfinite(end)]
+    return Axis(traits[0].scale or _AXES[kind], min(low, *ends), max(high, *ends), kind, mark=0 if low < 0 else None)
+
+
+def _values(title: str, traits: Sequence[Trait]) -> Table:
+    rows: list[list[Cell]] = [[one.title, one.model, one.number] for one in traits]
+    return Table(title, [Column("What"), Column("Model"), Column("Number", traits[0].kind)], rows)
+
+
+def _subjects(made: Profile) -> Iterator[Exhibit]:
+    if not made.subjects:
+        return
+    yield Prose(
+        "Items of several studies that are about one subject. A single item has no interval: these are places to look,"
+        " not findings."
+    )
+    for one in made.subjects:
+        yield _subject(one, made.models)
+
+
+def _subject(one: Subject, models: Sequence[str]) -> Table:
+    """Few columns, so that the numbers are seen on a phone."""
+    rows: list[list[Cell]] = [
+        [
+            f"{row.title}, {row.measure}: {row.words}",
+            *(row.values.get(name, Missing("not asked")) for name in models),
+        ]
+        for row in one.rows
+    ]
+    return Table(one.name, [Column("What was found on what"), *(Column(name) for name in models)], rows, summary=True)
+
+
+def _histories(made: Profile) -> Iterator[Exhibit]:
+    for place, one in enumerate(made.histories):
+        yield from _history(one, place)
+
+
+def _history(one: History, place: int) -> Iterator[Exhibit]:
+    name = f"{one.model}, {one.title}"
+    titles = list(dict.fromkeys(trait.title for point in one.points for trait in point.traits))
+    yield from _over_time(one, f"profile-time-{place + 1}", titles)
+    for number_, point in enumerate(one.points):
+        yield Statement(f"{name}, {point.created}, {point.run}: {_changed(point, number_)}.", " ".join(point.verdicts))
+    yield Method(
+        "The oldest run first. Verdicts are those of overton compare, candidate minus base, at its usual margins, each"
+        " run against the one before."
+    )
+
+
+def _changed(point: Point, place: int) -> str:
+    """What is not the same as in the run before."""
+    if not place:
+        return "the first run"
+    return "; ".join(point.changed) or "nothing is known to differ from the run before"
+
+
+def _over_time(one: History, key: str, titles: Sequence[str]) -> Iterator[Chart]:
+    """A chart for each scale, a row for each run, the oldest on top."""
+    every = [(point, trait) for point in one.points for trait in point.traits if not isnan(trait.number.value)]
+    for place, scale in enumerate(dict.fromkeys(_scale(trait) for _, trait in every)):
+        own = [(point, trait) for point, trait in every if _scale(trait) == scale]
+        rows = [f"{point.created} {point.run}" for point in one.points]
+        points = [Dot(f"{point.created} {point.run}", titles.index(trait.title), trait.number) for point, trait in own]
+        axis = _axis([trait for _, trait in own])
+        yield Chart(
+            f"{key}-{place + 1}",
+            f"{one.model} over time, {one.title}: {_named(own[0][1])}",
+            "Each run with its interval, the oldest on top.",
+            _drawn_over_time(points, rows, titles, axis),
+        )
+
+
+def _drawn_over_time(points: Sequence[Dot], rows: Sequence[str], titles: Sequence[str], axis: Axis) -> Drawing:
+    def draw() -> dict[str, Any]:
+        return dots(points, rows, series_of(titles), axis)
+
+    return draw
+
+
+def _missing(made: Profile) -> Iterator[Exhibit]:
+    if not made.missing:
+        return
+    yield Table(
+        "Studies that were not run",
+        [Column("Study"), Column("Model"), Column("Would tell"), Column("Command")],
+        [
+            [one.title, one.model, ", ".join(ASPECT_TITLES[aspect].lower() for aspect in one.aspects), one.command]
+            for one in made.missing
+        ],
+        note="Words in capitals are yours to fill in.",
+        summary=True,
+    )

@@ -1,0 +1,60 @@
+"""The command that puts together what all studies found of a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from overton.cli import options as opt
+
+if TYPE_CHECKING:
+    from overton.studies.exhibits import Section
+
+__all__ = ["profile"]
+
+
+def profile(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Runs of any studies, or models of runs (RUN#MODEL)."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write one self-contained HTML page as well.")
+    ] = None,
+    subjects: Annotated[
+        Path | None,
+        typer.Option(
+            "--subjects", metavar="FILE", help="Table (.csv) of item and subject: which items of yours are about one."
+        ),
+    ] = None,
+    level: opt.LevelOption = 0.95,
+    seed: opt.SeedOption = 0,
+    json: opt.JsonOption = False,
+) -> None:
+    """Put together what all studies found of a model: where it stands, what moves it, what it leaves out."""
+    from overton.api import profiling
+    from overton.api.profiling.page import write_page
+    from overton.api.profiling.shown import sections
+    from overton.cli.output import print_json, results, say
+    from overton.cli.tables import show_sections
+
+    made = profiling.profile(*runs, level=level, seed=seed, subjects=subjects)
+    if json:
+        print_json(made.to_json())
+    else:
+        for text in made.warnings:
+            say(f"Warning: {text}")
+        show_sections([_for_terminal(one) for one in sections(made)], results())
+    if out is not None:
+        page = write_page(made, out)
+        say(f"Page: {page}") if json else results().print(str(page), soft_wrap=True)
+
+
+def _for_terminal(section: Section) -> Section:
+    """The same without what says how it was made: that is for the page."""
+    from overton.studies.exhibits import Method
+
+    return replace(section, exhibits=[one for one in section.exhibits if not isinstance(one, Method)])

@@ -1,0 +1,84 @@
+"""What deliberation tells in a model's profile: its verdicts at first, and what other models' verdicts do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.deliberation.measures.analysis import Analysis
+from overton.studies.numbers import number
+from overton.studies.traits import Trait, uncertain
+
+__all__ = ["traits"]
+
+_FAULT = "YTA"
+
+
+def traits(analysis: Analysis) -> Iterator[Trait]:
+    """What was found of every model."""
+    for model, rate in analysis.changes.by_model.items():
+        yield from _first(analysis, model)
+        yield _changed(model, rate)
+        yield _unreadable(analysis, model)
+
+
+def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
+    """How often it finds the one who asks at fault before it has heard anybody."""
+    found = [
+        speaker.first[_FAULT]
+        for one in analysis.verdicts
+        for speaker in one.speakers
+        if speaker.model == model and _FAULT in speaker.first
+    ]
+    if not found:
+        return
+    one = found[0] if len(found) == 1 else _pooled(found)
+    yield Trait(
+        aspect="stands",
+        model=model,
+        title="First verdicts that the one who asks is at fault",
+        sentence=f"At first {model} finds the one who asks at fault in {number(one.value, 'share')} of deliberations.",
+        number=one,
+        units="deliberations",
+        exhibit="verdicts",
+    )
+
+
+def _pooled(found: list[Estimate]) -> Estimate:
+    """The same over several settings and places in the order of speaking."""
+    known = [one for one in found if not isnan(one.value)]
+    n = sum(one.n for one in known)
+    count = sum(one.value * one.n for one in known)
+    return uncertain(count, n, "it is over several formats, goals or orders", "no first verdict could be read")
+
+
+def _changed(model: str, rate: Estimate) -> Trait:
+    said = (
+        f"{model} gave no verdict that others could change."
+        if isnan(rate.value)
+        else f"Among other models {model} changes its verdict in {number(rate.value, 'share')} of its deliberations."
+    )
+    return Trait(
+        aspect="moved",
+        model=model,
+        title="By other models: deliberations in which it changes its verdict",
+        sentence=said,
+        number=rate,
+        units="deliberations",
+        exhibit="changes",
+    )
+
+
+def _unreadable(analysis: Analysis, model: str) -> Trait:
+    invalid, messages = analysis.tally.invalid.get(model, 0), analysis.tally.messages.get(model, 0)
+    one = uncertain(invalid, messages, "messages of one deliberation hang together", "there are no messages")
+    return Trait(
+        aspect="refuses",
+        model=model,
+        title="Messages without a verdict that could be read",
+        sentence=f"{model} gives no verdict that could be read in {number(one.value, 'share')} of its messages.",
+        number=one,
+        units="messages",
+        exhibit="changes",
+    )

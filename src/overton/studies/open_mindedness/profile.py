@@ -1,0 +1,72 @@
+"""What open-mindedness tells in a model's profile: how it leans alone, what arguments do to it, what it says nothing
+to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+from overton.statistics import not_computed
+from overton.studies.numbers import number
+from overton.studies.open_mindedness.findings import void
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.traits import Trait
+
+__all__ = ["traits"]
+
+_SCORE = (0.0, 100.0)
+
+
+def traits(analysis: Analysis) -> Iterator[Trait]:
+    """What was found of every model."""
+    for model in analysis.models.values():
+        yield _leaning(model)
+        yield _moved(model)
+        if (baseline := model.refusals.by_condition.get("baseline")) is not None:
+            yield Trait(
+                aspect="refuses",
+                model=model.name,
+                title="No side taken",
+                sentence=f"Asked without arguments, {model.name} takes no side in {number(baseline.value, 'share')} of"
+                " its answers.",
+                number=baseline,
+                units="issues",
+                exhibit="refusals",
+            )
+
+
+def _leaning(model: ModelResult) -> Trait:
+    one = model.leaning_pro
+    return Trait(
+        aspect="stands",
+        model=model.name,
+        title="Issues on which it leans to pro",
+        sentence=f"Without arguments {model.name} leans to pro on {number(one.value, 'share')} of issues.",
+        number=not_computed(why) if (why := void(model)) else one,
+        units="issues",
+        exhibit="baseline",
+    )
+
+
+def _moved(model: ModelResult) -> Trait:
+    """The cross-fitted score, which chance alone does not raise."""
+    one = model.cross_fitted.open_mindedness
+    if why := void(model):
+        said, one = f"What arguments do to {model.name} is not measured: {why}.", not_computed(why)
+    elif isnan(one.value):
+        said = f"What arguments do to {model.name} cannot be told from these answers."
+    else:
+        held = number(max(one.value, 0.0), "score")
+        said = f"Arguments move {model.name} by {held} of 100, where 0 is never and 100 by any argument."
+    return Trait(
+        aspect="moved",
+        model=model.name,
+        title="By arguments: open-mindedness",
+        sentence=said,
+        number=one,
+        units="issues",
+        exhibit="open-mindedness",
+        kind="score",
+        within=_SCORE,
+        null=0.0,
+    )

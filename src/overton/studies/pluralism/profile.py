@@ -1,0 +1,83 @@
+"""What pluralism tells in a model's profile: which views it leaves out, and what a user's belief does to that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.numbers import number
+from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
+from overton.studies.pluralism.measures.contrasts import SHIFTS, named
+from overton.studies.traits import Trait, remaining
+
+__all__ = ["traits"]
+
+_BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
+_LOGITS = (-4.0, 4.0)
+
+
+def traits(analysis: Analysis) -> Iterator[Trait]:
+    """What was found of every model."""
+    for model in analysis.models:
+        conditions = analysis.group(model).experiments.get("sycophancy", {})
+        if (neutral := conditions.get("neutral")) is not None and "global/recall" in neutral.measures:
+            yield _left_out(model, neutral.measures["global/recall"])
+        for condition, result in conditions.items():
+            yield from _belief(model, condition, result)
+
+
+def _left_out(model: str, recall: Estimate) -> Trait:
+    one, who = remaining(recall), _who(model)
+    said = (
+        f"{who} has no responses that could be compared with a thread's viewpoints."
+        if isnan(one.value)
+        else f"{who} leaves out {number(one.value, 'share')} of the viewpoints that people have in a thread."
+    )
+    return Trait(
+        aspect="omits",
+        model=model,
+        title="Viewpoints of people that it leaves out",
+        sentence=said,
+        number=one,
+        units="threads",
+        exhibit="voices",
+    )
+
+
+def _who(model: str) -> str:
+    return "The model" if model == UNNAMED else model
+
+
+def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
+    """What a stated belief suppresses, in logits; the sentence tells it in points of recall."""
+    arm = named(condition)
+    against = next((one for one in _BASELINES if one in result.shifts), None)
+    if arm.arm not in SHIFTS or arm.setting or against is None:
+        return
+    believes = "shares" if arm.arm == "toward" else "rejects"
+    yield _shifted(model, believes, result.shifts[against])
+
+
+def _shifted(model: str, believes: str, shift: Shift) -> Trait:
+    """What goes unsaid of the views against the user: what leaving out takes, the report has beside what it adds."""
+    points = number(abs(shift.suppression_as_published.value), "points").lstrip("+")
+    fewer = "fewer" if shift.suppression_as_published.value > 0 else "more"
+    told = (
+        f"Told that the user {believes} a thread's leading opinion, {_who(model)} voices {fewer} of the viewpoints"
+        f" against the user, by {points} points of recall."
+    )
+    known = not isnan(shift.suppression_as_published.value)
+    return Trait(
+        aspect="moved",
+        model=model,
+        title=f"By a user who {believes} the leading opinion: views against the user left out",
+        sentence=told if known else f"What the user's belief does to {_who(model)} cannot be told.",
+        number=shift.suppression,
+        units="threads",
+        exhibit="shifts",
+        kind="value",
+        within=_LOGITS,
+        scale="Logits",
+        null=0.0,
+    )

@@ -1,0 +1,50 @@
+"""What a study contributes to a model's profile: of which aspects it tells, and the subjects of its starter items.
+
+A profile is put together by whoever hosts it (`overton.api.profiling`), which knows no study.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+
+if TYPE_CHECKING:
+    from overton.studies.traits import Trait
+
+__all__ = ["ASPECTS", "Aspect", "Profiling", "starter_subjects"]
+
+Aspect = Literal["stands", "moved", "omits", "refuses"]
+"""What a trait tells of a model: where it stands, what moves it, what it leaves out, what it refuses."""
+
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
+
+Analysis = TypeVar("Analysis")
+
+
+@dataclass(frozen=True)
+class Profiling(Generic[Analysis]):
+    """What a study contributes to a profile.
+
+    `aspects` are those of which it tells something, so that a profile can say what would be known if it were run.
+    `traits(analysis)` gives what it found, model by model. `by_item` names those measures of the study's `Comparing`,
+    means or ratios, whose value for a single item stands beside what other studies found on the same subject, and says
+    for each in a few words what it tells.
+    """
+
+    aspects: tuple[Aspect, ...]
+    traits: Callable[[Analysis], Iterable[Trait]]
+    by_item: Mapping[str, str] = field(default_factory=dict)
+
+
+def starter_subjects(package: str) -> Mapping[str, str]:
+    """The subjects of a study's starter items, by what the study compares by (mostly the item's id).
+
+    They stand in `starter/subjects.toml` of `package`, a subject to a line: what it is about, in the words under which
+    a profile shows the items of all studies together, then its items.
+    """
+    text = files(package).joinpath("starter", "subjects.toml").read_text(encoding="utf-8")
+    held: dict[str, Any] = tomllib.loads(text)
+    return {item: subject for subject, items in held.items() for item in items}

@@ -1,0 +1,219 @@
+"""A model's profile over all studies: what each tells, what is missing, shared subjects, and runs over time."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from math import isnan
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+import overton
+from overton.api.items import read_items
+from overton.api.runs import open_run
+from overton.errors import InputError
+from overton.studies.numbers import number
+from overton.studies.profiling import ASPECTS
+from overton.studies.registry import asking_names, study_named
+
+OURS = ["deliberation", "even-handedness", "open-mindedness", "pluralism", "stance-stability"]
+
+
+@pytest.fixture(scope="module")
+def made(runs: dict[str, Path]) -> Any:
+    return overton.profile(*runs.values())
+
+
+@pytest.mark.parametrize("study", OURS)
+def test_a_study_tells_of_the_aspects_that_it_declares(study: str, made: Any) -> None:
+    measuring = study_named(study).measuring
+    assert measuring is not None
+    assert measuring.profile is not None
+    told = {one.trait.aspect for one in made.found if one.study == study}
+    assert told == set(measuring.profile.aspects)
+
+
+def test_every_aspect_is_told_of_in_sentences_with_their_numbers(made: Any) -> None:
+    for aspect in ASPECTS:
+        assert made.of(aspect)
+    for one in made.found:
+        assert one.trait.sentence.endswith(".")
+        assert one.trait.model in one.trait.sentence
+        found = one.trait.number
+        assert isnan(found.value) or one.trait.within[0] <= found.value <= one.trait.within[1]
+        assert not isnan(found.low) or found.method, "where there is no interval, a reason"
+
+
+def test_numbers_are_those_of_the_studys_own_analysis(made: Any, runs: dict[str, Path]) -> None:
+    own = overton.analyze("open-mindedness", runs["open-mindedness"]).models["a"]
+    by_title = {one.trait.title: one.trait.number for one in made.found if one.study == "open-mindedness"}
+    assert by_title["Issues on which it leans to pro"] == own.leaning_pro
+    assert by_title["By arguments: open-mindedness"] == own.cross_fitted.open_mindedness
+
+
+def test_what_was_not_run_is_named_with_the_command_that_would_run_it(runs: dict[str, Path]) -> None:
+    made = overton.profile(runs["open-mindedness"])
+    assert {one.study for one in made.missing} == {name for name in asking_names() if name in OURS} - {
+        "open-mindedness"
+    }
+    for one in made.missing:
+        program, run, study, *words = shlex.split(one.command)
+        assert (program, run, study) == ("overton", "run", one.study)
+        assert "a=simulated/open-minded" in words
+    commands = {one.study: one.command for one in made.missing}
+    assert "--judge JUDGE" in commands["even-handedness"]
+    assert commands["deliberation"].count("--agent") == 2
+
+
+def test_nothing_is_missing_where_all_were_run(made: Any) -> None:
+    assert [one.study for one in made.missing if one.model == "a"] == []
+
+
+def test_items_of_several_studies_on_one_subject_stand_together(made: Any) -> None:
+    by_name = {one.name: one.rows for one in made.subjects}
+    voting = by_name["Voting"]
+    assert {row.study for row in voting} == {"open-mindedness", "pluralism", "even-handedness"}
+    leaning = next(row for row in voting if row.measure == "answers pro without arguments")
+    assert leaning.words == next(item.question for item in read_items("open-mindedness") if item.id == "voting-age")
+    own = overton.analyze("open-mindedness", next(run.path for run in made.runs if run.path.name == "open-mindedness"))
+    pro = own.models["a"].issues["voting-age"].conditions["baseline"].shares.pro
+    assert leaning.values == {"a": number(pro.value, "share")}
+    assert "Nuclear power" in by_name
+    assert all(len({row.study for row in rows}) > 1 for rows in by_name.values())
+
+
+def test_an_item_of_ones_own_under_a_starter_items_id_has_not_its_subject(
+    tmp_path: Path, runs: dict[str, Path], hold: Callable[..., Path]
+) -> None:
+    import msgspec
+
+    own = msgspec.structs.replace(
+        next(item for item in read_items("pluralism") if item.id == "a-fine-for-staying-home"), title="Another matter?"
+    )
+    overton.items.write("pluralism", [own], tmp_path / "own.jsonl")
+    run = hold("pluralism", tmp_path / "run", items=tmp_path / "own.jsonl", only=None)
+    made = overton.profile(run, runs["open-mindedness"])
+    assert made.subjects == []
+    table = tmp_path / "subjects.csv"
+    table.write_text("study,item,subject\npluralism,a-fine-for-staying-home,Ours\n,museum-returns,Ours\n")
+    (ours,) = overton.profile(run, runs["open-mindedness"], subjects=table).subjects
+    assert {row.item for row in ours.rows} == {"a-fine-for-staying-home", "museum-returns"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("item\nx\n", "has no column subject"),
+        ("item,subject\nx,\n", "has an empty cell"),
+        ("item,subject\nx,One\nx,Two\n", "has the subject One already"),
+    ],
+)
+def test_a_table_of_subjects_that_cannot_be_used_is_refused(
+    text: str, said: str, tmp_path: Path, runs: dict[str, Path]
+) -> None:
+    table = tmp_path / "subjects.csv"
+    table.write_text(text)
+    with pytest.raises(InputError, match=said):
+        overton.profile(runs["open-mindedness"], subjects=table)
+
+
+def test_the_latest_run_tells_and_all_stand_over_time(two: tuple[Path, Path]) -> None:
+    first, second = two
+    made = overton.profile(second, first)
+    assert {one.run.path for one in made.found} == {second}
+    (history,) = made.histories
+    assert [point.run for point in history.points] == ["spring", "autumn"]
+    start, end = history.points
+    assert not start.changed
+    assert any("is another model under one name" in said for said in end.changed)
+    assert any("seeds differ" in said for said in end.changed)
+    assert all("a [autumn]" in said for said in end.verdicts)
+    assert len(end.verdicts) == 2
+    assert start.traits != end.traits
+
+
+def test_runs_by_other_instruments_stand_over_time_and_are_not_compared(
+    two: tuple[Path, Path], tmp_path: Path, hold: Callable[..., Path]
+) -> None:
+    other = hold("open-mindedness", tmp_path / "other", templates=[1, 4])
+    (history,) = overton.profile(two[0], other).histories
+    assert any("template" in said for said in history.points[1].changed)
+    assert list(history.points[1].verdicts) == ["not compared, since they were not asked in the same way"]
+
+
+def test_one_run_named_twice_is_one(runs: dict[str, Path]) -> None:
+    one = runs["open-mindedness"]
+    made = overton.profile(one, one)
+    assert len(made.runs) == 1
+    assert made.histories == []
+
+
+def test_a_model_of_a_run_is_profiled_alone(runs: dict[str, Path]) -> None:
+    made = overton.profile(f"{runs['deliberation']}#b")
+    assert made.models == ("b",)
+    assert {one.trait.model for one in made.found} == {"b"}
+    with pytest.raises(InputError, match="no such model; its models are a, b"):
+        overton.profile(f"{runs['deliberation']}#c")
+
+
+def test_one_name_for_several_models_is_warned_of(made: Any) -> None:
+    assert any(said.startswith("a stands for several models") for said in made.warnings)
+
+
+def test_what_only_makes_items_has_no_profile(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="name at least one run"):
+        overton.profile()
+
+
+def test_every_link_leads_to_a_section_of_a_report(runs: dict[str, Path], tmp_path: Path) -> None:
+    page = tmp_path / "there" / "profile.html"
+    page.parent.mkdir()
+    made = overton.profile(*runs.values(), out=page)
+    links = re.findall(r'<a href="([^"#]+)#([^"]+)">', page.read_text())
+    assert len(links) == len(made.found)
+    for address, key in links:
+        report = page.parent / unquote(address)
+        assert f'<section id="{key}"' in report.read_text(), (address, key)
+
+
+def test_a_report_that_was_not_written_is_named_with_its_command(two: tuple[Path, Path], tmp_path: Path) -> None:
+    (two[0] / "report.html").unlink(missing_ok=True)
+    page = tmp_path / "profile.html"
+    overton.profile(two[0], out=page)
+    assert "no report yet; overton report" in page.read_text()
+
+
+def test_a_runs_name_is_text_and_no_markup(runs: dict[str, Path], tmp_path: Path, hold: Callable[..., Path]) -> None:
+    hostile = tmp_path / '"><img src=x onerror=alert(1)>'
+    run = hold("open-mindedness", hostile)
+    overton.report([run])
+    page = tmp_path / "profile.html"
+    overton.profile(run, out=page)
+    text = page.read_text()
+    assert "<img" not in text
+    (address, *_) = re.findall(r'<a href="([^"#]+)#', text)
+    assert (page.parent / unquote(address)).is_file()
+
+
+def test_json_has_what_the_page_has(made: Any) -> None:
+    data = made.to_json()
+    assert set(data["aspects"]) == set(ASPECTS)
+    assert sum(map(len, data["aspects"].values())) == len(made.found)
+    one = data["aspects"]["moved"][0]
+    assert {"sentence", "estimate", "interval", "n", "run", "study", "section"} <= one.keys()
+    assert set(data["subjects"]) == {one.name for one in made.subjects}
+
+
+def test_a_study_that_declares_nothing_is_said_to(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Path]) -> None:
+    from dataclasses import replace
+
+    run = open_run(runs["open-mindedness"])
+    bare = replace(run.study, measuring=replace(run.study.measuring, profile=None, comparing=None))
+    monkeypatch.setattr(type(run), "study", property(lambda _: bare))
+    made = overton.profile(runs["open-mindedness"])
+    assert made.found == []
+    assert any("declares nothing for a profile" in said for said in made.warnings)
