@@ -335,7 +335,7 @@ def arguments() -> argparse.Namespace:
     reader.add_argument("--simulations", type=int, default=300)
     reader.add_argument("--only", choices=("stances", "matches", "plans"))
     reader.add_argument("--budgets", type=int, nargs="+", default=[100, 300])
-    reader.add_argument("--whole", type=int, nargs="+", default=[800, 1600], help="more budgets of whole threads")
+    reader.add_argument("--whole", type=int, nargs="+", default=[1600, 3200], help="more budgets of whole threads")
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
     reader.add_argument("--moves", nargs="+", choices=MOVES, default=list(MOVES))
     return reader.parse_args()

@@ -33,13 +33,13 @@ from overton.statistics.misread import (
     units_for_width,
     whole_units,
 )
-from overton.statistics.resampling import Range, Resampling
+from overton.statistics.resampling import Jackknife, Range, Resampling
 from overton.studies.labelled.people import People
 from overton.studies.labelled.placed import Place
 from overton.studies.labelled.shares import LabelledNumbers
 from overton.studies.labelled.variants import Variants, leading
 
-__all__ = ["Case", "LabelledUnits", "Over", "Resting", "between"]
+__all__ = ["Case", "LabelledUnits", "Over", "Resting", "UnitCase", "between"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -129,25 +129,89 @@ class LabelledUnits:
 
 
 class Case(ABC):
-    """Units [U] whose values rest on a judge's labels, and what people say of some of these labels.
-
-    `items` names what intervals are over, by its number in `resampling.cluster`.
-    """
+    """What rests on a judge's labels in a study, and what people say of some of these labels."""
 
     people: People
-    place: Ints
-    resampling: Resampling
-    items: Sequence[str]
-    draws: int
     seed: int
 
-    unit = "unit"
-    """What is labelled whole, in a sentence."""
+    @property
+    @abstractmethod
+    def readings(self) -> Readings:
+        """The rows that both labelled; rows of one unit are of one group."""
 
     @property
     @abstractmethod
     def labelled(self) -> LabelledUnits:
         """The units, and what people labelled of their rows."""
+
+    @abstractmethod
+    def numbers(self) -> Iterator[Resting]:
+        """All that is corrected."""
+
+    @abstractmethod
+    def corrected(self, one: Resting) -> Variants:
+        """One of them, three times."""
+
+    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
+        """A number by which models are compared over some items, which `resampling` has by their place there."""
+        raise NotImplementedError(f"{one.name} is said to be compared, and its case does not say how")
+
+    @property
+    def by_units(self) -> bool:
+        """Whether units are corrected by their own values."""
+        return self.labelled.by_units
+
+    @cached_property
+    def together(self) -> Together:
+        """Whether errors of one unit come together."""
+        return together(self.readings, self.seed)
+
+    @cached_property
+    def listed(self) -> list[Resting]:
+        """All numbers in order."""
+        return list(self.numbers())
+
+    @cached_property
+    def found(self) -> list[Variants]:
+        """Each of them."""
+        return [self.corrected(one) for one in self.listed]
+
+    def summary(self) -> LabelledNumbers:
+        """The numbers of groups, by measure."""
+        groups: dict[str, dict[str, Variants]] = {}
+        for one, found in zip(self.listed, self.found, strict=True):
+            if one.group is not None:
+                groups.setdefault(one.group, {})[one.name] = found
+        return LabelledNumbers(
+            "whole units" if self.by_units else "errors undone",
+            len(self.people.id),
+            self.people.cannot_tell,
+            int(self.labelled.whole.sum()),
+            str(self.together) if len(self.people.id) else "Nothing is labelled.",
+            groups,
+        )
+
+    def placed(self) -> dict[Place, Estimate]:
+        """The numbers to take, by where an analysis holds them."""
+        return {
+            one.place: found.led for one, found in zip(self.listed, self.found, strict=True) if one.place is not None
+        }
+
+
+class UnitCase(Case):
+    """Units [U] that have values of their own, which rest on the judge's labels of their rows.
+
+    `place` numbers the rows that people labelled. `items` names what intervals are over, by its number in
+    `resampling.cluster`.
+    """
+
+    place: Ints
+    resampling: Resampling
+    items: Sequence[str]
+    draws: int
+
+    unit = "unit"
+    """What is labelled whole, in a sentence."""
 
     @property
     @abstractmethod
@@ -161,17 +225,8 @@ class Case(ABC):
 
     @property
     @abstractmethod
-    def readings(self) -> Readings:
-        """The rows that both labelled."""
-
-    @property
-    @abstractmethod
     def undone(self) -> Mapping[str, Undone]:
         """Each measure with the judge's errors undone; those that cannot be are left out."""
-
-    @abstractmethod
-    def numbers(self) -> Iterator[Resting]:
-        """All that is corrected."""
 
     @abstractmethod
     def within(self, name: str) -> Range:
@@ -193,59 +248,25 @@ class Case(ABC):
         """The units [U] that people labelled whole, as far as a measure goes."""
         return self.labelled.whole
 
-    @cached_property
-    def together(self) -> Together:
-        """Whether errors of one unit come together."""
-        return together(self.readings, self.seed)
+    def corrected(self, one: Resting) -> Variants:
+        """One of the numbers, three times."""
+        return self.variant(one.name, one.units)
 
     def variant(self, name: str, units: Flags, resampling: Resampling | None = None) -> Variants:
         """A measure of some units [U], three times."""
         over = resampling or self.resampling
         whole, alone = self._from_units(name, units, over)
-        corrected = whole if self.labelled.by_units else self._from_errors(name, units, over)
+        corrected = whole if self.by_units else self._from_errors(name, units, over)
         return Variants(leading(corrected, len(self.people.id)), self.judged_alone(name, units), corrected, alone)
 
     def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
-        """A number over some items, which `resampling` has by their place there; its intervals are over them."""
+        """A number over some items."""
         places = {name: place for place, name in enumerate(items)}
         at = np.array([places.get(name, -1) for name in self.items], np.int64)[self.resampling.cluster]
         units = one.units & (at >= 0)
-        among = replace_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
+        among = over_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
         found = self.variant(one.name, units, among)
-        if isnan(found.corrected.low):
-            return Over(found, None)
-        return Over(found, self._moved(one.name, units, among))
-
-    def summary(self) -> LabelledNumbers:
-        """The numbers of groups, by measure."""
-        groups: dict[str, dict[str, Variants]] = {}
-        for one, found in zip(self.listed, self.found, strict=True):
-            if one.group is not None:
-                groups.setdefault(one.group, {})[one.name] = found
-        return LabelledNumbers(
-            "whole units" if self.labelled.by_units else "errors undone",
-            len(self.people.id),
-            self.people.cannot_tell,
-            int(self.labelled.whole.sum()),
-            str(self.together) if len(self.people.id) else "Nothing is labelled.",
-            groups,
-        )
-
-    @cached_property
-    def listed(self) -> list[Resting]:
-        """All numbers in order."""
-        return list(self.numbers())
-
-    @cached_property
-    def found(self) -> list[Variants]:
-        """Each of them."""
-        return [self.variant(one.name, one.units) for one in self.listed]
-
-    def placed(self) -> dict[Place, Estimate]:
-        """The numbers to take, by where an analysis holds them."""
-        return {
-            one.place: found.led for one, found in zip(self.listed, self.found, strict=True) if one.place is not None
-        }
+        return Over(found, None if isnan(found.corrected.low) else self._moved(one.name, units, among))
 
     def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
         """Corrected by the units that are labelled whole, and of these alone."""
@@ -267,17 +288,15 @@ class Case(ABC):
         return units & (np.isfinite(self.plain[name]) | np.isfinite(self.of_people[name]))
 
     def _moved(self, name: str, units: Flags, over: Resampling) -> Moved:
-        if not self.labelled.by_units:
+        if not self.by_units:
             return moved_by(self.undone[name].of(units), over)
         known = self._known(name, units)
         draw = self.labelled.draw(self.told(name), over).of(known)
         return moved_by_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name))
 
 
-def replace_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
+def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
     """The same rule over other clusters."""
-    from overton.statistics.resampling import Jackknife
-
     return Jackknife(resampling.level, unit=resampling.unit).over(cluster)
 
 

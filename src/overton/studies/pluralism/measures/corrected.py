@@ -22,7 +22,7 @@ from overton.statistics import Estimate
 from overton.statistics.misread import WHOLE, Plan, Readings, Undone, undoing
 from overton.statistics.resampling import DIFFERENCE, SHARE, Counts, Jackknife, Range, Resampling
 from overton.studies.labelled import LabelledNumbers, Variants
-from overton.studies.labelled.case import Case, LabelledUnits, Resting
+from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
 from overton.studies.labelled.people import People, read_people
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.contrasts import SHIFTS, called, comparisons, named
@@ -178,7 +178,7 @@ def _products(values: Array, code: Ints) -> Array:
 
 
 @dataclass(frozen=True)
-class Voices(Case):
+class Voices(UnitCase):
     """Pairs, what people labelled of them (at `place`), and what follows from both."""
 
     pairs: Pairs

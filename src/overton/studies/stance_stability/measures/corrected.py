@@ -21,7 +21,7 @@ from overton.statistics import Estimate
 from overton.statistics.misread import Plan, Readings, Undone, undoing
 from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
 from overton.studies.labelled import LabelledNumbers, Variants
-from overton.studies.labelled.case import Case, LabelledUnits, Resting
+from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
 from overton.studies.labelled.people import People, read_people
 from overton.studies.labelled.placed import Place
 from overton.studies.stance_stability.measures.assembly import labels_of
@@ -100,7 +100,7 @@ def labels_for_width(
 
 
 @dataclass(frozen=True)
-class Changes(Case):
+class Changes(UnitCase):
     """Conversations, what people labelled of them, and what follows from both.
 
     `place` numbers, in the turns of `traces`, the n turns that people labelled.
