@@ -8,8 +8,8 @@ of a hundred, and names one that is not used in a sixteenth as many (so about as
 explanation has a rate of its own, two errors of one correlated by 0.3 ('together'). People label pairs of explanation
 and value, half of them among those that the judge named; what they say is true.
 
-A cell has bias and coverage of the judge's number, then bias, coverage (behind it how many of a hundred have an interval,
-where not all have) and mean width of the corrected one, for deliberations like these.
+A cell has bias and coverage of the judge's number, then bias, coverage (behind it how many of a hundred have an
+interval, where not all have) and mean width of the corrected one, for deliberations like these.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
 from benchmarks.many_labels import TOGETHER, Cell
+
 from overton.studies.deliberation.measures.corrected import ValueCase
 from overton.studies.labelled.people import People
 

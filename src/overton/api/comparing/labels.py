@@ -8,6 +8,8 @@ from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from overton.api.labels import cases_of
 from overton.api.runs import Run
 from overton.statistics import Estimate
@@ -108,4 +110,6 @@ class _Made:
 
         inner = equivalence_level(level)
         own, labelled = between(*self.over(level), within, level, alike=alike)
-        return Gap(own, between(*self.over(inner), within, inner, alike=alike)[0]), labelled
+        every = (own, between(*self.over(inner), within, inner, alike=alike)[0], labelled)
+        counted = [structs.replace(one, n=len(self.items)) for one in every]
+        return Gap(*counted[:2]), counted[2]
