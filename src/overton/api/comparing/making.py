@@ -187,8 +187,8 @@ def _led(one: Compared, both: Corrected, *, lead: bool) -> Compared:
     gaps = [both.alone] if both.together is None else [both.alone, both.together]
     return replace(
         one,
-        base=both.base.led,
-        candidate=both.candidate.led,
+        base=both.base.led(one.base),
+        candidate=both.candidate.led(one.candidate),
         alone=both.alone,
         together=both.together,
         verdict=verdict_of(gaps, one.margin),
@@ -262,6 +262,5 @@ def _standing(one: Contribution, jackknife: Jackknife, made: Mapping[int, Compar
     """A model's number over all its own items, corrected where its differences are."""
     items, lead = sorted(one.place), all(found.corrected and found.corrected.leads for found in made.values())
     resampling = jackknife.over(max(len(items), 1))
-    if lead and one.corrected is not None:
-        return one.corrected(items, resampling).variants.led
-    return one.shown(items, resampling)
+    plain = one.shown(items, resampling)
+    return one.corrected(items, resampling).variants.led(plain) if lead and one.corrected is not None else plain

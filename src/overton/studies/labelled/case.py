@@ -191,11 +191,10 @@ class Case(ABC):
             groups,
         )
 
-    def placed(self) -> dict[Place, Estimate]:
-        """The numbers to take, by where an analysis holds them."""
-        return {
-            one.place: found.led for one, found in zip(self.listed, self.found, strict=True) if one.place is not None
-        }
+    def placed(self) -> dict[Place, Variants]:
+        """The numbers that an analysis holds, by where it holds them."""
+        held = zip(self.listed, self.found, strict=True)
+        return {one.place: found for one, found in held if one.place is not None}
 
 
 class UnitCase(Case):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from overton.statistics import Estimate
+from overton.studies.labelled.variants import Variants
 
 __all__ = ["Place", "placed"]
 
@@ -17,22 +17,23 @@ Place = tuple[str | int | None, ...]
 """Where an analysis holds a number: the names of fields, keys and places in tuples on the way to it."""
 
 
-def placed(value: Value, numbers: Mapping[Place, Estimate]) -> Value:
-    """A value made of structs, mappings and tuples, with other numbers in some places; the rest is as it was.
+def placed(value: Value, numbers: Mapping[Place, Variants]) -> Value:
+    """A value made of structs, mappings and tuples, in which some estimates have their variants with them and are
+    those that lead; the rest is as it was. The judge's own is the one that stood there.
 
     Raises:
         KeyError, AttributeError, IndexError: there is no such place.
     """
     made: Any = numbers.get(())
     if made is not None:
-        return made  # type: ignore[no-any-return]
-    inner: dict[str | int | None, dict[Place, Estimate]] = {}
+        return made.led(value)  # type: ignore[no-any-return]
+    inner: dict[str | int | None, dict[Place, Variants]] = {}
     for (first, *rest), one in numbers.items():
         inner.setdefault(first, {})[tuple(rest)] = one
     return _with(value, inner) if inner else value
 
 
-def _with(value: Any, inner: Mapping[str | int | None, Mapping[Place, Estimate]]) -> Any:
+def _with(value: Any, inner: Mapping[str | int | None, Mapping[Place, Variants]]) -> Any:
     if isinstance(value, msgspec.Struct):
         fields = {str(name): placed(getattr(value, str(name)), some) for name, some in inner.items()}
         return msgspec.structs.replace(value, **fields)

@@ -33,10 +33,9 @@ class Variants(msgspec.Struct, frozen=True):
     corrected_at_most: Estimate | None = None
     corrected_at_least: Estimate | None = None
 
-    @property
-    def led(self) -> Led:
-        """The number to take, with the three."""
-        return led(self.leads, {"plain": self.plain, "corrected": self.corrected, "labelled": self.labelled})
+    def led(self, plain: Estimate) -> Led:
+        """The number to take, with the three; `plain` is the judge's, as it is shown."""
+        return led(self.leads, {"plain": plain, "corrected": self.corrected, "labelled": self.labelled})
 
 
 def leading(corrected: Estimate, labels: int) -> str:
