@@ -189,3 +189,11 @@ def test_labels_are_planned_for_a_width(voices: tuple[Array, Array]) -> None:
     assert 0 < wide.labels < narrow.labels
     with pytest.raises(InputError, match="a group"):
         labels_for_width(*tables(voices[1]), people, ("toward", "ndcg"), 0.2)
+
+
+def test_no_interval_where_labels_do_not_show_whether_errors_come_together(voices: tuple[Array, Array]) -> None:
+    found = corrected_voices(*tables(voices[1]), labels(voices[0], some(120)))
+    recall = found.groups["toward"]["global/recall"]
+    assert recall.leads == "plain"
+    assert isnan(recall.corrected.low)
+    assert "do not show whether errors of one thread come together" in recall.corrected.method
