@@ -34,7 +34,7 @@ def test_the_weight_of_similarity_is_equation_1_where_labels_are_known() -> None
     either = (first | second).sum(1)
     wanted = np.where(either > 0, (first & second).sum(1) / np.maximum(either, 1), 0)
     assert above == pytest.approx(wanted)
-    assert below == pytest.approx(either > 0)
+    assert below == pytest.approx((either > 0).astype(float))
 
 
 def test_a_judge_without_errors_keeps_its_numbers(talks: tuple[Array, Array]) -> None:
