@@ -10,7 +10,8 @@ true. Errors are independent, or come together: each conversation (thread in a c
 correlation of 0.3 between two errors of one.
 
 A cell has the bias of the plain and of the corrected number, and how many of a hundred intervals of 95% hold the truth
-of conversations (threads) like these; behind it how many of a hundred have an interval, where not all have.
+of conversations (threads) like these; behind it how many of a hundred have an interval, where not all have. Last is in
+how many of a hundred the test says that errors come together.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from overton.statistics.misread import together as find_together
 from overton.statistics.resampling import Jackknife
-from overton.studies.people import People, Variants
+from overton.studies.labelled import Variants
+from overton.studies.labelled.people import People
 from overton.studies.pluralism.measures import corrected as voices
 from overton.studies.stance_stability.measures import corrected as stances
 from overton.studies.stance_stability.measures.scores import Reading, score
@@ -55,10 +58,12 @@ class Cell:
     width: float = 0.0
     made: int = 0
     many: int = 0
+    together: int = 0
 
-    def add(self, found: Variants, truth: float) -> None:
-        """Count one simulation."""
+    def add(self, found: Variants, truth: float, together: bool) -> None:
+        """Count one simulation; `together` is what the test of whether errors come together said."""
         self.many += 1
+        self.together += together
         self.plain += found.plain.value - truth
         self.plain_held += found.plain.low - 1e-9 <= truth <= found.plain.high + 1e-9
         one = found.corrected
@@ -71,11 +76,12 @@ class Cell:
 
     def __str__(self) -> str:
         before = f"{self.plain / self.many:+.3f} | {100 * self.plain_held / self.many:.0f}"
+        seen = f"{100 * self.together / self.many:.0f}"
         if not self.made:
-            return f"{before} | - | none | -"
+            return f"{before} | - | none | - | {seen}"
         given = "" if self.made == self.many else f" ({100 * self.made / self.many:.0f})"
         after = f"{self.corrected / self.made:+.3f} | {100 * self.held / self.made:.1f}{given}"
-        return f"{before} | {after} | {self.width / self.made:.2f}"
+        return f"{before} | {after} | {self.width / self.made:.2f} | {seen}"
 
 
 def moving(random: Random, moves: str, topics: int) -> Array:
@@ -154,10 +160,12 @@ def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, C
                 for budget in asked.budgets:
                     for unit in ("turns", "whole"):
                         shown = drawn(random, true.shape, budget, unit)
-                        found = of_stances(judged, true.ravel(), shown, number)
+                        case = of_turns(judged, true.ravel(), shown, number)
+                        found = case.variants(np.ones(len(judged), bool))
+                        seen = find_together(case.readings, number).fails
                         for name in STANCE_MEASURES:
                             key = f"{name} | {moves} | {error}% {'together' if together else 'apart'} | {budget} {unit}"
-                            cells[key].add(found[name], truth[name])
+                            cells[key].add(found[name], truth[name], seen)
     yield from cells.items()
 
 
@@ -169,17 +177,13 @@ def drawn(random: Random, shape: tuple[int, int], budget: int, unit: str) -> Arr
     return (talks[:, None] * shape[1] + np.arange(shape[1])).ravel()
 
 
-def of_stances(judged: Traces, true: Array, shown: Array, seed: int) -> dict[str, Variants]:
-    """Every measure, three times."""
-    return of_turns(judged, true, shown, seed).variants(np.ones(len(judged), bool))
-
-
-def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Case:
+def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Changes:
     """The conversations with what people say of the turns that are shown."""
     people = People([""] * len(shown), np.eye(len(STANCES))[true[shown]], np.ones(len(shown)), 0)
     assert judged.topic is not None
     resampling = Jackknife(unit="topics").over(judged.topic)
-    return stances.Case(judged, people, shown, Reading(), resampling, DRAWS, seed)
+    items = [str(one) for one in range(int(judged.topic.max()) + 1)]
+    return stances.Changes(judged, people, shown, Reading(), resampling, items, DRAWS, seed)
 
 
 def planned(asked: argparse.Namespace) -> Iterator[tuple[str, float, float, float]]:
@@ -248,11 +252,12 @@ def forum(threads: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.DataFrame(matches, schema_overrides={"matched": pl.List(pl.String)}), pl.DataFrame(summaries)
 
 
-def of_matches(pairs: voices.Pairs, said: Array, shown: Array, chance: Array, seed: int) -> voices.Case:
+def of_matches(pairs: voices.Pairs, said: Array, shown: Array, chance: Array, seed: int) -> voices.Voices:
     """The pairs with what people say of those shown."""
     people = People([""] * len(shown), np.stack([said, ~said], axis=1).astype(float), chance, 0)
     thread = pairs.units["thread"].rank("dense").to_numpy().astype(np.int64) - 1
-    return voices.Case(pairs, people, shown, Jackknife(unit="threads").over(thread), DRAWS, seed)
+    items = pairs.units["thread"].unique().sort().to_list()
+    return voices.Voices(pairs, people, shown, Jackknife(unit="threads").over(thread), items, DRAWS, seed)
 
 
 def match_cells(asked: argparse.Namespace) -> Iterator[tuple[str, Cell]]:
@@ -273,20 +278,28 @@ def match_cells(asked: argparse.Namespace) -> Iterator[tuple[str, Cell]]:
                 off = wrong(random, (THREADS * 2, RESPONSES, VIEWS), error / 100, together=together).reshape(true.shape)
                 said = (true ^ off).ravel()
                 pairs = replace(blank, judged=(~said).astype(np.int64))
-                for budget in asked.budgets:
-                    for design in ("pairs", "stratified"):
-                        shown, chance = chosen(random, said, budget, design)
-                        case = of_matches(pairs, true.ravel()[shown], shown, chance, number)
-                        for key in MATCH_MEASURES:
-                            found = case.variant(key[1], case.groups[key[0]])
-                            name = f"{error}% {'together' if together else 'apart'} | {budget} {design}"
-                            cells[f"{key[1]} | threads | {name}"].add(found, truth[key])
+                for budget, design in [
+                    *((budget, design) for budget in asked.budgets for design in ("pairs", "stratified", "whole")),
+                    *((budget, "whole") for budget in asked.whole),
+                ]:
+                    shown, chance = chosen(random, said, budget, design)
+                    case = of_matches(pairs, true.ravel()[shown], shown, chance, number)
+                    seen = find_together(case.readings, number).fails
+                    for key in MATCH_MEASURES:
+                        found = case.variant(key[1], case.groups[key[0]])
+                        name = f"{error}% {'together' if together else 'apart'} | {budget} {design}"
+                        cells[f"{key[1]} | threads | {name}"].add(found, truth[key], seen)
     yield from cells.items()
 
 
 def chosen(random: Random, said: Array, budget: int, design: str) -> tuple[Array, Array]:
-    """The places of the pairs that people label, and how likely each was to be: a plain draw, or half of them among
-    what is judged a match."""
+    """The places of the pairs that people label, and how likely each was to be: a plain draw, half of them among what
+    is judged a match, or whole threads in a condition."""
+    if design == "whole":
+        size, units = RESPONSES * VIEWS, len(said) // (RESPONSES * VIEWS)
+        drawn = np.sort(random.choice(units, budget // size, replace=False))
+        shown = (drawn[:, None] * size + np.arange(size)).ravel()
+        return shown, np.full(len(shown), len(drawn) / units)
     if design == "pairs":
         return np.sort(random.choice(len(said), budget, replace=False)), np.full(budget, budget / len(said))
     half = min(budget // 2, int(said.sum()))
@@ -304,8 +317,9 @@ def main() -> None:
         for key, made, number, width in planned(asked):
             print(f"| {key} | {made:.0f} | {number:.0f} | {width:.2f} |", flush=True)
         return
-    print("| measure | moves | errors | labels | bias, plain | it holds | bias, corrected | it holds | width |")
-    print("|---|---|---|---|--:|--:|--:|--:|--:|")
+    heads = "| measure | moves | errors | labels | bias, plain | it holds | bias, corrected | it holds | width |"
+    print(heads + " errors seen together |")
+    print("|---|---|---|---|--:|--:|--:|--:|--:|--:|")
     if asked.only in {None, "stances"}:
         for moves in asked.moves:
             for key, cell in sorted(stance_cells(asked, moves)):
@@ -321,6 +335,7 @@ def arguments() -> argparse.Namespace:
     reader.add_argument("--simulations", type=int, default=300)
     reader.add_argument("--only", choices=("stances", "matches", "plans"))
     reader.add_argument("--budgets", type=int, nargs="+", default=[100, 300])
+    reader.add_argument("--whole", type=int, nargs="+", default=[1600, 3200], help="more budgets of whole threads")
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
     reader.add_argument("--moves", nargs="+", choices=MOVES, default=list(MOVES))
     return reader.parse_args()

@@ -10,7 +10,8 @@ import pytest
 from overton.errors import InputError
 from overton.judging.labelling import CANNOT_TELL, Asked, Labels, Said, Settled, Task
 from overton.statistics import Estimate
-from overton.studies.people import Variants, people_table, read_people
+from overton.studies.labelled.people import people_table, read_people
+from overton.studies.labelled.variants import leading
 
 ASKED = tuple(Asked(f"m/c/{place}", "a", "m/c", 0.25) for place in range(3))
 TASK = Task("t", "s", "stance", "j", "?", {}, 0, "plain", {}, 1, ASKED, ((0, 1, 2), (0, 1)))
@@ -48,5 +49,6 @@ def test_labels_and_chances_that_cannot_be_are_refused(changed: dict[str, object
 
 def test_the_corrected_number_leads_where_it_has_an_interval() -> None:
     some, none = Estimate(0.1, 0.0, 0.2, 5, ""), Estimate(0.1, nan, nan, 5, "no interval: so few")
-    assert Variants(none, some, none).leads == "corrected"
-    assert Variants(some, none, some).leads == "plain"
+    assert leading(some, 100) == "corrected"
+    assert leading(some, 99) == "plain"
+    assert leading(none, 100) == "plain"

@@ -99,7 +99,8 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Outcome:
     """Runs of one study measured together."""
     results = results_of(runs)
-    return Outcome(study, measuring_of(study).records(results, how), how, results, labelled(runs, results, how.level))
+    labels = labelled(runs, results, how)
+    return Outcome(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
 
 
 def schema(study: str) -> dict[str, Any]:

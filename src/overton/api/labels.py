@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.api.label_files import changing, keep, kept_file, kept_in, read_file, task_for
-from overton.api.results import results_of
+from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.judging.people import People
-from overton.studies.exhibits import Section
-from overton.studies.labelled import LabelledShares
-from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section
+from overton.studies.exhibits import Callout, Section
+from overton.studies.labelled import LabelledShares, placed
+from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section, too_few
 from overton.studies.plain import plain
+from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.judging.labelling import Labels
-    from overton.studies.measuring import Results
+    from overton.studies.labelled.case import Case
+    from overton.studies.measuring import Correcting, How, Results
 
-__all__ = ["Agreed", "Labelled", "agreement", "labelled", "people_agreement"]
+__all__ = ["Agreed", "Labelled", "agreement", "cases_of", "labelled", "people_agreement"]
 
 
 class Agreed(msgspec.Struct, frozen=True):
@@ -80,7 +82,8 @@ def people_agreement(
     with changing(opened.path):
         labels = _labels(files, named, kept_in(opened.path))
         place = str(kept_file(opened.path, labels.task.name))
-        shares = _shares(opened, results_of([opened]), labels, place, level)
+        how = measuring_of(study_named(opened.manifest.study)).how(level=level)
+        shares, _ = _shares(opened, results_of([opened]), labels, place, how)
         keep(opened.path, labels)
     return Agreed(agreed_by_people(labels, level=level), shares)
 
@@ -113,11 +116,13 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> 
 class Labelled:
     """What people's labels make of the numbers of some runs.
 
-    `alone` says that these rest on a judge alone; it is empty where they rest on none, or people labelled.
+    `alone` says that these rest on a judge alone; it is empty where they rest on none, or people labelled. `cases` are
+    the measures of many labels that a run's labels correct, where there is one run.
     """
 
     found: Sequence[LabelledShares]
     alone: str
+    cases: Sequence[tuple[Correcting[Any], Case]] = ()
 
     def document(self) -> dict[str, Any]:
         """Under `labels`, by what was labelled; nothing where nobody did.
@@ -129,16 +134,35 @@ class Labelled:
             told[one.what if one.what not in told else f"{one.what}/{one.task}"] = plain(one)
         return {"labels": told} if told else {}
 
+    def corrected(self, analysis: Any) -> Any:
+        """An analysis with the corrected numbers in the places of the judge's own; see `Led`."""
+        numbers = {
+            place: one
+            for declared, case in self.cases
+            for held, one in case.placed().items()
+            if (place := declared.place(analysis, held)) is not None
+        }
+        return placed(analysis, numbers)
+
     def sections(self) -> list[Section]:
         """What is shown of it, that there is nothing included."""
         return [labelled_section(self.found, self.alone)] if self.found or self.alone else []
 
+    def noted(self, sections: Sequence[Section]) -> list[Section]:
+        """A study's sections, which say what of them is not corrected where other numbers are."""
+        leads = any(one.leads == "corrected" for _, case in self.cases for one in case.found)
+        said = {key: told for declared, _ in self.cases for key, told in declared.alone.items()} if leads else {}
+        return [
+            replace(one, exhibits=[Callout(said[one.key]), *one.exhibits]) if one.key in said else one
+            for one in sections
+        ]
+
     def warnings(self) -> list[str]:
-        """What has to be read before any number: that no person has checked the judge."""
-        return [self.alone] if self.alone else []
+        """What has to be read before any number: that no person has checked the judge, or too few labels did."""
+        return [self.alone] if self.alone else [told for one in self.found if (told := too_few(one))]
 
 
-def labelled(runs: Sequence[Run], results: Results, level: float) -> Labelled:
+def labelled(runs: Sequence[Run], results: Results, how: How) -> Labelled:
     """What people's labels make of the runs' numbers, for each task of each run.
 
     `results` are of all these runs together; where there are several, each is looked at alone, since labels name units
@@ -147,14 +171,27 @@ def labelled(runs: Sequence[Run], results: Results, level: float) -> Labelled:
     Raises:
         InputError: labels that are damaged, or not of the run.
     """
-    found = [(run, labels) for run, facts in zip(runs, results.runs, strict=True) for labels in facts.labels]
-    alone = {run.path: results if len(runs) == 1 else results_of([run]) for run, _ in found}
-    shares = [
-        _shares(run, alone[run.path], labels, str(kept_file(run.path, labels.task.name)), level)
-        for run, labels in found
+    given = [(run, labels) for run, facts in zip(runs, results.runs, strict=True) for labels in facts.labels]
+    alone = {run.path: results if len(runs) == 1 else results_of([run]) for run, _ in given}
+    made = [
+        _shares(run, alone[run.path], labels, str(kept_file(run.path, labels.task.name)), how) for run, labels in given
     ]
+    shares = [one for one, _ in made]
+    cases = [case for _, case in sorted(made, key=lambda one: one[0].labelled) if case] if len(runs) == 1 else []
     checked = any(facts.agreements for facts in results.runs)
-    return Labelled(shares, "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE)
+    told = "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE
+    return Labelled(shares, told, cases)
+
+
+def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Case]]:
+    """The measures of many labels that the labels of a run correct, with the name of their task; those with most labels
+    come last."""
+    (facts,) = results.runs
+    made = [
+        (labels.task.name, *_shares(run, results, labels, str(kept_file(run.path, labels.task.name)), how))
+        for labels in facts.labels
+    ]
+    return [(name, found[1]) for name, shares, found in sorted(made, key=lambda one: one[1].labelled) if found]
 
 
 def _is_judged(run: Run) -> bool:
@@ -163,7 +200,11 @@ def _is_judged(run: Run) -> bool:
     return run.study.sheet is not None and any(run.manifest.models.get(name) for name in judges)
 
 
-def _shares(run: Run, results: Results, labels: Labels, place: str, level: float) -> LabelledShares:
+Corrects = tuple["Correcting[Any]", "Case"]
+
+
+def _shares(run: Run, results: Results, labels: Labels, place: str, how: How) -> tuple[LabelledShares, Corrects | None]:
+    """The shares of each label, and the measures that rest on many of them."""
     from overton.studies.labelled import shares_by_people, units_of
 
     task, sheet = labels.task, run.study.sheet
@@ -171,6 +212,20 @@ def _shares(run: Run, results: Results, labels: Labels, place: str, level: float
         told = f"is of {task.study} ({task.what}), and {run.path} is a run of {run.manifest.study}"
         raise InputError([Problem(place, "task", f"{told}: name the run that the labels are of")])
     (facts,) = results.runs
-    return shares_by_people(
-        labels, units_of(sheet.rows(results, task.what), task.design), facts.name, place, level=level
-    )
+    judged = sheet.rows(results, task.what)
+    shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level)
+    found = None if shares.why else _case(run, results, labels, judged.labels, how)
+    if found is None:
+        return shares, None
+    return msgspec.structs.replace(shares, measures=found[1].summary()), found
+
+
+def _case(run: Run, results: Results, labels: Labels, names: Sequence[str], how: How) -> Corrects | None:
+    """How the run's study corrects its measures of many of these labels, where it says so."""
+    declared = measuring_of(run.study).correcting
+    if declared is None or labels.task.what not in declared.whats:
+        return None
+    from overton.studies.labelled.people import people_table, read_people
+
+    case = declared.case(results, labels.task.what, read_people(people_table(labels), names), how)
+    return None if case is None else (declared, case)

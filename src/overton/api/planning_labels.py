@@ -61,7 +61,7 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
     """
     if not width > 0:
         raise InputError([Problem("--for", f"{measure}={width:g}", "must be a width above 0, as in 0.1")])
-    from overton.studies.people import people_table
+    from overton.studies.labelled.people import people_table
 
     opened = open_run(run)
     sheet = opened.study.sheet

@@ -78,7 +78,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
     words = words_of(study.items, results.items)
     sections = [
         *(labels.sections() if labels.found else ()),
-        *shown.sections,
+        *labels.noted(shown.sections),
         *_compared(study, runs, results, measured.how),
     ]
     return Report(

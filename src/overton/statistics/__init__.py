@@ -1,5 +1,5 @@
 """Intervals, tests and models for counts. No language model in sight."""
 
-from overton.statistics.estimate import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
+from overton.statistics.estimate import NO_INTERVAL, NOT_COMPUTED, Estimate, Led, led, not_computed
 
-__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "not_computed"]
+__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "Led", "led", "not_computed"]

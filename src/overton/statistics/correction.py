@@ -22,7 +22,7 @@ from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import FEWEST, Spread, gaps
 
-__all__ = ["COVERED", "NEEDED", "Draw", "Labels", "Three", "corrected", "difference"]
+__all__ = ["COVERED", "NEEDED", "Draw", "Labels", "Moves", "Three", "corrected", "difference", "moves"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -161,6 +161,31 @@ def corrected(
     tuned = _tuned(draw, labels)
     every = _three((draw, labels), whole, tuned, None, (level, enough))
     return every, [_three((draw, labels), group, tuned, tuned, (level, enough)) for group in groups]
+
+
+class Moves(NamedTuple):
+    """A corrected number, how far each cluster moves it [clusters], its standard error and degrees of freedom."""
+
+    value: float
+    parts: Array
+    error: float
+    freedom: float
+
+
+def moves(draw: Draw, labels: Labels) -> Moves:
+    """What moves the number of all rows, for a difference of two over the same clusters; NaN where there is none."""
+    tuned = _tuned(draw, labels)
+    value = _number(draw, labels, tuned.power) if labels.counts[draw.labelled].any() else nan
+    parts = np.zeros(int(draw.cluster.max(initial=-1)) + 1)
+    if isnan(value):
+        return Moves(nan, parts, nan, nan)
+    left = _left(draw, labels, value, tuned.power, None)
+    people, judged = _moved(draw, labels, value, tuned.power, left)
+    error = sqrt(_spread(draw, labels, value, tuned.power, left)) / left.below
+    free = _freedom(left, _clusters(draw), tuned.power)
+    known = _of_both(draw, (people, judged), _Known(error, free, 0.0, 0.95))
+    parts += np.bincount(draw.cluster, people + judged, len(parts)) / left.below
+    return Moves(value, parts, error, known.freedom)
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:

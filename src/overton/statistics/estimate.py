@@ -6,7 +6,7 @@ from math import nan
 
 import msgspec
 
-__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "not_computed"]
+__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "Led", "led", "not_computed"]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -26,6 +26,19 @@ class Estimate(msgspec.Struct, frozen=True):
     method: str
     level: float = 0.95
     error: float | None = None
+
+
+class Led(Estimate, frozen=True):
+    """That one of several ways to compute a number which is to be taken: an estimate like any other that has all of
+    them with it. `leads` names it among those in `beside`."""
+
+    leads: str = "plain"
+    beside: dict[str, Estimate] = {}
+
+
+def led(leads: str, beside: dict[str, Estimate]) -> Led:
+    """The one of these that leads."""
+    return Led(**msgspec.structs.asdict(beside[leads]), leads=leads, beside=beside)
 
 
 NOT_COMPUTED = "not computed: "

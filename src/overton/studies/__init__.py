@@ -8,7 +8,7 @@ from overton.studies.command import Command, Done
 from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.items import Items
-from overton.studies.measuring import Headline, How, Measuring, Results
+from overton.studies.measuring import Correcting, Headline, How, Measuring, Results
 from overton.studies.noting import Notes
 from overton.studies.options import NoOptions, Option, option_place
 from overton.studies.parsing import Parsed, Text, json_lines
@@ -26,6 +26,7 @@ __all__ = [
     "Chart",
     "Column",
     "Command",
+    "Correcting",
     "Dataset",
     "Demo",
     "Done",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from overton.statistics import NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.comparing import Gap, Number, flawed, gap, number, ratio
 from overton.statistics.resampling import SHARE, Counts, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
+
+if TYPE_CHECKING:
+    from overton.studies.labelled.case import Over
 
 __all__ = ["WHOLE", "Contribution", "Measure", "Meeting", "Sides", "meeting", "of_pairs"]
 
@@ -59,6 +63,8 @@ class Contribution:
     worst  gives the least [items] and the most [items] that an item's own value could be, where the study knows better
            than what `lost` and `moot` allow
     why    why there is no number, '' where there is one
+    corrected  the number over some items corrected by people's labels, where it rests on a judge and people labelled;
+           the `Over` of `overton.studies.labelled.case`, and `labels` names the labels by which it is
     """
 
     measure: Measure
@@ -68,6 +74,8 @@ class Contribution:
     moot: Array | None = None
     worst: Callable[[], tuple[Array, Array]] | None = None
     why: str = ""
+    corrected: Callable[[Sequence[str], Resampling], Over] | None = None
+    labels: str = ""
 
     @cached_property
     def place(self) -> dict[str, int]:

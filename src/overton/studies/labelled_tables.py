@@ -7,14 +7,14 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Missing, Section, Table
-from overton.studies.numbers import Kind, reason
+from overton.studies.numbers import Kind, reason, sentence
 
 if TYPE_CHECKING:
     from overton.judging.people import People
     from overton.statistics import Estimate
-    from overton.studies.labelled import LabelledShare, LabelledShares
+    from overton.studies.labelled import LabelledNumbers, LabelledShares, Variants
 
-__all__ = ["ALONE", "CHECKED", "labelled_section", "people_tables", "shares_exhibits"]
+__all__ = ["ALONE", "CHECKED", "labelled_section", "people_tables", "shares_exhibits", "too_few"]
 
 ALONE = "No labels by people: whatever rests on the judge here rests on the judge alone."
 """What stands at the head where a judge labelled and no person did."""
@@ -27,7 +27,8 @@ CHECKED = (
 _METHOD = (
     "Corrected: the judge's share moved by what it gets wrong on the units that people labelled (prediction-powered,"
     " with power tuning), for units like these; units of one group are alike. Where people differ and have not settled"
-    " it, each counts in equal parts."
+    " it, each counts in equal parts. Tables and charts below take a corrected number wherever it leads; what they show"
+    " beside is the judge's."
 )
 
 
@@ -71,6 +72,20 @@ def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> S
     return Section("labels", "Labels by people", [*exhibits, Method(_METHOD)])
 
 
+def too_few(found: LabelledShares) -> str:
+    """What stands at the head of a report where labels correct nothing, or are too few for a corrected number to lead;
+    '' where they do."""
+    what = found.what.replace("_", " ")
+    if found.why:
+        return f"Labels by people of {what} correct nothing: {found.why}. What rests on the judge rests on it alone."
+    if found.labelled < found.enough:
+        return (
+            f"Too few labels by people: {found.labelled:,} of {what}. From {found.enough} on the corrected number"
+            " leads; until then whatever rests on the judge here is the judge's."
+        )
+    return ""
+
+
 def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
     """The shares of each label three times: of all units, by model, between models."""
     what = found.what.replace("_", " ")
@@ -86,6 +101,42 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
             yield _table(f"{what}, {name}", shares, "share", summary=True)
         for one in found.differences:
             yield _table(f"{what}, {one.a} minus {one.b}", one.shares, "points")
+    if found.measures is not None:
+        yield from _measures(found.measures)
+
+
+def _measures(found: LabelledNumbers) -> Iterator[Exhibit]:
+    """Measures of many labels, group by group; those of all and of whole models in the summary too."""
+    told = _UNITS if found.how == "whole units" else _ERRORS
+    yield Callout(f"Measures of many labels together: {told} {found.together}", summary=True)
+    for group, measures in found.groups.items():
+        heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
+        rows: list[list[Cell]] = [
+            [_named(name), *(_cell(one) for one in (held.corrected, held.plain, held.labelled)), held.leads]
+            for name, held in measures.items()
+        ]
+        yield Table(
+            f"Measures of many labels, {group or 'all models'}",
+            [Column(head) for head in heads],
+            rows,
+            summary=not group,
+        )
+
+
+_UNITS = "people labelled whole units, and each unit's own value is corrected, which assumes the draw alone."
+_ERRORS = (
+    "the judge's errors are undone label by label, which assumes that errors of one unit are independent, and as"
+    " frequent everywhere."
+)
+
+
+def _named(measure: str) -> str:
+    return measure.replace("/", ", ").replace("_", " ")
+
+
+def _cell(one: Estimate) -> Cell:
+    """Values of different kinds stand in one column: written out, on their own scale."""
+    return Missing(reason(one)) if isnan(one.value) else sentence(one, "value")
 
 
 def _said(found: LabelledShares) -> str:
@@ -103,9 +154,7 @@ def _said(found: LabelledShares) -> str:
     return told
 
 
-def _table(
-    title: str, shares: Mapping[str, LabelledShare], kind: Kind, note: str = "", *, summary: bool = False
-) -> Table:
+def _table(title: str, shares: Mapping[str, Variants], kind: Kind, note: str = "", *, summary: bool = False) -> Table:
     """The number that leads stands first."""
     leads = any(one.leads == "corrected" for one in shares.values())
     bounded = any(one.corrected_at_most for one in shares.values())

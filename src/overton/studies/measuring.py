@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
+    from overton.studies.labelled.case import Case
+    from overton.studies.labelled.people import People
+    from overton.studies.labelled.placed import Place
     from overton.studies.profiling import Profiling
     from overton.studies.reproducing import Reproduction
     from overton.studies.table import RawTable, Table
 
-__all__ = ["UNMEASURED", "Comparing", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
+__all__ = ["UNMEASURED", "Comparing", "Correcting", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
 
 Analysis = TypeVar("Analysis")
 Record = TypeVar("Record")
@@ -130,6 +133,24 @@ class Comparing:
 
 
 @dataclass(frozen=True)
+class Correcting(Generic[Analysis]):
+    """Measures of many labels together that rest on a judge, and how labels by people correct them.
+
+    whats  the labels of the study's sheet that they rest on
+    case   `case(results, what, people, how)` gives the units and what people say of them (`overton.studies.labelled`);
+           None where the measures rest on other labels, as they are computed
+    place  `place(analysis, place)` gives where an analysis holds a number, from the place that the case names; None
+           where it holds none there
+    alone  what a report says of sections whose numbers rest on the judge's labels and are not corrected, by their keys
+    """
+
+    whats: tuple[str, ...]
+    case: Callable[[Results, str, People, Any], Case | None]
+    place: Callable[[Analysis, Place], Place | None] = lambda analysis, place: place
+    alone: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Measuring(Generic[Analysis, Record]):
     """How a study's outcome becomes an analysis, and an analysis what is shown. The first three are needed.
 
@@ -146,6 +167,7 @@ class Measuring(Generic[Analysis, Record]):
     comparing   how models are compared by it; without it `overton compare` refuses
     reproductions  publications whose numbers it computes again from their tables
     profile     what it contributes to a model's profile (`overton.studies.profiling`)
+    correcting  how people's labels correct its measures of many of a judge's labels, where it has such
     reported    choices that a report has where nobody makes them
     names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
@@ -162,6 +184,7 @@ class Measuring(Generic[Analysis, Record]):
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
     profile: Profiling[Analysis] | None = None
+    correcting: Correcting[Analysis] | None = None
     how: type[How] = How
     reported: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("model",)

@@ -10,11 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from overton.api.comparing.labels import Corrected, corrected
 from overton.api.comparing.results import NOTHING_TOLD, Compared, Comparison, Differing, Pair, Standing
 from overton.api.comparing.sameness import instruments, subjects
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.sources import comparing_of, opened, pairs_of
 from overton.errors import InputError, Problem
+from overton.statistics import Estimate
 from overton.statistics.comparing import (
     equivalence_level,
     items_needed,
@@ -165,7 +167,36 @@ def _family(
     """A measure of all pairs, by the pair's place: their intervals hold one by one, and all together."""
     met = list(_met(pairs, measure, jackknife))
     levels = _joint_levels(met, jackknife) if len(met) > 1 else None
-    return {one.place: _compared(one, jackknife, margin, levels) for one in met}
+    made = {one.place: _compared(one, jackknife, margin, levels) for one in met}
+    return _with_labels(met, made, jackknife)
+
+
+def _with_labels(met: Sequence[_Met], made: dict[int, Compared], jackknife: Jackknife) -> dict[int, Compared]:
+    """The same with what people's labels make of it. The corrected numbers stand in the place of the judge's where they
+    lead in every pair, so that no verdict is of other numbers than those beside it."""
+    found = {
+        one.place: corrected(one.both, one.meeting.items, jackknife, made[one.place].alone.own, len(met)) for one in met
+    }
+    lead = all(one is not None and one.leads for one in found.values())
+    return {place: one if (both := found[place]) is None else _led(one, both, lead=lead) for place, one in made.items()}
+
+
+def _led(one: Compared, both: Corrected, *, lead: bool) -> Compared:
+    if not lead:
+        return replace(one, corrected=replace(both, leads=False))
+    gaps = [both.alone] if both.together is None else [both.alone, both.together]
+    return replace(
+        one,
+        base=both.base.led(one.base),
+        candidate=both.candidate.led(one.candidate),
+        alone=both.alone,
+        together=both.together,
+        verdict=verdict_of(gaps, one.margin),
+        worst=None,
+        needed=None,
+        price=None,
+        corrected=both,
+    )
 
 
 def _joint_levels(met: Sequence[_Met], jackknife: Jackknife) -> tuple[float, float]:
@@ -222,7 +253,14 @@ def _ranks(
     found = places(list(sides), {(first, second): one for (first, second), one in gaps.items()})
     standings = []
     for name, side in sides.items():
-        one = side.contributions[measure]
-        value = one.shown(sorted(one.place), jackknife.over(max(len(one.place), 1)))
+        value = _standing(side.contributions[measure], jackknife, made)
         standings.append(Standing(name, value, found[name]))
     return sorted(standings, key=lambda one: (one.places.best + one.places.worst, -one.value.value, one.name))
+
+
+def _standing(one: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
+    """A model's number over all its own items, corrected where its differences are."""
+    items, lead = sorted(one.place), all(found.corrected and found.corrected.leads for found in made.values())
+    resampling = jackknife.over(max(len(items), 1))
+    plain = one.shown(items, resampling)
+    return one.corrected(items, resampling).variants.led(plain) if lead and one.corrected is not None else plain

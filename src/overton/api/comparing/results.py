@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from overton.api.comparing.labels import Corrected
 from overton.statistics import Estimate
 from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
 from overton.studies.comparing import Measure
@@ -39,7 +40,8 @@ class Compared:
     `alone` has the intervals of this difference, `together` those that hold for all pairs of the measure at once (None
     where there is one pair). `worst` is what the difference could be whatever was lost, refused or never asked.
     `needed` is how many items in all would decide, `price` what the additional ones would cost in US dollars where that
-    is known.
+    is known. Where people labelled what both rest on, `corrected` has the three variants; where it leads, all numbers
+    here are the corrected ones.
     """
 
     measure: Measure
@@ -53,12 +55,18 @@ class Compared:
     worst: Bounds
     needed: Needed | None
     price: float | None
+    corrected: Corrected | None = None
 
     @property
     def why(self) -> str | None:
         """Why there is no verdict but 'undecided' to be had; None where the numbers could have given one."""
         own = self.alone.own
         return own.method if isnan(own.value) or isnan(own.low) else None
+
+    @property
+    def _method(self) -> str:
+        """How the intervals of all pairs were made."""
+        return "Bonferroni" if self.corrected and self.corrected.leads else "max-t over shared items"
 
     def to_json(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -71,13 +79,14 @@ class Compared:
                 **number_of(self.alone.own),
                 "level": self.alone.own.level,
                 "equivalence": _interval(self.alone.equivalence),
-                "simultaneous": None if self.together is None else _simultaneous(self.together),
+                "simultaneous": None if self.together is None else _simultaneous(self.together, self._method),
                 "worst_case": None if self.worst is None else plain(list(self.worst)),
             },
             "margin": self.margin,
             "verdict": self.verdict,
             "why": self.why,
             "needed": None if self.needed is None else self._needed(self.needed),
+            **({} if self.corrected is None else {"labels": self.corrected.to_json()}),
         }
 
     def _needed(self, needed: Needed) -> dict[str, Any]:
@@ -95,8 +104,8 @@ def _interval(one: Estimate) -> dict[str, Any]:
     return {"level": one.level, "interval": [plain(one.low), plain(one.high)]}
 
 
-def _simultaneous(one: Gap) -> dict[str, Any]:
-    return {**_interval(one.own), "equivalence": _interval(one.equivalence), "method": "max-t over shared items"}
+def _simultaneous(one: Gap, method: str) -> dict[str, Any]:
+    return {**_interval(one.own), "equivalence": _interval(one.equivalence), "method": method}
 
 
 class Lost(msgspec.Struct, frozen=True):

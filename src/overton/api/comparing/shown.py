@@ -82,6 +82,8 @@ def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str,
 def _differences(made: Comparison) -> Iterator[Exhibit]:
     for name, (measure, rows) in _measures(made).items():
         yield _table(measure, rows, made.unit)
+        if any(one.corrected is not None for _, _, one in rows):
+            yield _labelled(measure, rows)
         if len(rows) <= _MOST and any(not isnan(one.alone.own.value) for _, _, one in rows):
             yield _chart(name, measure, rows)
     yield Method(_method(made))
@@ -143,6 +145,30 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
         note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.",
         summary=True,
     )
+
+
+def _labelled(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Table:
+    """Each difference by the judge alone, corrected by people's labels, and of what they labelled alone."""
+    heads = {"corrected": "Corrected", "plain": "Judge alone", "labelled": "Labelled alone"}
+    lead = all(one.corrected is not None and one.corrected.leads for _, _, one in rows)
+    cells: list[list[Cell]] = [
+        [candidate, base, *(one.corrected.difference[name] for name in heads)]
+        for base, candidate, one in rows
+        if one.corrected is not None
+    ]
+    return Table(
+        f"{measure.title}, corrected by people's labels",
+        [Column("Candidate"), Column("Base"), *(Column(head, measure.gap) for head in heads.values())],
+        cells,
+        note="The verdict is of the corrected difference." if lead else _NOT_LED,
+        summary=True,
+    )
+
+
+_NOT_LED = (
+    "The verdict is of the judge's own numbers, with what the judge gets wrong: corrected ones lead where both sides of"
+    " every pair have labels enough, and intervals."
+)
 
 
 def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cell]:

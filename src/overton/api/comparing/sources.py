@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.api.analyses import chosen_how
 from overton.api.comparing.baselines import is_baseline, of_baseline, study_of
+from overton.api.comparing.labels import with_labels
 from overton.api.comparing.results import lost_of
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.told import told_of
@@ -140,11 +141,12 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
     comparing = comparing_of(study)
     if isinstance(held, Run):
         results = results_of([held])
-        return _of_run(label, held, results, comparing.records(results, how))
+        return _of_run(label, held, results, comparing.records(results, how), how)
     return Source(label, path, None, comparing.table(held, how))
 
 
-def _of_run(label: str, run: Run, results: Results, sides: Sides) -> Source:
+def _of_run(label: str, run: Run, results: Results, given: Sides, how: How) -> Source:
+    sides = with_labels(given, run, results, how)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
     return Source(label, run.path, run, sides, lost=lost, told=told_of(run))
 
@@ -155,7 +157,7 @@ def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) ->
     labels = _labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
     return [
-        _of_run(label, run, one, comparing.records(one, how))
+        _of_run(label, run, one, comparing.records(one, how), how)
         for label, run, one in zip(labels, runs, each, strict=True)
     ]
 

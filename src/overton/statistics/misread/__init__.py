@@ -11,14 +11,15 @@ hold.
 from __future__ import annotations
 
 from overton.statistics.misread.confusion import Readings, Undoing, undoing
-from overton.statistics.misread.limits import Gaps, Undone, corrected_ratio, gaps_of
+from overton.statistics.misread.limits import Gaps, Moved, Undone, corrected_ratio, gaps_of, moved_by
 from overton.statistics.misread.planning import Plan, rows_for_share, rows_for_width, units_for_width
 from overton.statistics.misread.together import Together, together
-from overton.statistics.misread.whole import WHOLE, whole_units
+from overton.statistics.misread.whole import WHOLE, moved_by_units, whole_units
 
 __all__ = [
     "WHOLE",
     "Gaps",
+    "Moved",
     "Plan",
     "Readings",
     "Together",
@@ -26,6 +27,8 @@ __all__ = [
     "Undone",
     "corrected_ratio",
     "gaps_of",
+    "moved_by",
+    "moved_by_units",
     "rows_for_share",
     "rows_for_width",
     "together",

@@ -3,7 +3,7 @@ of the judge's errors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, isnan, nan
 
 import numpy as np
@@ -13,9 +13,9 @@ from scipy.special import ndtri
 from overton.statistics.correction import COVERED, NEEDED
 from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.resampling import FEWEST, Counts, Range, Resampling
-from overton.statistics.resampling.limits import gaps, spread_of
+from overton.statistics.resampling.limits import Influence, gaps, spread_of
 
-__all__ = ["MOST_OF_RANGE", "Gaps", "Undone", "corrected_ratio", "gaps_of"]
+__all__ = ["MOST_OF_RANGE", "Gaps", "Moved", "Undone", "corrected_ratio", "gaps_of", "moved_by"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,52 +50,103 @@ class Gaps:
     errors: tuple[float, float]
     spread: tuple[float, float]
 
+    @property
+    def both(self) -> tuple[float, float]:
+        """Both put together, below and above, as for a difference of two estimates (MOVER: Zou and Donner 2008)."""
+        low, high = (hypot(*one) for one in zip(self.clusters, self.errors, strict=True))
+        return low, high
 
-def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labels: int) -> Estimate:
+
+@dataclass(frozen=True)
+class Moved:
+    """A corrected number: how far each group of clusters moves it, and how far each drawn confusion does.
+
+    `errors` [draws] are empty where units were labelled whole, and nothing is drawn. `n` units are behind it.
+    """
+
+    value: float
+    influence: Influence
+    errors: Array
+    n: int
+
+    def minus(self, other: Moved, *, alike: bool) -> Moved:
+        """The difference of two numbers over the same clusters. Those of one judge, corrected by the same labels
+        (`alike`), are moved by one draw together; draws of others have nothing to do with each other."""
+        mine, theirs = self.errors, other.errors if alike else np.roll(other.errors, 1)
+        if not (mine.size and theirs.size):
+            mine, theirs = (one if one.size else np.zeros(max(mine.size, theirs.size)) for one in (mine, theirs))
+        moved = self.influence - other.influence
+        return Moved(self.value - other.value, moved, mine - theirs, min(self.n, other.n))
+
+    def gaps(self, level: float) -> Gaps:
+        """What its interval is made of: the project's rule over clusters (`resampling.limits`), and the quantiles of
+        what drawn confusions make of it."""
+        spread = spread_of(self.influence)
+        between = tuple(float(one[0]) for one in gaps(spread, level))
+        if not self.errors.size:
+            return Gaps(self.value, (between[0], between[1]), (0.0, 0.0), (float(spread.error[0]), 0.0))
+        tail = (1 - level) / 2
+        ends = np.nanquantile(self.errors, [tail, 1 - tail])
+        off = float(ends[1] - ends[0]) / (2 * float(ndtri(1 - tail)))  # far draws are no measure of spread
+        errors = (min(float(ends[0]), 0.0), max(float(ends[1]), 0.0))
+        return Gaps(self.value, (between[0], between[1]), errors, (float(spread.error[0]), off))
+
+    def estimate(self, level: float, within: Range, name: str) -> Estimate:
+        """The number with its interval, which no check has withheld."""
+        found = self.gaps(level)
+        low, high = found.both
+        low, high = max(self.value - low, within[0]), min(self.value + high, within[1])
+        return Estimate(self.value, low, high, self.n, name, level, hypot(*found.spread))
+
+
+def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labels: int, flaw: str = "") -> Estimate:
     """The sum of `above` over that of `below`, with limits from both sources of error.
 
-    Clusters move it by the project's rule (`resampling.limits`); the judge's errors by the quantiles of what drawn
-    confusions make of it. Both gaps are put together as for a difference of two estimates (MOVER: Zou and Donner 2008).
+    `flaw` says why it has none, '' where it may have.
     """
     units, level = int((measure.below[0] > 0).sum()), resampling.level
     if labels < NEEDED:
         return not_computed(f"too few labels ({labels}; {NEEDED} are needed to correct a judge)", level=level, n=units)
-    found = gaps_of(measure, resampling)
-    if isnan(found.value):
+    moved = moved_by(measure, resampling)
+    if isnan(moved.value):
         return not_computed("corrected, no unit has it", level=level, n=units)
-    value = float(np.clip(found.value, *within)) + 0.0
-    clusters = len(np.unique(resampling.cluster[measure.below[0] != 0]))
-    if clusters < FEWEST:
-        why = f"too few {resampling.unit} ({clusters}; {FEWEST} are needed)"
-        return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
-    if labels < COVERED:
-        why = f"too few labels ({labels}; {COVERED} are needed)"
-        return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
-    low, high = (hypot(*both) for both in zip(found.clusters, found.errors, strict=True))
-    low, high = max(value - low, within[0]), min(value + high, within[1])
-    if high - low > MOST_OF_RANGE * (within[1] - within[0]) or isnan(high - low):
-        why = "the judge errs too often for so few labels and units"
+    value = float(np.clip(moved.value, *within)) + 0.0
+    if why := flaw or _few(measure, resampling, labels):
         return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
     name = f"the judge's errors undone, over {resampling.unit}"
-    return Estimate(value, low, high, units, name, level, hypot(*found.spread))
+    made = replace(moved, value=value).estimate(level, within, name)
+    if made.high - made.low > MOST_OF_RANGE * (within[1] - within[0]) or isnan(made.high - made.low):
+        why = "the judge errs too often for so few labels and units"
+        return Estimate(value, nan, nan, units, NO_INTERVAL + why, level)
+    return made
 
 
-def gaps_of(measure: Undone, resampling: Resampling) -> Gaps:
-    """What the interval is made of."""
+def _few(measure: Undone, resampling: Resampling, labels: int) -> str:
+    """What there is too little of for an interval, '' where there is enough."""
+    clusters = len(np.unique(resampling.cluster[measure.below[0] != 0]))
+    if clusters < FEWEST:
+        return f"too few {resampling.unit} ({clusters}; {FEWEST} are needed)"
+    return f"too few labels ({labels}; {COVERED} are needed)" if labels < COVERED else ""
+
+
+def moved_by(measure: Undone, resampling: Resampling) -> Moved:
+    """What moves a measure; NaN where no unit has it."""
+    units = int((measure.below[0] > 0).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = measure.above.sum(1) / measure.below.sum(1)
-    value = float(drawn[0])
-    if not np.isfinite(value):
-        return Gaps(nan, (nan, nan), (nan, nan), (nan, nan))
+    if not np.isfinite(drawn[0]):
+        return Moved(nan, Influence(np.zeros((0, 1)), np.zeros(1), np.ones(1)), np.zeros(0), units)
     many = int(resampling.cluster.max()) + 1
     above, below = (
         np.bincount(resampling.cluster, one[0], many).astype(float) for one in (measure.above, measure.below)
     )
     sums = resampling.sums(Counts(above[:, None], below[:, None]))
-    spread = spread_of(resampling.influence(sums))
-    between = tuple(float(one[0]) for one in gaps(spread, resampling.level))
-    tail = (1 - resampling.level) / 2
-    ends = np.nanquantile(drawn[1:], [tail, 1 - tail]) - value
-    off = float(ends[1] - ends[0]) / (2 * float(ndtri(1 - tail)))  # far draws are no measure of spread
-    errors = (min(float(ends[0]), 0.0), max(float(ends[1]), 0.0))
-    return Gaps(value, (between[0], between[1]), errors, (float(spread.error[0]), off))
+    return Moved(float(drawn[0]), resampling.influence(sums), drawn[1:] - drawn[0], units)
+
+
+def gaps_of(measure: Undone, resampling: Resampling) -> Gaps:
+    """What the interval is made of."""
+    moved = moved_by(measure, resampling)
+    if isnan(moved.value):
+        return Gaps(nan, (nan, nan), (nan, nan), (nan, nan))
+    return moved.gaps(resampling.level)

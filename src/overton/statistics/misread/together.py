@@ -21,14 +21,15 @@ _RARELY = 0.05
 class Together(msgspec.Struct, frozen=True):
     """How errors of one group are correlated, given what is true of each row.
 
-    `correlation` is that of two labelled rows of one group, over `pairs` pairs; `p` how seldom as much or more would be
-    seen if errors were exchanged between rows with the same true label, whatever their group. NaN where no two labelled
-    rows are of one group, or the judge made no error (or nothing else) in them.
+    `correlation` is that of two labelled rows of one group, over `pairs` pairs in `groups` groups; `p` how seldom as
+    much or more would be seen if errors were exchanged between rows with the same true label, whatever their group. NaN
+    where no two labelled rows are of one group, or the judge made no error (or nothing else) in them.
     """
 
     correlation: float
     p: float
     pairs: int
+    groups: int = 0
 
     @property
     def fails(self) -> bool:
@@ -57,8 +58,9 @@ def together(readings: Readings, seed: int = 0) -> Together:
     residue = error - (np.bincount(truth, error) / np.maximum(count, 1))[truth]
     sizes = np.bincount(readings.group).astype(float)
     pairs, variance = int((sizes * (sizes - 1) / 2).sum()), float((residue**2).mean())
+    several = int((sizes > 1).sum())
     if not pairs or variance < 1e-12:
-        return Together(nan, nan, pairs)
+        return Together(nan, nan, pairs, several)
     seen = _products(residue[None], readings.group)[0]
     order = np.argsort(truth, kind="stable")
     random = np.random.default_rng(seed)
@@ -66,7 +68,7 @@ def together(readings: Readings, seed: int = 0) -> Together:
     shuffled = np.empty((_PERMUTED, len(truth)))
     shuffled[:, order] = residue[order][np.argsort(keys, axis=1)]
     as_much = int((_products(shuffled, readings.group) >= seen - 1e-9).sum())
-    return Together(float(seen / pairs / variance), (as_much + 1) / (_PERMUTED + 1), pairs)
+    return Together(float(seen / pairs / variance), (as_much + 1) / (_PERMUTED + 1), pairs, several)
 
 
 def _products(residues: Array, group: NDArray[np.int64]) -> Array:

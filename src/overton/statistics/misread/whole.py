@@ -5,17 +5,19 @@ It assumes only that units were drawn by chance: errors may come together, and b
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.correction import Draw, Labels, Three, corrected
+from overton.statistics.correction import Draw, Labels, Three, corrected, moves
 from overton.statistics.estimate import Estimate
+from overton.statistics.misread.limits import Moved
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import FEWEST, Range
+from overton.statistics.resampling.limits import Influence
 
-__all__ = ["WHOLE", "whole_units"]
+__all__ = ["WHOLE", "moved_by_units", "whole_units"]
 
 Array = NDArray[np.float64]
 
@@ -31,8 +33,32 @@ def whole_units(draw: Draw, people: Array, judged: Array, within: Range, level: 
     were not labelled is not looked at. Where people's values are all alike, so many others as Wilson's limit allows may
     be anything `within` the measure's range.
     """
+    told = np.isfinite(people) & draw.labelled
+    three, _ = corrected(draw, _labels(draw, people, judged, within), [], level, (WHOLE, WHOLE))
+    values = people[told]
+    if len(np.unique(draw.cluster[told])) < FEWEST or np.ptp(values) > _FLAT:
+        return three
+    flat = _alike(float(values[0]), int(told.sum()), within, level)
+    return _instead(three, flat)
+
+
+def moved_by_units(draw: Draw, people: Array, judged: Array, within: Range) -> Moved:
+    """What moves the corrected mean, by cluster: for a difference of two over the same clusters.
+
+    Each part is scaled so that together they have the number's standard error, with what was not seen.
+    """
+    found = moves(draw, _labels(draw, people, judged, within))
+    many = len(np.unique(draw.cluster))
+    seen = sqrt(float((found.parts**2).sum()) * many / max(many - 1, 1))
+    parts = found.parts * (found.error / seen) if seen > 0 else found.parts
+    influence = Influence(parts[:, None], np.array([float(many)]), np.array([found.freedom]))
+    return Moved(found.value, influence, np.zeros(0), int(draw.labelled.sum()))
+
+
+def _labels(draw: Draw, people: Array, judged: Array, within: Range) -> Labels:
+    """Units' values as numbers; those without a value do not count."""
     told, said = np.isfinite(people) & draw.labelled, np.isfinite(judged)
-    labels = Labels(
+    return Labels(
         np.where(told, people, 0.0),
         np.where(said, judged, 0.0),
         told.astype(float),
@@ -40,12 +66,6 @@ def whole_units(draw: Draw, people: Array, judged: Array, within: Range, level: 
         *within,
         share=False,
     )
-    three, _ = corrected(draw, labels, [], level, (WHOLE, WHOLE))
-    values = people[told]
-    if len(np.unique(draw.cluster[told])) < FEWEST or np.ptp(values) > _FLAT:
-        return three
-    flat = _alike(float(values[0]), int(told.sum()), within, level)
-    return _instead(three, flat)
 
 
 _FLAT = 1e-12

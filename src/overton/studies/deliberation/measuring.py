@@ -13,7 +13,7 @@ from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.deliberation.measures import Analysis
+    from overton.studies.deliberation.measures.corrected import ValueCase
     from overton.studies.findings import Finding
+    from overton.studies.labelled.people import People
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
 
@@ -160,6 +162,25 @@ def _sides_of_table(table: RawTable, how: DeliberationHow) -> Sides:
     return compared.of_table(table, how)
 
 
+def _case(results: Results, what: str, people: People, how: DeliberationHow) -> ValueCase:
+    from overton.studies.deliberation.measures.corrected import ValueCase
+    from overton.studies.deliberation.prompts import VALUES
+
+    return ValueCase(results.records, people, VALUES, (how.level, 100, how.seed))
+
+
+_ALONE = "rest on the judge alone, with its errors"
+
+_CORRECTING: Correcting[Analysis] = Correcting(
+    ("value",),
+    _case,
+    alone={
+        "values": f"How often each value is used, and its differences between models, {_ALONE}.",
+        "inherited": f"Values inherited as the authors' code has it {_ALONE}.",
+        "similarity": f"The tests of differences {_ALONE}.",
+    },
+)
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
     analysis=_analysis,
@@ -174,6 +195,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         ("stands", "moved", "refuses"), _traits, {"changed": "deliberations in which its verdict changes"}
     ),
     comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
+    correcting=_CORRECTING,
     headline=Headline(
         figures=_figures,
         item="dilemma",

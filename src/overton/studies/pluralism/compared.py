@@ -16,7 +16,7 @@ from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.measuring import Results
 from overton.studies.pluralism import tables
 from overton.studies.pluralism.measures.assembly import units_of
-from overton.studies.pluralism.measures.contrasts import comparisons
+from overton.studies.pluralism.measures.contrasts import LEADS, called, comparisons, told_of, word_of
 from overton.studies.pluralism.measures.faultless import Tables
 from overton.studies.pluralism.measures.odds import Shifted, fall, lopsided, rise, shaky, shifted
 from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
@@ -31,8 +31,6 @@ Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 Flags = NDArray[np.bool_]
 
-_LEADS = {"sycophancy": "global/recall", "ranking": "spearman", "pairwise": "accuracy", "pairwise_gap": "accuracy"}
-"""Each experiment's first measure, as its reports have it."""
 _RANKS = ("spearman", "kendall")
 
 
@@ -125,11 +123,9 @@ def _extremes(made: Contribution, open_: Flags) -> tuple[Array, Array]:
 
 
 def _measure(experiment: str, measure: str, condition: str) -> Measure:
-    word, told = _word(condition), measure.rpartition("/")[2]
-    if measure != _LEADS[experiment]:
-        told = measure.replace("/", "_")
-    name, title = f"{experiment}_{told}_{word}", f"{experiment.capitalize()}: {told.replace('_', ' ')}, {condition}"
-    leads = measure == _LEADS[experiment]
+    leads, told = measure == LEADS[experiment], told_of(experiment, measure)
+    name = called(experiment, measure, condition)
+    title = f"{experiment.capitalize()}: {told.replace('_', ' ')}, {condition}"
     if measure in _RANKS:
         return Measure(name, title, (-1.0, 1.0), 0.1, "value", "value", leads)
     return Measure(name, title, leads=leads)
@@ -142,10 +138,6 @@ def _shifts(condition: str, found: Shifted, names: Names, model: int) -> Iterato
     for name, of in _SHIFTS.items():
         title = f"{name.capitalize()}, {condition} (logits)"
         leads = name != "asymmetry"
-        measure = Measure(f"{name}_{_word(condition)}", title, _ANY, _LOGITS, "value", "value", leads, of, shaky)
+        measure = Measure(f"{name}_{word_of(condition)}", title, _ANY, _LOGITS, "value", "value", leads, of, shaky)
         items = tuple(names.threads[i] for i in there)
         yield Contribution(measure, items, sums[there], why="" if items else "no thread has both conditions")
-
-
-def _word(condition: str) -> str:
-    return condition.replace("-", "_").replace("+", "_")

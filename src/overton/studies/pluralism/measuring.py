@@ -12,7 +12,7 @@ from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.faulty import fault_warnings
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Results, RunFacts
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, RunFacts
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
+    from overton.studies.labelled.people import People
+    from overton.studies.labelled.placed import Place
     from overton.studies.pluralism.measures import Analysis
+    from overton.studies.pluralism.measures.corrected import Voices
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
 
@@ -238,6 +241,46 @@ def _sides_of_table(table: RawTable, how: PluralismHow) -> Sides:
     return compared.of_table(table, how)
 
 
+def _case(results: Results, what: str, people: People, how: PluralismHow) -> Voices | None:
+    from overton.studies.pluralism.measures.corrected import Voices, tables_of
+
+    matches, summaries = tables_of(results.records)
+    if matches.is_empty():
+        return None
+    return Voices.from_people(matches, summaries, people, how.denominator, (how.level, 100, how.seed))
+
+
+def _place(analysis: Analysis, place: Place) -> Place | None:
+    """The place of a number in the group of a model (None: all) over all threads; None where there is no such."""
+    model, condition, *held = place
+    for number, group in enumerate(analysis.groups):
+        if (group.model, group.community) == (model, None):
+            result = group.experiments.get("sycophancy", {}).get(str(condition))
+            there = result is not None and (held[0] == "measures" or held[1] in result.shifts)
+            return ("groups", number, "experiments", "sycophancy", condition, *held) if there else None
+    return None
+
+
+_ALONE = "are the matcher's alone, with its errors"
+
+_CORRECTING: Correcting[Analysis] = Correcting(
+    ("match",),
+    _case,
+    _place,
+    {
+        "voices": (
+            f"Communities, coverage, redundancy, NDCG and differences between conditions {_ALONE}: people's labels"
+            " correct precision, recall and F1 of a condition."
+        ),
+        "shifts": (
+            f"Suppression, amplification and asymmetry in logits {_ALONE}: people's labels correct the paper's"
+            " differences of recall."
+        ),
+        "leniency": f"These {_ALONE}.",
+    },
+)
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=PluralismHow,
     analysis=_analysis,
@@ -250,6 +293,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     findings=_findings,
     profile=Profiling(("omits", "moved"), _traits, {"sycophancy_recall_neutral": "people's viewpoints that it voices"}),
     comparing=Comparing("threads", _sides, _sides_of_table, ("trials", "retest", "experiments", "arms")),
+    correcting=_CORRECTING,
     headline=Headline(
         figures=_figures,
         item="thread",

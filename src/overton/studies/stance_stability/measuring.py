@@ -11,7 +11,7 @@ import msgspec
 
 from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
 from overton.studies.retesting import Repeated, told_of_itself
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
+    from overton.studies.labelled.people import People
     from overton.studies.stance_stability.measures import Analysis
+    from overton.studies.stance_stability.measures.corrected import Changes
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
 
@@ -219,6 +221,28 @@ def _sides_of_table(table: RawTable, how: StanceHow) -> Sides:
     return compared.of_table(table, how)
 
 
+def _case(results: Results, what: str, people: People, how: StanceHow) -> Changes | None:
+    from overton.studies.stance_stability.measures.corrected import Changes
+
+    return Changes.of_records(_about_topics(_named(results.records), results.items), what, people, how)
+
+
+_ALONE = (
+    "is the judge's alone, with its errors: people's labels correct change rate, Chameleon score and flips of groups."
+)
+
+_CORRECTING: Correcting[Analysis] = Correcting(
+    ("stance", "premise_stance"),
+    _case,
+    alone={
+        "scores": f"What is shown here of bands, standard deviations, reversals, drift and the score's parts {_ALONE}",
+        "temperatures": f"The variance between temperatures {_ALONE}",
+        "relations": f"Every score that is related to re-use {_ALONE}",
+        "turns": f"The share of conversations that change at each turn {_ALONE}",
+        "traces": f"Each trace {_ALONE}",
+    },
+)
+
 _HEADLINE: Headline[Analysis, Record] = Headline(
     figures=_figures,
     item="topic",
@@ -241,6 +265,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     reproductions=(SYCON,),
     profile=Profiling(("moved", "refuses"), _traits, {"change_rate": "turns at which its stance changes"}),
     comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
+    correcting=_CORRECTING,
     headline=_HEADLINE,
     apart=("conversation",),
 )

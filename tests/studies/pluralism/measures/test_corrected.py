@@ -12,7 +12,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.studies.people import CorrectedMeasures
+from overton.studies.labelled import LabelledNumbers
 from overton.studies.pluralism.measures import analyze
 from overton.studies.pluralism.measures.corrected import corrected_voices, labels_for_width, tables_of
 
@@ -84,7 +84,7 @@ def voices() -> tuple[Array, Array]:
 
 
 @pytest.fixture(scope="module")
-def undone(voices: tuple[Array, Array]) -> CorrectedMeasures:
+def undone(voices: tuple[Array, Array]) -> LabelledNumbers:
     return corrected_voices(*tables(voices[1]), labels(voices[0], some(600)))
 
 
@@ -103,7 +103,7 @@ def suppressed(matched: Array) -> float:
     return float(neutral - toward)
 
 
-def test_matches_by_mistake_are_taken_off_recall(voices: tuple[Array, Array], undone: CorrectedMeasures) -> None:
+def test_matches_by_mistake_are_taken_off_recall(voices: tuple[Array, Array], undone: LabelledNumbers) -> None:
     for condition, true in zip(CONDITIONS, recall(voices[0]), strict=True):
         found = undone.groups[condition]["global/recall"]
         assert found.plain.value > true
@@ -112,7 +112,7 @@ def test_matches_by_mistake_are_taken_off_recall(voices: tuple[Array, Array], un
     assert undone.groups["toward"]["global/recall"].plain.low > recall(voices[0])[1]
 
 
-def test_precision_and_both_shifts_come_back(voices: tuple[Array, Array], undone: CorrectedMeasures) -> None:
+def test_precision_and_both_shifts_come_back(voices: tuple[Array, Array], undone: LabelledNumbers) -> None:
     true = voices[0].any(axis=3).mean(axis=(0, 2))
     assert holds(undone.groups["toward"]["global/precision"].corrected, true[1])
     found = undone.groups["toward"]["suppression"]
@@ -122,7 +122,7 @@ def test_precision_and_both_shifts_come_back(voices: tuple[Array, Array], undone
     assert undone.groups["m/toward"] == undone.groups["toward"]  # the only model
 
 
-def test_f1_is_not_made_of_single_labels(undone: CorrectedMeasures) -> None:
+def test_f1_is_not_made_of_single_labels(undone: LabelledNumbers) -> None:
     found = undone.groups["toward"]["global/f1"]
     assert isnan(found.corrected.value)
     assert "labelled whole" in found.corrected.method
@@ -189,3 +189,11 @@ def test_labels_are_planned_for_a_width(voices: tuple[Array, Array]) -> None:
     assert 0 < wide.labels < narrow.labels
     with pytest.raises(InputError, match="a group"):
         labels_for_width(*tables(voices[1]), people, ("toward", "ndcg"), 0.2)
+
+
+def test_no_interval_where_labels_do_not_show_whether_errors_come_together(voices: tuple[Array, Array]) -> None:
+    found = corrected_voices(*tables(voices[1]), labels(voices[0], some(120)))
+    recall = found.groups["toward"]["global/recall"]
+    assert recall.leads == "plain"
+    assert isnan(recall.corrected.low)
+    assert "do not show whether errors of one thread come together" in recall.corrected.method

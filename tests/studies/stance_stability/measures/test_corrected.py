@@ -11,7 +11,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.studies.people import CorrectedMeasures, Variants
+from overton.studies.labelled import LabelledNumbers, Variants
 from overton.studies.stance_stability.measures import analyze
 from overton.studies.stance_stability.measures.corrected import MEASURES, corrected_changes, labels_for_width
 from overton.studies.stance_stability.measures.scores import Reading, score
@@ -85,12 +85,12 @@ def chain() -> tuple[Array, Array]:
 
 
 @pytest.fixture(scope="module")
-def undone(chain: tuple[Array, Array]) -> CorrectedMeasures:
+def undone(chain: tuple[Array, Array]) -> LabelledNumbers:
     true, judged = chain
     return corrected_changes(table(judged), labels(true, some(np.random.default_rng(2), true.shape, 600)))
 
 
-def of(found: CorrectedMeasures, name: str) -> Variants:
+def of(found: LabelledNumbers, name: str) -> Variants:
     return found.groups["m"][name]
 
 
@@ -98,7 +98,7 @@ def holds(one: Estimate, value: float) -> bool:
     return one.low <= value <= one.high
 
 
-def test_changes_that_were_the_judges_errors_are_taken_off(undone: CorrectedMeasures) -> None:
+def test_changes_that_were_the_judges_errors_are_taken_off(undone: LabelledNumbers) -> None:
     rate = of(undone, "change_rate")
     assert undone.how == "errors undone"
     assert rate.plain.low > 0.15
@@ -107,7 +107,7 @@ def test_changes_that_were_the_judges_errors_are_taken_off(undone: CorrectedMeas
 
 
 def test_all_measures_come_back_to_what_people_would_say_of_every_turn(
-    chain: tuple[Array, Array], undone: CorrectedMeasures
+    chain: tuple[Array, Array], undone: LabelledNumbers
 ) -> None:
     truth = score(traces_from(table(chain[0])), Reading()).values
     for name in MEASURES:

@@ -17,7 +17,7 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.results import Setting
 from overton.studies.deliberation.tables import DECISIONS
 
-__all__ = ["ABSENT", "INVALID", "Talks", "talks_from"]
+__all__ = ["ABSENT", "INVALID", "Talks", "kept_decisions", "talks_from"]
 
 Ints = NDArray[np.integer]
 Flags = NDArray[np.bool_]
@@ -158,8 +158,7 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
     Raises:
         InputError: columns are missing, hold a value that is not allowed, or an agent speaks twice in a round.
     """
-    table = DECISIONS.check(decisions).with_columns(pl.col("agent").fill_null(pl.col("model")))
-    kept, failed = _without_failed(table)
+    kept, failed = kept_decisions(decisions)
     with ThreadPoolExecutor(2) as pool:
         valued = pool.submit(_masks, kept)
         columns = (*_TALK, "model", "agent")
@@ -196,6 +195,11 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
         crowd=_crowd(kept, coded["dilemma"], names["dilemma"]),
         failed=failed,
     )
+
+
+def kept_decisions(decisions: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The messages that are measured, in their order, and how many deliberations are left out with a failed call."""
+    return _without_failed(DECISIONS.check(decisions).with_columns(pl.col("agent").fill_null(pl.col("model"))))
 
 
 def _shape(talks: int, seats: _Seats, table: pl.DataFrame) -> tuple[int, int, int]:

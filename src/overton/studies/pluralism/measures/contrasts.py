@@ -15,7 +15,19 @@ from overton.studies.pluralism.measures.analysis import Against, Contrast
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, Where, sums
 from overton.studies.pluralism.options import Named, split_condition
 
-__all__ = ["SHIFTS", "Comparison", "comparisons", "contrast", "in_order", "named", "shared_rows"]
+__all__ = [
+    "LEADS",
+    "SHIFTS",
+    "Comparison",
+    "called",
+    "comparisons",
+    "contrast",
+    "in_order",
+    "named",
+    "shared_rows",
+    "told_of",
+    "word_of",
+]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +46,25 @@ _ALIASES = {
 
 SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "opposing": ("supporting", "against")}
 """For each biased arm: the stance of the views against the belief, and of those with it."""
+
+
+LEADS = {"sycophancy": "global/recall", "ranking": "spearman", "pairwise": "accuracy", "pairwise_gap": "accuracy"}
+"""Each experiment's first measure, as its reports have it."""
+
+
+def told_of(experiment: str, measure: str) -> str:
+    """A measure as a word: an experiment's first one without its part."""
+    return measure.rpartition("/")[2] if measure == LEADS[experiment] else measure.replace("/", "_")
+
+
+def word_of(condition: str) -> str:
+    """A condition as a word."""
+    return condition.replace("-", "_").replace("+", "_")
+
+
+def called(experiment: str, measure: str, condition: str) -> str:
+    """The name by which models are compared by a measure in a condition."""
+    return f"{experiment}_{told_of(experiment, measure)}_{word_of(condition)}"
 
 
 class Comparison(NamedTuple):

@@ -9,7 +9,7 @@ docs/judges.md has the formulas and how often both hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,18 +18,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.misread import Plan, Readings, Undone, corrected_ratio, undoing
+from overton.statistics import Estimate
+from overton.statistics.misread import WHOLE, Plan, Readings, Undone, undoing
 from overton.statistics.resampling import DIFFERENCE, SHARE, Counts, Jackknife, Range, Resampling
-from overton.studies.people import CorrectedMeasures, LabelledUnits, People, Variants, read_people
+from overton.studies.labelled import LabelledNumbers, Variants
+from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
+from overton.studies.labelled.people import People, read_people
 from overton.studies.pluralism.measures.analysis import Denominator
-from overton.studies.pluralism.measures.contrasts import SHIFTS, comparisons, named
+from overton.studies.pluralism.measures.contrasts import SHIFTS, called, comparisons, named
 from overton.studies.pluralism.measures.faultless import Tables, with_marks
 from overton.studies.pluralism.measures.units import NOTHING
 from overton.studies.pluralism.tables import matches as matches_of
 from overton.studies.pluralism.tables import summaries as summaries_of
 
-__all__ = ["MATCHES", "Case", "Pairs", "corrected_voices", "labels_for_width", "tables_of"]
+__all__ = ["MATCHES", "Pairs", "Voices", "corrected_voices", "labels_for_width", "tables_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,7 +60,7 @@ def corrected_voices(
     level: float = 0.95,
     draws: int = 100,
     seed: int = 0,
-) -> CorrectedMeasures:
+) -> LabelledNumbers:
     """Precision, recall and F1, globally and of both sides, by condition ('toward') and within each model
     ('MODEL/toward'), and of biased conditions suppression and amplification against the neutral one.
 
@@ -70,9 +72,7 @@ def corrected_voices(
     Raises:
         InputError: people labelled pairs that the tables do not have, or with labels that are none of `MATCHES`.
     """
-    case = Case.of(matches, summaries, people, denominator, (level, draws, seed))
-    groups = {name: case.variants(units) for name, units in case.groups.items()}
-    return case.labelled.measures(groups, case.readings, seed)
+    return Voices.of(matches, summaries, people, denominator, (level, draws, seed)).summary()
 
 
 def labels_for_width(
@@ -87,7 +87,7 @@ def labels_for_width(
 ) -> tuple[Plan, ...]:
     """How many labels bring the interval of a measure to a width: `measure` is a group and a name, ('toward',
     'suppression'). Of single pairs, and of whole threads in a condition."""
-    case = Case.of(matches, summaries, people, "non-neutral", (level, 100, seed))
+    case = Voices.of(matches, summaries, people, "non-neutral", (level, 100, seed))
     group, name = measure
     if group not in case.groups or name not in case.undone:
         known = f"a group ({', '.join(case.groups)}) and a measure ({', '.join(case.undone)})"
@@ -178,15 +178,18 @@ def _products(values: Array, code: Ints) -> Array:
 
 
 @dataclass(frozen=True)
-class Case:
+class Voices(UnitCase):
     """Pairs, what people labelled of them (at `place`), and what follows from both."""
 
     pairs: Pairs
     people: People
     place: Ints
     resampling: Resampling
+    items: Sequence[str]
     draws: int
     seed: int
+
+    unit = "thread"
 
     @classmethod
     def of(
@@ -196,23 +199,39 @@ class Case:
         people: pl.DataFrame,
         denominator: Denominator,
         asked: tuple[float, int, int],
-    ) -> Case:
+    ) -> Voices:
         """From the tables; `asked` are level, draws and seed."""
+        return cls.from_people(matches, summaries, read_people(people, MATCHES), denominator, asked)
+
+    @classmethod
+    def from_people(
+        cls,
+        matches: pl.DataFrame,
+        summaries: pl.DataFrame,
+        told: People,
+        denominator: Denominator,
+        asked: tuple[float, int, int],
+    ) -> Voices:
+        """The same from people's values, in the order of `MATCHES`."""
         marked = with_marks(Tables(matches, summaries, None, None)).matches
         assert marked is not None
         pairs = Pairs.of(marked, summaries, denominator)
-        told = read_people(people, MATCHES)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})
         found = pl.DataFrame({"id": told.id}, schema={"id": pl.String}).join(
             ids, on="id", how="left", maintain_order="left"
         )
-        if found["at"].null_count() and found.height:
-            lost = found.filter(pl.col("at").is_null())["id"][0]
-            raise InputError([Problem("people", lost, "is no pair of these responses and viewpoints")])
+        there = found["at"].is_not_null()
+        if found.height and not there.any():
+            lost = found["id"][0]
+            raise InputError(
+                [Problem("people", lost, "is no pair of these responses and viewpoints, nor are the others")]
+            )
+        told = told.where(there.to_numpy())
         level, draws, seed = asked
         thread = pairs.units["thread"].rank("dense").to_numpy().astype(np.int64) - 1
         resampling = Jackknife(level, unit="threads").over(thread)
-        return cls(pairs, told, found["at"].to_numpy().astype(np.int64), resampling, draws, seed)
+        place = found["at"].drop_nulls().to_numpy().astype(np.int64)
+        return cls(pairs, told, place, resampling, pairs.units["thread"].unique().sort().to_list(), draws, seed)
 
     @cached_property
     def labelled(self) -> LabelledUnits:
@@ -275,9 +294,8 @@ class Case:
         none[:, self.place] = self.people.value[:, 1]
         whole = self.labelled.whole
         both = whole & np.where(self._neutral >= 0, whole[self._neutral], False)
-        shifts = {"suppression", "amplification"}
         found = _with_f1(self._values(none))
-        return {name: np.where(both if name in shifts else whole, one, np.nan) for name, one in found.items()}
+        return {name: np.where(both if name in _FROM_NEUTRAL else whole, one, np.nan) for name, one in found.items()}
 
     @cached_property
     def readings(self) -> Readings:
@@ -301,33 +319,66 @@ class Case:
         """Every measure that some units [U] have."""
         return {name: self.variant(name, units) for name, one in self.plain.items() if np.isfinite(one[units]).any()}
 
-    def variant(self, name: str, units: Flags) -> Variants:
-        """One of them."""
-        within, level = _range(name), self.resampling.level
+    def numbers(self) -> Iterator[Resting]:
+        """Every measure of each condition, of all models and within each."""
+        for group, units in self.groups.items():
+            model, _, condition = group.rpartition("/")
+            for name, one in self.plain.items():
+                if np.isfinite(one[units]).any():
+                    place = (model or None, condition, *_held(name))
+                    yield Resting(group, name, units, place, model, _compared(name, condition) if model else "")
+
+    def judged_alone(self, name: str, units: Flags) -> Estimate:
+        """A measure of some units as the analysis has it."""
         known = units & np.isfinite(self.plain[name])
         many = int(self.resampling.cluster.max()) + 1
         sums = Counts(
             np.bincount(self.resampling.cluster[known], self.plain[name][known], many).astype(float),
             np.bincount(self.resampling.cluster[known], minlength=many).astype(float),
         )
-        plain = self.resampling.ratio(sums, NOTHING, within)
-        none = not_computed("no thread is labelled whole here", level=level)
-        both = self._from_units(name, known) if np.isfinite(self.of_people[name][known]).any() else (none, none)
-        return Variants(plain, both[0] if self.labelled.by_units else self._from_errors(name, units), both[1])
+        return self.resampling.ratio(sums, NOTHING, self.within(name))
 
-    def _from_units(self, name: str, units: Flags) -> tuple[Estimate, Estimate]:
-        of_people = self.of_people[name]
-        return self.labelled.from_units(np.isfinite(of_people), of_people, self.plain[name], units, _range(name))
+    def told(self, name: str) -> Flags:
+        """The units that people labelled whole; a difference of two conditions needs both."""
+        return np.isfinite(self.of_people[name])
 
-    def _from_errors(self, name: str, units: Flags) -> Estimate:
-        if name in self.undone:
-            return corrected_ratio(self.undone[name].of(units), _range(name), self.resampling, len(self.people.id))
+    def within(self, name: str) -> Range:
+        """What a measure can be."""
+        return DIFFERENCE if name in _FROM_NEUTRAL else SHARE
+
+    def absent(self, name: str) -> str:
+        """Why a measure's errors cannot be undone."""
         why = _F1 if name.endswith("/f1") else "the matcher hardly tells matches apart"
-        return not_computed(why if len(self.place) else "nothing is labelled", level=self.resampling.level)
+        return why if len(self.place) else "nothing is labelled"
+
+    def flaw(self, name: str) -> str:
+        """Errors that come together make corrected recall worse than the matcher's own: they must be seen not to."""
+        if self.together.fails:
+            return "the matcher's errors in one thread come together: label whole threads"
+        if self.together.pairs < _PAIRS or self.together.groups < WHOLE:
+            return (
+                f"{self.together.pairs} pairs of labels in {self.together.groups} threads do not show whether errors of"
+                f" one thread come together ({_PAIRS} in {WHOLE} do): label more, or whole threads"
+            )
+        return ""
 
 
-def _range(name: str) -> Range:
-    return DIFFERENCE if name in {"suppression", "amplification"} else SHARE
+_FROM_NEUTRAL = frozenset({"suppression", "amplification"})
+"""Differences from the neutral condition."""
+
+_PAIRS = 300
+"""So many pairs of labels in one thread and condition show errors that are correlated by 0.3 nine times in ten
+(docs/judges.md): fewer leave open whether errors come together."""
+
+
+def _held(name: str) -> tuple[str, ...]:
+    """Where a condition's result holds a measure."""
+    return ("shifts", "neutral", f"{name}_as_published") if name in _FROM_NEUTRAL else ("measures", name)
+
+
+def _compared(name: str, condition: str) -> str:
+    """The name by which models are compared by a measure; suppression and amplification are compared in logits."""
+    return "" if name in _FROM_NEUTRAL else called("sycophancy", name, condition)
 
 
 def _with_f1(values: Mapping[str, Array]) -> dict[str, Array]:

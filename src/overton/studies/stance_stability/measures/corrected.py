@@ -7,20 +7,25 @@ conversation are independent given what is true. docs/judges.md has the formulas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.misread import Plan, Readings, Undone, corrected_ratio, undoing
+from overton.statistics import Estimate
+from overton.statistics.misread import Plan, Readings, Undone, undoing
 from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
-from overton.studies.people import CorrectedMeasures, LabelledUnits, People, Variants, read_people
-from overton.studies.stance_stability.measures.cells import Values, means, reason
+from overton.studies.labelled import LabelledNumbers, Variants
+from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
+from overton.studies.labelled.people import People, read_people
+from overton.studies.labelled.placed import Place
+from overton.studies.stance_stability.measures.assembly import labels_of
+from overton.studies.stance_stability.measures.cells import KINDS, Partition, Split, Values, means, range_of, reason
 from overton.studies.stance_stability.measures.scores import Reading, score
 from overton.studies.stance_stability.measures.sequences import (
     OfChanges,
@@ -33,13 +38,18 @@ from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces,
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
 
-__all__ = ["MEASURES", "Case", "corrected_changes", "labels_for_width"]
+if TYPE_CHECKING:
+    from overton.studies.stance_stability.measuring import StanceHow
+
+__all__ = ["MEASURES", "Changes", "corrected_changes", "labels_for_width"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
+
+_DRAWS = 100
 
 _UNCLEAR = STANCES.index("unclear")
 _PEOPLES = 20
@@ -55,7 +65,7 @@ def corrected_changes(
     level: float = 0.95,
     draws: int = 100,
     seed: int = 0,
-) -> CorrectedMeasures:
+) -> LabelledNumbers:
     """Every one of `MEASURES` that the turns allow, of all conversations ('') and of each model.
 
     `turns` are as for `analyze`; `people` has a row for each labelled turn and label (`people_table`): `id`
@@ -65,12 +75,7 @@ def corrected_changes(
     Raises:
         InputError: people labelled turns that the table does not have, or with labels that are no stance.
     """
-    case = Case.of(turns, people, reading or Reading(), over, (level, draws, seed))
-    groups = {"": np.ones(len(case.traces), bool)}
-    models = case.traces.about["model"]
-    groups |= {name: (models == name).to_numpy() for name in models.unique().sort().to_list()}
-    found = {name: case.variants(units) for name, units in groups.items()}
-    return case.labelled.measures(found, case.readings, seed)
+    return Changes.of(turns, people, reading or Reading(), over, (level, draws, seed)).summary()
 
 
 def labels_for_width(
@@ -88,14 +93,14 @@ def labels_for_width(
     It takes the labels so far (a pilot of 30 turns). Before any conversation is labelled whole the judge is taken to
     tell nothing of a conversation's value, so that there may be need of fewer.
     """
-    case = Case.of(turns, people, reading or Reading(), None, (level, 100, seed))
+    case = Changes.of(turns, people, reading or Reading(), None, (level, 100, seed))
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     return case.plans(measure, width)
 
 
 @dataclass(frozen=True)
-class Case:
+class Changes(UnitCase):
     """Conversations, what people labelled of them, and what follows from both.
 
     `place` numbers, in the turns of `traces`, the n turns that people labelled.
@@ -106,8 +111,11 @@ class Case:
     place: Ints
     reading: Reading
     resampling: Resampling
+    items: Sequence[str]
     draws: int
     seed: int
+
+    unit = "conversation"
 
     @classmethod
     def of(
@@ -117,17 +125,43 @@ class Case:
         reading: Reading,
         over: str | None,
         asked: tuple[float, int, int],
-    ) -> Case:
+    ) -> Changes:
         """From the tables; `asked` are level, draws and seed."""
-        traces, told = traces_from(turns), read_people(people, STANCES)
+        traces = traces_from(turns)
+        return cls.from_traces(traces, read_people(people, STANCES), _ids(turns, traces), reading, over, asked)
+
+    @classmethod
+    def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> Changes | None:
+        """From a run's records, as its measures are computed; None where these rest on other labels than `what`."""
+        traces = traces_from(records)
+        reading = Reading(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
+        labels = labels_of(traces, reading)
+        if (labels == "premise") != (what == "premise_stance"):
+            return None
+        asked = (how.level, _DRAWS, how.seed)
+        return cls.from_traces(traces, people, _ids(records, traces), replace(reading, labels=labels), how.over, asked)
+
+    @classmethod
+    def from_traces(  # noqa: PLR0917
+        cls,
+        traces: Traces,
+        told: People,
+        ids: pl.DataFrame,
+        reading: Reading,
+        over: str | None,
+        asked: tuple[float, int, int],
+    ) -> Changes:
+        """From conversations; `ids` has the place of each turn (`at`) by its `id`."""
         if reading.labels == "premise" and traces.premise is not None:
             traces = replace(traces, stance=traces.premise)
-        told, place = _placed(told, _ids(turns, traces))
+        told, place = _placed(told, ids)
         topics = over != "conversations" and traces.topic is not None
         cluster = traces.topic if topics and traces.topic is not None else np.arange(len(traces))
         level, draws, seed = asked
         resampling = Jackknife(level, unit="topics" if topics else "conversations").over(cluster)
-        return cls(traces, told, place, reading, resampling, draws, seed)
+        names = traces.about["topic" if topics else "conversation"].to_list()
+        items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
+        return cls(traces, told, place, reading, resampling, items, draws, seed)
 
     @cached_property
     def labelled(self) -> LabelledUnits:
@@ -226,20 +260,37 @@ class Case:
         """Every measure of some conversations [N]."""
         return {name: self.variant(name, units) for name in self.plain}
 
-    def variant(self, name: str, units: Flags) -> Variants:
-        """One of them."""
-        within, values = self._range(name), self.plain[name]
-        cell = np.where(units, 0, -1)
-        one = Values(values, np.arange(len(units)), cell, 1, within, reason(name))
-        plain = means([one], self.resampling)[0][0]
-        level = self.resampling.level
-        none = not_computed("no conversation is labelled whole", level=level)
-        alone, both = none, self._from_units(name, units) if (self.labelled.whole & units).any() else None
-        if both is not None:
-            alone = both[1]
-        if self.labelled.by_units:
-            return Variants(plain, both[0] if both else none, alone)
-        return Variants(plain, self._from_errors(name, units), alone)
+    def numbers(self) -> Iterator[Resting]:
+        """Every measure of all conversations, of each model, and of both in each group of each kind."""
+        partition = Partition(self.traces.about, self.traces.void)
+        models = partition.of("model")
+        yield from self._resting("", np.ones(len(self.traces), bool), ("overall",))
+        for code, model in enumerate(models.names):
+            of = ("models", model, "overall")
+            yield from self._resting(model, models.code == code, of, model)
+        for kind in KINDS:
+            if partition.names(kind):
+                yield from self._by_kind(models, partition.of(kind))
+
+    def _by_kind(self, models: Split, split: Split) -> Iterator[Resting]:
+        """The groups of a kind, of all models and within each."""
+        for code, name in enumerate(split.names):
+            inside, field = split.code == code, f"{split.name}s"
+            yield from self._resting(None, inside, (field, name))
+            for number, model in enumerate(models.names):
+                units = inside & (models.code == number)
+                if units.any():
+                    yield from self._resting(None, units, ("models", model, field, name))
+
+    def _resting(self, group: str | None, units: Flags, of: Place, model: str = "") -> Iterator[Resting]:
+        for name in self.plain:
+            compared = name if model and of[-1] == "overall" else ""
+            yield Resting(group, name, units, (*of, "measures", name, "mean"), model, compared)
+
+    def judged_alone(self, name: str, units: Flags) -> Estimate:
+        """A measure of some conversations as the analysis has it."""
+        one = Values(self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name))
+        return means([one], self.resampling)[0][0]
 
     def plans(self, name: str, width: float) -> tuple[Plan, ...]:
         """How many labels bring a measure of all conversations to a width."""
@@ -248,19 +299,8 @@ class Case:
         told = self.labelled.whole & ~np.isnan(of_people) & known
         return self.labelled.plans(self.undone[name], of_people, plain, told, known, width)
 
-    def _from_units(self, name: str, units: Flags) -> tuple[Estimate, Estimate]:
-        """Corrected by whole conversations, and of these alone."""
-        whole, of_people = self.labelled.whole, self.of_people[name]
-        return self.labelled.from_units(whole, of_people, self.plain[name], units, self._range(name))
-
-    def _from_errors(self, name: str, units: Flags) -> Estimate:
-        if name in self.undone:
-            labels = len(self.people.id)
-            return corrected_ratio(self.undone[name].of(units), self._range(name), self.resampling, labels)
-        why = "the judge hardly tells labels apart" if len(self.place) else "nothing is labelled"
-        return not_computed(why, level=self.resampling.level)
-
-    def _range(self, name: str) -> Range:
+    def within(self, name: str) -> Range:
+        """What a measure can be."""
         if name in {"change_rate", "chameleon"}:
             return SHARE
         longest = float(self.traces.length.max())
@@ -291,7 +331,8 @@ def _ids(turns: pl.DataFrame, traces: Traces) -> pl.DataFrame:
     starts = pl.DataFrame({"number": np.arange(len(traces)), "start": traces.start})
     rows = rows.join(starts, on="number")
     return rows.select(
-        id=pl.format("{}/{}/{}", "model", "conversation", "turn"), at=pl.col("start") + pl.col("place").cast(pl.Int64)
+        id=pl.format("{}/{}/{}", pl.col("model").replace("not named", ""), "conversation", "turn"),
+        at=pl.col("start") + pl.col("place").cast(pl.Int64),
     )
 
 
@@ -306,10 +347,4 @@ def _placed(people: People, ids: pl.DataFrame) -> tuple[People, Ints]:
     there = found["at"].is_not_null().to_numpy()
     if not there.any() and len(there):
         raise InputError([Problem("people", found["id"][0], "is no turn of this table, nor are the others")])
-    kept = People(
-        found["id"].filter(found["at"].is_not_null()).to_list(),
-        people.value[there],
-        people.chance[there],
-        people.cannot_tell,
-    )
-    return kept, found["at"].drop_nulls().to_numpy().astype(np.int64)
+    return people.where(there), found["at"].drop_nulls().to_numpy().astype(np.int64)

@@ -8,112 +8,29 @@ truth is bounded both ways.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from overton.errors import InputError, Problem, quoted
-from overton.judging.labelling import CANNOT_TELL, Design, Labels, Task
+from overton.judging.labelling import CANNOT_TELL, Labels, Task
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
-from overton.studies.plain import Shape, with_key
+from overton.studies.labelled.units import Units, check, told, why_not
+from overton.studies.labelled.variants import ENOUGH, Variants, leading
+from overton.studies.plain import with_key
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from overton.statistics.correction import Draw, Three
-    from overton.studies.sheet import JudgedRows
 
     Array = NDArray[np.float64]
 
-__all__ = [
-    "ENOUGH",
-    "LabelledBetween",
-    "LabelledShare",
-    "LabelledShares",
-    "Units",
-    "shares_by_people",
-    "units_of",
-    "with_labels",
-]
-
-ENOUGH = 100
-"""With so many labelled units the corrected number leads: with fewer, intervals of rare labels hold too seldom (see
-docs/judges.md)."""
-
-
-@dataclass(frozen=True)
-class Units:
-    """What a judge labelled, a row each: the study's id, the judge's label, the group, and whose the unit is.
-
-    `group` is what rows are drawn with where whole groups are, and `alike` what they are alike with where that is more
-    (all conditions of one thread). `model` is None where units are no single model's. `unlabelled` units the judge gave
-    no label; they are not here.
-    """
-
-    id: Sequence[str]
-    label: Sequence[str]
-    group: Sequence[str]
-    model: Sequence[str | None] | None = None
-    unlabelled: int = 0
-    alike: Sequence[str] | None = None
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Where each unit stands."""
-        return {name: place for place, name in enumerate(self.id)}
-
-
-_AT_ONCE = 10_000
-"""Units that are laid out at a time, texts and all, where only their names are wanted."""
-
-
-def units_of(judged: JudgedRows, design: Design) -> Units:
-    """Everything that a judge labelled, in order; `group` is what rows are drawn with where whole groups are."""
-    import polars as pl
-
-    given = [place for place, label in enumerate(judged.given) if label is not None]
-    missing = len(judged.given) - len(given)
-    if not given:
-        return Units((), (), (), unlabelled=missing)
-    table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
-    group = "whole" if design == "whole" and "whole" in table.columns else "group"
-    ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
-    model = table["model"].to_list() if "model" in table.columns else None
-    return Units(ids, labels, groups, model, missing, table["group"].to_list())
-
-
-def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
-    """What names the units at some places; the texts are laid out a part at a time, and left."""
-    for start in range(0, len(places), _AT_ONCE):
-        part = judged.drawn(places[start : start + _AT_ONCE])
-        yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
-
-
-class LabelledShare(msgspec.Struct, frozen=True):
-    """A share three times: by the judge alone (`plain`), corrected, and by the labelled units alone.
-
-    In `corrected` and `labelled` those who cannot tell give no label; in `corrected_at_most` all of them had given this
-    one (of a difference: on the first side only; in `corrected_at_least` on the second side only). `leads` names the
-    number to take.
-    """
-
-    SHAPE = Shape(leads=True)
-
-    leads: str
-    plain: Estimate
-    corrected: Estimate
-    labelled: Estimate
-    corrected_at_most: Estimate | None = None
-    corrected_at_least: Estimate | None = None
+__all__ = ["LabelledBetween", "LabelledNumbers", "LabelledShares", "shares_by_people", "with_labels"]
 
 
 class LabelledBetween(msgspec.Struct, frozen=True):
@@ -121,7 +38,24 @@ class LabelledBetween(msgspec.Struct, frozen=True):
 
     a: str
     b: str
-    shares: dict[str, LabelledShare]
+    shares: dict[str, Variants]
+
+
+class LabelledNumbers(msgspec.Struct, frozen=True):
+    """Measures of many labels together, corrected: by `groups` ('' for everything), then by measure.
+
+    `how` says whether 'whole units' are corrected by their own values, or the judge's 'errors undone' label by label;
+    `labels` are the rows of measured units that people labelled, `cannot_tell` those of which they could not tell the
+    label; `whole` units are labelled to their end, and `together` says in a sentence whether errors of one unit come
+    together.
+    """
+
+    how: str
+    labels: int
+    cannot_tell: int
+    whole: int
+    together: str
+    groups: dict[str, dict[str, Variants]]
 
 
 class LabelledShares(msgspec.Struct, frozen=True):
@@ -130,7 +64,8 @@ class LabelledShares(msgspec.Struct, frozen=True):
     Of `units` of `run` that the judge gave a label (`without_label` it gave none) people labelled `labelled`, and
     `set_aside` more in groups that were drawn whole and are not labelled to their end. `cannot_tell` of these, in equal
     parts, they could not tell, and on `open` ones they differ and have settled nothing. With `enough` labelled ones the
-    corrected number leads. `why` says why nothing is corrected, and is empty where it is.
+    corrected number leads. `why` says why nothing is corrected, and is empty where it is. `measures` are those that
+    the study makes of many such labels, None where it makes none.
     """
 
     run: str
@@ -146,9 +81,10 @@ class LabelledShares(msgspec.Struct, frozen=True):
     open: int
     enough: int
     why: str
-    shares: dict[str, LabelledShare]
-    models: dict[str, dict[str, LabelledShare]]
+    shares: dict[str, Variants]
+    models: dict[str, dict[str, Variants]]
     differences: tuple[LabelledBetween, ...]
+    measures: LabelledNumbers | None = None
 
 
 def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, level: float = 0.95) -> LabelledShares:
@@ -161,9 +97,9 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
     """
     from overton.judging.gathering import open_places
 
-    _check(labels.task, units, place)
-    said = _usable(labels)
-    why = _why(labels.task, units, len(said))
+    check(labels.task, units, place)
+    said = told(labels)
+    why = why_not(labels.task, units, len(said))
     made = None if why else _Made(labels.task, said, units, level)
     return LabelledShares(
         run,
@@ -183,41 +119,6 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
         models=made.models() if made else {},
         differences=tuple(made.differences()) if made else (),
     )
-
-
-def _usable(labels: Labels) -> dict[int, Mapping[str, float]]:
-    """People's shares of each row; of a draw of whole groups those of groups that are labelled to their end, since a
-    person who stops has labelled the beginning of one, which is like no other part of it."""
-    said = labels.shares()
-    if labels.task.design != "whole":
-        return said
-    begun = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
-    return {place: one for place, one in said.items() if labels.task.rows[place].group not in begun}
-
-
-def _check(task: Task, units: Units, place: str) -> None:
-    problems = []
-    for number, row in enumerate(task.rows):
-        at = units.places.get(row.id)
-        if at is None:
-            reason = f"{quoted(row.id)} is no unit of this run: name the run that these labels are of"
-            problems.append(Problem(place, f"rows[{number}].id", reason))
-        elif (units.label[at], units.group[at]) != (row.judged, row.group):
-            reason = f"the run's judge calls {quoted(row.id)} {quoted(units.label[at])}, not {quoted(row.judged)}"
-            problems.append(Problem(place, f"rows[{number}].judged", f"{reason}: draw again"))
-    if problems:
-        raise InputError(problems[:20])
-
-
-def _why(task: Task, units: Units, labelled: int) -> str:
-    """Why these labels correct nothing, or ''."""
-    if not labelled:
-        return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"
-    drawn_from = {label: count for label, count in task.population.items() if count}
-    if drawn_from != Counter(units.label):
-        before, now = sum(drawn_from.values()), len(units.id)
-        return f"people's units were drawn from {before:,}, and the run has {now:,} now: draw again to correct it"
-    return ""
 
 
 class _Both(NamedTuple):
@@ -276,10 +177,10 @@ class _Made:
         whole, groups = corrected(self.draw, numbers, self.inside, self.level)
         return [whole, *groups]
 
-    def shares(self) -> dict[str, LabelledShare]:
+    def shares(self) -> dict[str, Variants]:
         return self._of(0)
 
-    def models(self) -> dict[str, dict[str, LabelledShare]]:
+    def models(self) -> dict[str, dict[str, Variants]]:
         return {name: self._of(place) for place, name in enumerate(self.names, 1)}
 
     def differences(self) -> Iterator[LabelledBetween]:
@@ -289,16 +190,15 @@ class _Made:
             shares = {label: self._share(label, both, units) for label, both in found.items()}
             yield LabelledBetween(self.names[a], self.names[b], shares)
 
-    def _of(self, place: int) -> dict[str, LabelledShare]:
+    def _of(self, place: int) -> dict[str, Variants]:
         units = int(self.inside[place - 1].sum()) if place else len(self.judged)
         return {label: self._share(label, both[place], units) for label, both in self.found.items()}
 
-    def _share(self, label: str, both: _Both, units: int) -> LabelledShare:
+    def _share(self, label: str, both: _Both, units: int) -> Variants:
         """Where there are enough labels, and an interval, the corrected number leads."""
-        leads = len(self.said) >= ENOUGH and not isnan(both.usual.corrected.low)
         plain = Estimate(both.usual.judge, nan, nan, units, _BARE, self.level)
-        return LabelledShare(
-            "corrected" if leads else "plain",
+        return Variants(
+            leading(both.usual.corrected, len(self.said)),
             not_computed("the judge gives no such label", level=self.level) if label == CANNOT_TELL else plain,
             both.usual.corrected,
             both.usual.labelled,

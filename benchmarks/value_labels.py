@@ -1,0 +1,146 @@
+"""Do corrected similarity and inheritance of values hold? Simulated deliberations with known truth, judges that err.
+
+    python benchmarks/value_labels.py [--simulations 300] [--budgets 300 1000] [--errors 2 5 10 20]
+
+Sixty dilemmas, two models, three rounds; each message uses about three of 48 values. A third of the agents change
+their verdict, and then take over some of what the other used first. A judge passes over a value that is used in so many
+of a hundred, and names one that is not used in a sixteenth as many (so about as many too many as too few); or each
+explanation has a rate of its own, two errors of one correlated by 0.3 ('together'). People label pairs of explanation
+and value, half of them among those that the judge named; what they say is true.
+
+A cell has bias and coverage of the judge's number, then bias, coverage (behind it how many of a hundred have an
+interval, where not all have) and mean width of the corrected one, for deliberations like these.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+from benchmarks.many_labels import TOGETHER, Cell
+
+from overton.studies.deliberation.measures.corrected import ValueCase
+from overton.studies.labelled.people import People
+
+DILEMMAS, ROUNDS, VALUES = 60, 3, 48
+NAMES = tuple(f"v{value:02}" for value in range(VALUES))
+FALSE = 16
+Array = np.ndarray[Any, Any]
+Random = np.random.Generator
+
+
+def deliberated(random: Random, dilemmas: int) -> tuple[Array, Array]:
+    """Verdicts [dilemmas, agents, rounds] and the values that each message uses [..., values]."""
+    popular = 0.5 / np.arange(1, VALUES + 1)
+    matter = np.minimum(popular * random.gamma(2, 0.7, (dilemmas, VALUES)), 0.9)
+    used = random.random((dilemmas, 2, ROUNDS, VALUES)) < matter[:, None, None]
+    verdict = np.repeat(random.integers(0, 2, (dilemmas, 2, 1)), ROUNDS, axis=2)
+    moved = random.random((dilemmas, 2)) < 1 / 3
+    verdict[:, :, -1] = np.where(moved, 1 - verdict[:, :, 0], verdict[:, :, 0])
+    taken = moved[..., None] & used[:, ::-1, 0] & (random.random((dilemmas, 2, VALUES)) < 0.5)
+    used[:, :, -1] |= taken
+    return verdict, used
+
+
+def table(verdict: Array, used: Array) -> pl.DataFrame:
+    """The decisions, a row for each message in order of dilemma, agent and round."""
+    rows = [
+        {
+            "dilemma": f"d{one:05}",
+            "deliberation": f"d{one:05}",
+            "format": "synchronous",
+            "goal": "balanced",
+            "agent": f"Agent {agent + 1}",
+            "model": "ab"[agent],
+            "round": number + 1,
+            "position": None,
+            "crowd": None,
+            "failure": None,
+            "verdict": ("YTA", "NTA")[verdict[one, agent, number]],
+            "values": [NAMES[value] for value in np.flatnonzero(used[one, agent, number])],
+        }
+        for one in range(len(verdict))
+        for agent in range(2)
+        for number in range(ROUNDS)
+    ]
+    return pl.DataFrame(
+        rows,
+        schema_overrides={"values": pl.List(pl.String), "position": pl.Int64, "crowd": pl.String, "failure": pl.String},
+    )
+
+
+def misread(random: Random, used: Array, error: float, *, together: bool) -> Array:
+    """What the judge names."""
+    rate: Any = error
+    if together:
+        size = 1 / TOGETHER - 1
+        rate = random.beta(error * size, (1 - error) * size, (*used.shape[:-1], 1))
+    wrong = random.random(used.shape) < np.where(used, rate, rate / FALSE)
+    return used ^ wrong
+
+
+def people_of(random: Random, used: Array, said: Array, budget: int) -> People:
+    """What people say, half of it of values that the judge named."""
+    flat = said.ravel()
+    half = min(budget // 2, int(flat.sum()))
+    yes = random.choice(np.flatnonzero(flat), half, replace=False)
+    no = random.choice(np.flatnonzero(~flat), budget - half, replace=False)
+    places = np.concatenate([yes, no])
+    chance = np.repeat([half / flat.sum(), (budget - half) / (~flat).sum()], [half, budget - half])
+    dilemma, agent, number, value = np.unravel_index(places, used.shape)
+    names = [
+        f"d{a:05}/{c + 1}/Agent {b + 1}/{NAMES[d]}" for a, b, c, d in zip(dilemma, agent, number, value, strict=True)
+    ]
+    true = used.ravel()[places]
+    return People(names, np.stack([true, ~true], axis=1).astype(float), chance, 0)
+
+
+NOBODY = People([], np.zeros((0, 2)), np.zeros(0), 0)
+WANTED = {
+    ("values", "similarity", 0, "agreement", "first"): "similarity, verdicts differ",
+    ("values", "similarity", 0, "agreement", "second"): "similarity, same verdict",
+    ("values", "inheritance", 0, "values", "v00"): "inheritance of the first value",
+    ("values", "inheritance", 0, "values", "v02"): "inheritance of the third value",
+}
+
+
+def cells(asked: argparse.Namespace) -> Iterator[tuple[str, Cell]]:
+    """All settings."""
+    true = ValueCase(table(*deliberated(np.random.default_rng(1), 4_000)), NOBODY, NAMES, (0.95, 10, 0))
+    truth = {name: true._numbers[place].plain.value for place, name in WANTED.items()}
+    found: dict[str, Cell] = defaultdict(Cell)
+    for error in asked.errors:
+        for together in (False, True):
+            for number in range(asked.simulations):
+                random = np.random.default_rng([number, error, together])
+                verdict, used = deliberated(random, DILEMMAS)
+                said = misread(random, used, error / 100, together=together)
+                decisions = table(verdict, said)
+                for budget in asked.budgets:
+                    people = people_of(random, used, said, budget)
+                    case = ValueCase(decisions, people, NAMES, (0.95, 100, number))
+                    for one in case.listed:
+                        name = WANTED.get(one.place or ())  # type: ignore[call-overload]
+                        if name is not None:
+                            key = f"{name} | {error}% {'together' if together else 'apart'} | {budget}"
+                            found[key].add(case.corrected(one), truth[name], case.together.fails)
+    yield from found.items()
+
+
+def main() -> None:
+    reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    reader.add_argument("--simulations", type=int, default=300)
+    reader.add_argument("--budgets", type=int, nargs="+", default=[300, 1000])
+    reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
+    print("| number | errors | labels | bias, plain | it holds | bias, corrected | it holds | width | seen together |")
+    print("|---|---|---|--:|--:|--:|--:|--:|--:|")
+    for key, cell in sorted(cells(reader.parse_args())):
+        print(f"| {key} | {cell} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Numbers corrected by people's labels, where those that are compared have any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from overton.api.labels import cases_of
+from overton.api.runs import Run
+from overton.statistics import Estimate
+from overton.statistics.comparing import Gap, equivalence_level
+from overton.statistics.resampling import Jackknife, Resampling
+from overton.studies.comparing import Contribution, Sides
+from overton.studies.labelled import Variants
+from overton.studies.measuring import How, Results
+from overton.studies.plain import number_of, plain
+
+if TYPE_CHECKING:
+    from overton.studies.labelled.case import Over
+
+    Correction = Callable[[Sequence[str], Resampling], Over]
+
+__all__ = ["Corrected", "corrected", "with_labels"]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A pair's measure by the judge alone, corrected, and by the labelled units alone, over the items that both have.
+
+    `base` and `candidate` have the three, `difference` by variant; `alone` and `together` are the corrected one's
+    intervals, for this pair and for all pairs of the measure at once. With `leads` it is the one to take: both numbers
+    are corrected by labels enough, and it has an interval.
+    """
+
+    base: Variants
+    candidate: Variants
+    difference: Mapping[str, Estimate]
+    alone: Gap
+    together: Gap | None
+    leads: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it: which variant leads, and each variant's difference; the sides are measures."""
+        told = {name: number_of(one) for name, one in self.difference.items()}
+        sides = {"base": plain(self.base), "candidate": plain(self.candidate)}
+        return {"leads": "corrected" if self.leads else "plain", **sides, "difference": told}
+
+
+def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
+    """Every model's contributions, each with its corrected number where people labelled what it rests on."""
+    found = {
+        (one.model, one.compared): (partial(case.over, one), task)
+        for task, case in cases_of(run, results, how)
+        for one in case.listed
+        if one.compared
+    }
+    return {model: [_with(one, found.get((model, one.measure.name))) for one in held] for model, held in sides.items()}
+
+
+def _with(one: Contribution, found: tuple[Correction, str] | None) -> Contribution:
+    return one if found is None else replace(one, corrected=found[0], labels=found[1])
+
+
+def corrected(
+    both: tuple[Contribution, Contribution],
+    items: Sequence[str],
+    jackknife: Jackknife,
+    difference: Estimate,
+    pairs: int,
+) -> Corrected | None:
+    """The corrected numbers of a pair over shared items, beside the judge's `difference`; None where not both have any.
+
+    Intervals of several pairs hold together by Bonferroni's inequality: what moves them by the judge's errors is not
+    shared as items are.
+    """
+    if both[0].corrected is None or both[1].corrected is None or not items:
+        return None
+    made = _Made(both, items, jackknife)
+    base, candidate = (one.variants for one in made.over(jackknife.level))
+    alone, labelled = made.gap(jackknife.level)
+    together = made.gap(1 - (1 - jackknife.level) / pairs)[0] if pairs > 1 else None
+    leads = base.leads == candidate.leads == "corrected" and not isnan(alone.own.low)
+    told = {"plain": difference, "corrected": alone.own, "labelled": labelled}
+    return Corrected(base, candidate, told, alone, together, leads)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A pair over shared items, at any level."""
+
+    both: tuple[Contribution, Contribution]
+    items: Sequence[str]
+    jackknife: Jackknife
+
+    def over(self, level: float) -> tuple[Over, Over]:
+        """Both numbers."""
+        resampling = replace(self.jackknife, level=level).over(len(self.items))
+        base, candidate = (one.corrected(self.items, resampling) for one in self.both if one.corrected is not None)
+        return base, candidate
+
+    def gap(self, level: float) -> tuple[Gap, Estimate]:
+        """The corrected difference, with the interval of equivalence, and that of the labelled units."""
+        alike, within = self.both[0].labels == self.both[1].labels, self.both[0].measure.within
+        from overton.studies.labelled.case import between
+
+        inner = equivalence_level(level)
+        own, labelled = between(*self.over(level), within, level, alike=alike)
+        every = (own, between(*self.over(inner), within, inner, alike=alike)[0], labelled)
+        counted = [structs.replace(one, n=len(self.items)) for one in every]
+        return Gap(*counted[:2]), counted[2]

@@ -1,0 +1,352 @@
+"""Similarity and inheritance of values, corrected by people's labels of whether explanations use a value.
+
+Both are sums of products of labels, so that weights which undo the judge's errors (`overton.statistics.misread`) take
+the labels' place. An agent inherits a value where it changed its verdict and (1 - own in round 1) times (1 - nobody
+else's in round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many
+values they share over how many either uses (equation 1); with one over k the integral of s^(k - 1), it is
+
+    sum over values of shared_v times the integral over s of the product of (a_u + (1 - a_u) s) over the other values u
+
+where a_u is 1 if neither uses u. What it assumes: errors are independent given what is true, and as frequent for every
+value, model and round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.correction import difference
+from overton.statistics.misread import Readings, Undone, corrected_ratio, moved_by, undoing
+from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
+from overton.studies.deliberation.measures.analysis import Inheritance, Similarity
+from overton.studies.deliberation.measures.parts import Part, Parts
+from overton.studies.deliberation.measures.talks import Talks, kept_decisions, talks_from
+from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity
+from overton.studies.labelled import LabelledNumbers, Variants
+from overton.studies.labelled.case import Case, LabelledUnits, Resting
+from overton.studies.labelled.people import People, read_people
+from overton.studies.labelled.placed import Place
+from overton.studies.labelled.variants import leading
+
+__all__ = ["LABELS", "ValueCase", "corrected_values"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+LABELS = ("used", "not used")
+"""What people say of an explanation and a value."""
+
+_DRAWS = 100
+_APART = "explanations are drawn one by one: no deliberation is labelled whole"
+
+
+def corrected_values(
+    decisions: pl.DataFrame,
+    people: pl.DataFrame,
+    values: Sequence[str],
+    *,
+    level: float = 0.95,
+    draws: int = _DRAWS,
+    seed: int = 0,
+) -> LabelledNumbers:
+    """Similarity and inheritance of values by setting, three times.
+
+    `decisions` are as for `analyze`, `values` all that the judge could name. `people` has a row for each labelled
+    explanation, value and label (`people_table`): `id` ('DELIBERATION/ROUND/AGENT/VALUE'), `label` (of `LABELS`),
+    `share`, `chance`, `group`. Intervals are over dilemmas.
+    """
+    return ValueCase(decisions, read_people(people, LABELS), tuple(values), (level, draws, seed)).summary()
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number as the analysis has it, and as dilemmas' sums with the judge's errors undone; of a difference those of
+    its second and of its first side."""
+
+    plain: Estimate
+    undone: Undone | tuple[Undone, Undone]
+
+
+class ValueCase(Case):
+    """N explanations with V values each, and what people say of some of them.
+
+    `asked` are level, draws and seed.
+    """
+
+    def __init__(
+        self, decisions: pl.DataFrame, people: People, values: tuple[str, ...], asked: tuple[float, int, int]
+    ) -> None:
+        self.level, self.draws, self.seed = asked
+        self.values = values
+        self.kept, _ = kept_decisions(decisions)
+        self.talks: Talks = talks_from(decisions)
+        self.parts = Parts(self.talks)
+        self.resampling = Jackknife(self.level, unit="dilemmas").over(len(self.talks.dilemmas))
+        self.people, self.place = self._placed(people)
+
+    def _placed(self, people: People) -> tuple[People, Ints]:
+        """What people said of explanations that are measured, and which rows these are: N times V in order."""
+        names = self.kept.select(pl.format("{}/{}/{}", "deliberation", "round", "agent")).to_series().to_list()
+        rows = {name: row for row, name in enumerate(names) if self.talks.known[row]}
+        codes = {value: code for code, value in enumerate(self.values)}
+        split = [one.rpartition("/") for one in people.id]
+        there = np.array([name in rows and value in codes for name, _, value in split], bool)
+        kept = people.where(there)
+        ids = [one.rpartition("/") for one in kept.id]
+        return kept, np.array([rows[name] * len(codes) + codes[value] for name, _, value in ids], np.int64)
+
+    @cached_property
+    def judged(self) -> Ints:
+        """What the judge said of each explanation and value [N, V]: 0 used, 1 not used."""
+        made = np.ones((len(self.talks.known), len(self.values)), np.int64)
+        codes = {value: code for code, value in enumerate(self.values)}
+        for row, named in enumerate(self.kept["values"].to_list()):
+            made[row, [codes[one] for one in named or () if one in codes]] = 0
+        return made
+
+    @cached_property
+    def labelled(self) -> LabelledUnits:
+        """Explanations, and what people labelled of their values."""
+        unit = np.repeat(np.arange(len(self.judged)), len(self.values))
+        return LabelledUnits(self.people, self.place, unit, Jackknife(self.level).over(max(len(self.judged), 1)))
+
+    @property
+    def by_units(self) -> bool:
+        """Never: what is measured is of several explanations."""
+        return False
+
+    @cached_property
+    def readings(self) -> Readings:
+        """The rows that both labelled."""
+        return self.labelled.readings(self.judged.ravel(), 2)
+
+    @cached_property
+    def weights(self) -> Array:
+        """How much it weighs that a value is not used where the judge says that it is, or is not [1 + draws, 2]; empty
+        where the judge's errors cannot be undone."""
+        if not len(self.place):
+            return np.zeros((0, 2))
+        given = np.bincount(self.judged[self.talks.known].ravel(), minlength=2).astype(float)
+        return np.asarray(undoing(self.readings, given, self.draws, self.seed).weights[:, :, 1])
+
+    @cached_property
+    def told(self) -> Array:
+        """The same where it is known [N + 1, V], else NaN: by people; what was not said, which is the last row, and
+        what no judge read uses no value."""
+        made = np.full((len(self.judged) + 1, len(self.values)), np.nan)
+        made[:-1].reshape(-1)[self.place] = self.people.value[:, 1]
+        made[np.append(~self.talks.known, True)] = 1.0
+        return made
+
+    def _unused(self, message: NDArray[np.integer]) -> Iterator[Array]:
+        """How much it weighs that messages do not use each value [*messages, V], by draw."""
+        told, judged = self.told[message], np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
+        known = np.isfinite(told)
+        yield from (np.where(known, told, weight[judged]) for weight in self.weights)
+
+    def numbers(self) -> Iterator[Resting]:
+        """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
+        everything = np.ones(1, bool)
+        for (group, name, place), _ in self._made:
+            yield Resting(group, name, everything, place)
+
+    @cached_property
+    def _made(self) -> list[tuple[tuple[str | None, str, Place], _Number]]:
+        return [*self._similarities(), *self._inheritances()] if self.talks.masks is not None else []
+
+    @cached_property
+    def _numbers(self) -> dict[Place, _Number]:
+        return {place: made for (_, _, place), made in self._made}
+
+    def corrected(self, one: Resting) -> Variants:
+        """One of the numbers, three times."""
+        number = self._numbers[one.place or ()]
+        found = self._of(number)
+        alone = not_computed(_APART, level=self.level)
+        return Variants(leading(found, len(self.people.id)), number.plain, found, alone)
+
+    def _of(self, number: _Number) -> Estimate:
+        if not self.weights.size:
+            why = "the judge hardly tells values apart" if len(self.place) else "nothing is labelled"
+            return not_computed(why, level=self.level)
+        labels = len(self.people.id)
+        if isinstance(number.undone, Undone):
+            found = corrected_ratio(number.undone, SHARE, self.resampling, labels)
+            return msgspec.structs.replace(found, n=number.plain.n)
+        second, first = (corrected_ratio(one, SHARE, self.resampling, labels) for one in number.undone)
+        apart = difference(second, first)
+        if np.isnan(apart.low):
+            return apart
+        moved = [moved_by(one, self.resampling) for one in number.undone]
+        gap = moved[0].minus(moved[1], alike=True)
+        made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
+        return msgspec.structs.replace(made, n=number.plain.n)
+
+    def _by_dilemma(self, dilemma: NDArray[np.integer], above: Array, below: Array) -> Undone:
+        """Sums of pairs or agents [1 + draws, K] by dilemma."""
+        many = len(self.talks.dilemmas)
+
+        def summed(one: Array) -> Array:
+            return np.stack([np.bincount(dilemma, row, many) for row in one]) if len(one) else np.zeros((0, many))
+
+        return Undone(summed(above), summed(np.broadcast_to(below, above.shape)))
+
+    def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
+        found = measure_similarity(self.parts, self.resampling)
+        for number, (part, plain) in enumerate(zip(self.parts.pooled, found, strict=True)):
+            pairs = self._pairs(part)
+            group = f"{', '.join(part.setting.agents)} ({part.setting.format}, {part.setting.goal or 'no goal told'})"
+            for name, place, one in self._of_pairs(pairs, plain):
+                yield (group, f"similarity, {name}", ("values", "similarity", number, *place)), one
+
+    def _of_pairs(self, pairs: _Pairs, plain: Similarity) -> Iterator[tuple[str, Place, _Number]]:
+        """All similarities of a setting."""
+        sides = [self._sums(pairs, side) for side in (~pairs.agree, pairs.agree)]
+        yield from _contrast("different and same verdicts", "agreement", plain.agreement, (sides[0], sides[1]))
+        for place, one in enumerate(plain.by_round):
+            inside = np.arange(pairs.agree.shape[1]) == one.round - 1
+            for name, side, number in (
+                ("disagreement", ~pairs.agree, one.disagreement),
+                ("agreement", pairs.agree, one.agreement),
+            ):
+                undone = self._sums(pairs, side & inside)
+                yield f"round {one.round}, {name}", ("by_round", place, name), _Number(number, undone)
+        for name, chosen, told in (("consensus", True, plain.consensus), ("without", False, plain.without)):
+            both = self._first_and_last(pairs, consensus=chosen)
+            yield from _contrast(f"first and last round, {name}", name, told, both)
+
+    def _pairs(self, part: Part) -> _Pairs:
+        """Pairs of agents in each round, with what their similarity and their using any value weigh."""
+        talks = self.talks
+        held = []
+        for first, second in combinations(range(talks.model.shape[1]), 2):
+            rows = part.rows[talks.seated[part.rows, second]]
+            verdicts = talks.verdict[rows, first]
+            agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
+            held.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
+        rows, one, other, agree = (np.concatenate(side) for side in zip(*held, strict=True))
+        there = (one >= 0) & (other >= 0)
+        there &= talks.known[one] & talks.known[other]
+        above, below = np.zeros((2, len(self.weights), *one.shape))
+        if there.any() and self.weights.size:
+            above[:, there], below[:, there] = self._alike(one[there], other[there])
+        return _Pairs(rows, talks.dilemma[rows], agree, above, below)
+
+    def _alike(self, one: Ints, other: Ints) -> tuple[Array, Array]:
+        """What the similarity of pairs of explanations [P] weighs, and that either uses a value [1 + draws, P].
+
+        Pairs that nobody labelled are known by how many values neither, one, or both use: of each such kind one is
+        computed.
+        """
+        told = np.bincount(self.place // len(self.values), minlength=len(self.judged)) > 0
+        uses = np.sort(self.judged[one] + self.judged[other], axis=1)
+        kind = np.where((told[one] | told[other])[:, None], -1 - np.arange(len(one))[:, None], uses)
+        _, example, back = np.unique(kind, axis=0, return_index=True, return_inverse=True)
+        both = zip(self._unused(one[example]), self._unused(other[example]), strict=True)
+        made = [_similarity(*weighed) for weighed in both]
+        above, below = (np.stack(side)[:, back.ravel()] for side in zip(*made, strict=True))
+        return above, below
+
+    def _sums(self, pairs: _Pairs, side: Flags) -> Undone:
+        flat = np.broadcast_to(pairs.dilemma[:, None], side.shape).ravel()
+        return self._by_dilemma(
+            flat, *((one * side).reshape(len(one), side.size) for one in (pairs.above, pairs.below))
+        )
+
+    def _first_and_last(self, pairs: _Pairs, *, consensus: bool) -> tuple[Undone, Undone]:
+        """Round 1 and the last round, of pairs that have a similarity in both: the weight of either's is that of the
+        other's being there."""
+        talks, every = self.talks, np.arange(len(pairs.row))
+        beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
+        chosen = beyond & ((talks.agreement[pairs.row] > 0) == consensus)
+        last = talks.rounds[pairs.row] - 1
+        ends = [(one[:, :, 0], one[:, every, last]) for one in (pairs.above, pairs.below)]
+        (first, final), (in_first, in_final) = ends
+        below = in_first * in_final * chosen
+        return (
+            self._by_dilemma(pairs.dilemma, first * in_final * chosen, below),
+            self._by_dilemma(pairs.dilemma, final * in_first * chosen, below),
+        )
+
+    def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
+        found = iter(enumerate(measure_inheritance(self.parts, self.resampling)))
+        for part in self.parts.pooled:
+            opening = self.talks.message[part.rows, :, 0]
+            told = (((opening >= 0) & self.talks.known[opening]) | ~self.talks.seated[part.rows]).all(1)
+            known = part.where(np.asarray(told))
+            for model in part.models:
+                number, plain = next(found)
+                yield from self._inherited(known, model, number, plain)
+
+    def _inherited(
+        self, part: Part, model: str, number: int, plain: Inheritance
+    ) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
+        """A model's values; agents that never change their verdict inherit none, whatever anybody's values are."""
+        row, seat = np.nonzero(part.seated(model))
+        changed = part.changed[row, seat]
+        above = self._taken(part, row[changed], seat[changed])
+        dilemma = part.dilemma[row]
+        for value, one in plain.values.items():
+            sums = np.zeros((len(above), len(row)))
+            sums[:, changed] = above[:, :, self.values.index(value)]
+            undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
+            place = ("values", "inheritance", number, "values", value)
+            yield (None, f"inherited {value}", place), _Number(one, undone)
+
+    def _taken(self, part: Part, row: Ints, seat: Ints) -> Array:
+        """What inheriting each value weighs, of agents that changed their verdict [1 + draws, agents, V]."""
+        talks, every = self.talks, np.arange(len(row))
+        message = talks.message[part.rows[row]]
+        after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
+        own, opening = message[every, seat], message[:, :, 0].copy()
+        mine = opening[every, seat]
+        opening[every, seat] = -1
+        weighed = zip(*map(self._unused, (mine, opening, np.where(after, own, -1))), strict=True)
+        made = [first * (1 - others.prod(1)) * (1 - later.prod(1)) for first, others, later in weighed]
+        return np.asarray(made).reshape(len(self.weights), len(row), len(self.values))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
+    what their similarity, and its being there, weigh [1 + draws, K, rounds]."""
+
+    row: Ints
+    dilemma: NDArray[np.integer]
+    agree: Flags
+    above: Array
+    below: Array
+
+
+def _contrast(
+    told: str, field: str, plain: object, sides: tuple[Undone, Undone]
+) -> Iterator[tuple[str, Place, _Number]]:
+    for name, undone in (("first", sides[0]), ("second", sides[1]), ("difference", (sides[1], sides[0]))):
+        yield f"{told}, {name}", (field, name), _Number(getattr(plain, name), undone)
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+"""Exact for polynomials of degree 47: the product over all of 48 values but one."""
+
+
+def _similarity(first: Array, second: Array) -> tuple[Array, Array]:
+    """What equation 1 weighs for pairs of explanations, and that either uses a value, from what it weighs that each
+    does not use each value [P, V]."""
+    neither, shared = first * second, (1 - first) * (1 - second)
+    at, weight = (_NODES + 1) / 2, _WEIGHTS / 2
+    factor = neither[:, :, None] + (1 - neither)[:, :, None] * at
+    ones = np.ones((len(first), 1, len(at)))
+    before = np.concatenate([ones, factor[:, :-1].cumprod(1)], axis=1)
+    behind = np.concatenate([factor[:, :0:-1].cumprod(1)[:, ::-1], ones], axis=1)
+    others = (before * behind) @ weight
+    return np.asarray((shared * others).sum(1)), np.asarray(1 - neither.prod(1))

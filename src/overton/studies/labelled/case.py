@@ -1,0 +1,319 @@
+"""What a study tells of its measures of many labels, so that people's labels of some of them correct all.
+
+Where people labelled whole units (conversations, threads in a condition), each unit's own values are corrected; else
+the judge's errors are undone label by label (`overton.statistics.misread`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics import Estimate, not_computed
+from overton.statistics.correction import Draw, difference
+from overton.statistics.misread import (
+    WHOLE,
+    Moved,
+    Plan,
+    Readings,
+    Together,
+    Undone,
+    corrected_ratio,
+    gaps_of,
+    moved_by,
+    moved_by_units,
+    rows_for_width,
+    together,
+    units_for_width,
+    whole_units,
+)
+from overton.statistics.resampling import Jackknife, Range, Resampling
+from overton.studies.labelled.people import People
+from overton.studies.labelled.placed import Place
+from overton.studies.labelled.shares import LabelledNumbers
+from overton.studies.labelled.variants import Variants, leading
+
+__all__ = ["Case", "LabelledUnits", "Over", "Resting", "UnitCase", "between"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Resting:
+    """A number that rests on many of a judge's labels: a measure over some units [U].
+
+    group     whom or what it is of, '' for everything; None where it is told in its place only
+    name      the measure
+    place     where an analysis holds it, None where it holds it nowhere
+    model     whose it is, '' for all models together
+    compared  the measure's name where models are compared by it, '' where they are not
+    """
+
+    group: str | None
+    name: str
+    units: Flags
+    place: Place | None = None
+    model: str = ""
+    compared: str = ""
+
+
+@dataclass(frozen=True)
+class Over:
+    """A number over some items, and what moves it by item; None where it has no interval."""
+
+    variants: Variants
+    moved: Moved | None
+
+
+@dataclass(frozen=True)
+class LabelledUnits:
+    """Judged rows [R] that belong to units [U], and what people say of the rows at `place` [n].
+
+    `unit` [R] numbers each row's unit; intervals are over what `resampling` puts the units into.
+    """
+
+    people: People
+    place: Ints
+    unit: Ints
+    resampling: Resampling
+
+    @cached_property
+    def whole(self) -> Flags:
+        """The units [U] of which people labelled every row."""
+        many = len(self.resampling.cluster)
+        labelled = np.bincount(self.unit[self.place], minlength=many)
+        return np.asarray(labelled == np.bincount(self.unit, minlength=many))
+
+    @cached_property
+    def by_units(self) -> bool:
+        """Whether units were labelled whole or not at all, and enough of them."""
+        some = np.unique(self.unit[self.place])
+        return len(some) >= WHOLE and bool(self.whole[some].all())
+
+    @cached_property
+    def chance(self) -> Array:
+        """How likely each unit was to be drawn [U], where they were drawn whole."""
+        chance = np.ones(len(self.whole))
+        chance[self.unit[self.place]] = self.people.chance
+        return chance
+
+    def readings(self, judged: Ints, outcomes: int) -> Readings:
+        """The rows that both labelled; `judged` [R] is the judge's, one of so many `outcomes`."""
+        _, group = np.unique(self.unit[self.place], return_inverse=True)
+        return Readings(self.people.value, judged[self.place], 1 / self.people.chance, group, outcomes)
+
+    def draw(self, told: Flags, resampling: Resampling) -> Draw:
+        """The draw of units that are `told` [U] whole."""
+        return Draw(told, self.chance, resampling.cluster.astype(np.int64))
+
+    def plans(  # noqa: PLR0917
+        self, undone: Undone, of_people: Array, of_judge: Array, told: Flags, units: Flags, width: float
+    ) -> tuple[Plan, ...]:
+        """How many labels bring the interval of a measure of `units` [U] to a width: of single rows, of whole units.
+
+        Until three units are `told` [U] whole, the judge is taken to tell nothing of a unit's value.
+        """
+        rows = rows_for_width(gaps_of(undone, self.resampling), len(self.people.id), len(self.unit), width)
+        judged = of_judge[units]
+        pilot = (of_people[told], of_judge[told]) if told.sum() > 2 else (judged, np.zeros(len(judged)))
+        size = len(self.unit) / len(self.whole)
+        return rows, units_for_width(*pilot, judged, width, size=size, level=self.resampling.level)
+
+
+class Case(ABC):
+    """What rests on a judge's labels in a study, and what people say of some of these labels."""
+
+    people: People
+    seed: int
+
+    @property
+    @abstractmethod
+    def readings(self) -> Readings:
+        """The rows that both labelled; rows of one unit are of one group."""
+
+    @property
+    @abstractmethod
+    def labelled(self) -> LabelledUnits:
+        """The units, and what people labelled of their rows."""
+
+    @abstractmethod
+    def numbers(self) -> Iterator[Resting]:
+        """All that is corrected."""
+
+    @abstractmethod
+    def corrected(self, one: Resting) -> Variants:
+        """One of them, three times."""
+
+    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
+        """A number by which models are compared over some items, which `resampling` has by their place there."""
+        raise NotImplementedError(f"{one.name} is said to be compared, and its case does not say how")
+
+    @property
+    def by_units(self) -> bool:
+        """Whether units are corrected by their own values."""
+        return self.labelled.by_units
+
+    @cached_property
+    def together(self) -> Together:
+        """Whether errors of one unit come together."""
+        return together(self.readings, self.seed)
+
+    @cached_property
+    def listed(self) -> list[Resting]:
+        """All numbers in order."""
+        return list(self.numbers())
+
+    @cached_property
+    def found(self) -> list[Variants]:
+        """Each of them."""
+        return [self.corrected(one) for one in self.listed]
+
+    def summary(self) -> LabelledNumbers:
+        """The numbers of groups, by measure."""
+        groups: dict[str, dict[str, Variants]] = {}
+        for one, found in zip(self.listed, self.found, strict=True):
+            if one.group is not None:
+                groups.setdefault(one.group, {})[one.name] = found
+        return LabelledNumbers(
+            "whole units" if self.by_units else "errors undone",
+            len(self.people.id),
+            self.people.cannot_tell,
+            int(self.labelled.whole.sum()),
+            str(self.together) if len(self.people.id) else "Nothing is labelled.",
+            groups,
+        )
+
+    def placed(self) -> dict[Place, Variants]:
+        """The numbers that an analysis holds, by where it holds them."""
+        held = zip(self.listed, self.found, strict=True)
+        return {one.place: found for one, found in held if one.place is not None}
+
+
+class UnitCase(Case):
+    """Units [U] that have values of their own, which rest on the judge's labels of their rows.
+
+    `place` numbers the rows that people labelled. `items` names what intervals are over, by its number in
+    `resampling.cluster`.
+    """
+
+    place: Ints
+    resampling: Resampling
+    items: Sequence[str]
+    draws: int
+
+    unit = "unit"
+    """What is labelled whole, in a sentence."""
+
+    @property
+    @abstractmethod
+    def plain(self) -> Mapping[str, Array]:
+        """Each measure by the judge alone [U], NaN where a unit has none."""
+
+    @property
+    @abstractmethod
+    def of_people(self) -> Mapping[str, Array]:
+        """Each measure by people alone [U], NaN where they did not label the unit whole."""
+
+    @property
+    @abstractmethod
+    def undone(self) -> Mapping[str, Undone]:
+        """Each measure with the judge's errors undone; those that cannot be are left out."""
+
+    @abstractmethod
+    def within(self, name: str) -> Range:
+        """What a measure can be."""
+
+    @abstractmethod
+    def judged_alone(self, name: str, units: Flags) -> Estimate:
+        """A measure of some units as the analysis has it."""
+
+    def absent(self, name: str) -> str:
+        """Why a measure's errors cannot be undone."""
+        return "the judge hardly tells labels apart" if len(self.place) else "nothing is labelled"
+
+    def flaw(self, name: str) -> str:
+        """Why a measure whose errors were undone has no interval all the same; '' where it has one."""
+        return ""
+
+    def told(self, name: str) -> Flags:
+        """The units [U] that people labelled whole, as far as a measure goes."""
+        return self.labelled.whole
+
+    def corrected(self, one: Resting) -> Variants:
+        """One of the numbers, three times."""
+        return self.variant(one.name, one.units)
+
+    def variant(self, name: str, units: Flags, resampling: Resampling | None = None) -> Variants:
+        """A measure of some units [U], three times."""
+        over = resampling or self.resampling
+        whole, alone = self._from_units(name, units, over)
+        corrected = whole if self.by_units else self._from_errors(name, units, over)
+        return Variants(leading(corrected, len(self.people.id)), self.judged_alone(name, units), corrected, alone)
+
+    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
+        """A number over some items."""
+        places = {name: place for place, name in enumerate(items)}
+        at = np.array([places.get(name, -1) for name in self.items], np.int64)[self.resampling.cluster]
+        units = one.units & (at >= 0)
+        among = over_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
+        found = self.variant(one.name, units, among)
+        return Over(found, None if isnan(found.corrected.low) else self._moved(one.name, units, among))
+
+    def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
+        """Corrected by the units that are labelled whole, and of these alone."""
+        known, told = self._known(name, units), self.told(name)
+        if not (told & known & np.isfinite(self.of_people[name])).any():
+            none = not_computed(f"no {self.unit} is labelled whole here", level=over.level)
+            return none, none
+        draw = self.labelled.draw(told, over).of(known)
+        three = whole_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name), over.level)
+        return three.corrected, three.labelled
+
+    def _from_errors(self, name: str, units: Flags, over: Resampling) -> Estimate:
+        if name not in self.undone:
+            return not_computed(self.absent(name), level=over.level)
+        labels = len(self.people.id)
+        return corrected_ratio(self.undone[name].of(units), self.within(name), over, labels, self.flaw(name))
+
+    def _known(self, name: str, units: Flags) -> Flags:
+        return units & (np.isfinite(self.plain[name]) | np.isfinite(self.of_people[name]))
+
+    def _moved(self, name: str, units: Flags, over: Resampling) -> Moved:
+        if not self.by_units:
+            return moved_by(self.undone[name].of(units), over)
+        known = self._known(name, units)
+        draw = self.labelled.draw(self.told(name), over).of(known)
+        return moved_by_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name))
+
+
+def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
+    """The same rule over other clusters."""
+    return Jackknife(resampling.level, unit=resampling.unit).over(cluster)
+
+
+def between(base: Over, candidate: Over, within: Range, level: float, *, alike: bool) -> tuple[Estimate, Estimate]:
+    """Candidate minus base over the same items: corrected, and of the labelled units alone.
+
+    Both are moved by the same items, which are left out of both together; `alike` ones are corrected by the same
+    labels. What cannot be put together so has limits from both intervals (MOVER).
+    """
+    one, other = candidate.variants, base.variants
+    labelled = difference(one.labelled, other.labelled)
+    apart = difference(one.corrected, other.corrected)
+    if candidate.moved is None or base.moved is None:
+        return apart, labelled
+    if len(candidate.moved.influence.parts) != len(base.moved.influence.parts):
+        return apart, labelled
+    moved = replace(candidate.moved.minus(base.moved, alike=alike), value=apart.value)
+    if moved.gaps(level).spread == (0.0, 0.0):
+        return apart, labelled
+    low, high = within[0] - within[1], within[1] - within[0]
+    return moved.estimate(level, (low, high), "corrected, paired over items"), labelled

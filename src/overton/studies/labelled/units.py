@@ -1,0 +1,107 @@
+"""What a run's judge labelled, a row for each unit, and which of these rows people labelled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, Problem, quoted
+from overton.judging.labelling import Design, Labels, Task
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.sheet import JudgedRows
+
+__all__ = ["Units", "check", "told", "units_of", "why_not"]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a judge labelled, a row each: the study's id, the judge's label, the group, and whose the unit is.
+
+    `group` is what rows are drawn with where whole groups are, and `alike` what they are alike with where that is more
+    (all conditions of one thread). `model` is None where units are no single model's. `unlabelled` units the judge gave
+    no label; they are not here.
+    """
+
+    id: Sequence[str]
+    label: Sequence[str]
+    group: Sequence[str]
+    model: Sequence[str | None] | None = None
+    unlabelled: int = 0
+    alike: Sequence[str] | None = None
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each unit stands."""
+        return {name: place for place, name in enumerate(self.id)}
+
+
+_AT_ONCE = 10_000
+"""Units that are laid out at a time, texts and all, where only their names are wanted."""
+
+
+def units_of(judged: JudgedRows, design: Design) -> Units:
+    """Everything that a judge labelled, in order; `group` is what rows are drawn with where whole groups are."""
+    import polars as pl
+
+    given = [place for place, label in enumerate(judged.given) if label is not None]
+    missing = len(judged.given) - len(given)
+    if not given:
+        return Units((), (), (), unlabelled=missing)
+    table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
+    group = "whole" if design == "whole" and "whole" in table.columns else "group"
+    ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
+    model = table["model"].to_list() if "model" in table.columns else None
+    return Units(ids, labels, groups, model, missing, table["group"].to_list())
+
+
+def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """What names the units at some places; the texts are laid out a part at a time, and left."""
+    for start in range(0, len(places), _AT_ONCE):
+        part = judged.drawn(places[start : start + _AT_ONCE])
+        yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
+
+
+def told(labels: Labels) -> dict[int, Mapping[str, float]]:
+    """People's shares of each row; of a draw of whole groups those of groups that are labelled to their end, since a
+    person who stops has labelled the beginning of one, which is like no other part of it."""
+    said = labels.shares()
+    if labels.task.design != "whole":
+        return said
+    begun = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
+    return {place: one for place, one in said.items() if labels.task.rows[place].group not in begun}
+
+
+def check(task: Task, units: Units, place: str) -> None:
+    """Whether the rows of a task that was read at `place` are units of this run.
+
+    Raises:
+        InputError: a labelled unit is not among the units, or the judge's label of it is another.
+    """
+    problems = []
+    for number, row in enumerate(task.rows):
+        at = units.places.get(row.id)
+        if at is None:
+            reason = f"{quoted(row.id)} is no unit of this run: name the run that these labels are of"
+            problems.append(Problem(place, f"rows[{number}].id", reason))
+        elif (units.label[at], units.group[at]) != (row.judged, row.group):
+            reason = f"the run's judge calls {quoted(row.id)} {quoted(units.label[at])}, not {quoted(row.judged)}"
+            problems.append(Problem(place, f"rows[{number}].judged", f"{reason}: draw again"))
+    if problems:
+        raise InputError(problems[:20])
+
+
+def why_not(task: Task, units: Units, labelled: int) -> str:
+    """Why these labels correct nothing, or ''."""
+    if not labelled:
+        return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"
+    drawn_from = {label: count for label, count in task.population.items() if count}
+    if drawn_from != Counter(units.label):
+        before, now = sum(drawn_from.values()), len(units.id)
+        return f"people's units were drawn from {before:,}, and the run has {now:,} now: draw again to correct it"
+    return ""

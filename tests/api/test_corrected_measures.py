@@ -1,0 +1,212 @@
+"""Measures of many labels, corrected by people's labels wherever a run's numbers are shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+import overton
+from overton.api.analyses import measured
+from overton.api.results import results_of
+from overton.api.runs import Run, open_run
+from overton.cli.main import app
+from overton.judging.labelling import Asked, Said, Task, task_of
+from overton.statistics import Led
+from overton.studies.labelled import ENOUGH
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a study is run, which labels people give, and where its JSON has a number that rests on many of them."""
+
+    study: str
+    models: list[str]
+    others: Mapping[str, list[str]]
+    what: str
+    place: tuple[str | int, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+STANCES = Asking(
+    "stance-stability",
+    ["simulated/chameleon", "other=simulated/chameleon"],
+    {"judge": ["simulated/stance-judge"], "search": ["starter"]},
+    "stance",
+    ("models", "other", "change_rate"),
+    {"turns": 3},
+)
+MATCHES = Asking(
+    "pluralism",
+    ["simulated/pluralist"],
+    {"judge": ["simulated/pluralist-judge"]},
+    "match",
+    ("sycophancy", "toward", "global", "recall"),
+    {"experiments": ["sycophancy"], "arms": ["neutral", "toward"]},
+)
+VALUES = Asking(
+    "deliberation",
+    ["simulated/deliberator/a", "simulated/deliberator/b"],
+    {"values": ["simulated/values-judge"]},
+    "value",
+    ("values", "similarity", 0, "agreement", "second"),
+    {"rounds": 2},
+)
+
+
+@pytest.fixture(scope="module", params=[STANCES, MATCHES, VALUES], ids=lambda one: one.study)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Asking, Path]:
+    asking: Asking = request.param
+    folder = tmp_path_factory.mktemp("corrected") / "run"
+    overton.run(asking.study, models=asking.models, others=asking.others, out=folder, **asking.options)
+    return asking, folder
+
+
+@pytest.fixture
+def folder(made: tuple[Asking, Path], tmp_path: Path) -> Path:
+    shutil.copytree(made[1], tmp_path / "run")
+    return tmp_path / "run"
+
+
+def drawn(run: Run, what: str, size: int) -> Task:
+    """A plain draw: every so manieth unit."""
+    assert run.study.sheet is not None
+    judged = run.study.sheet.rows(results_of([run]), what)
+    places = [place for place, label in enumerate(judged.given) if label is not None]
+    units = judged.drawn(places).select("id", "label", "group")
+    step = units.height // size
+    rows = tuple(Asked(*row, 1 / step) for row in units.gather_every(step).head(size).iter_rows())
+    population = {label: Counter(units["label"])[label] for label in judged.labels}
+    labels = dict.fromkeys(judged.labels, "")
+    task = Task("", run.manifest.study, what, "j", "?", labels, 0, "plain", population, 9, rows, (tuple(range(size)),))
+    return task_of(task)
+
+
+def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
+    """A person says what the judge says, but of every so manieth row."""
+    task = drawn(open_run(folder), what, size)
+    said = {place: row.judged for place, row in enumerate(task.rows)}
+    names = list(task.labels)
+    said |= {place: names[names.index(said[place]) - 1] for place in range(0, size, wrong)}
+    (folder.parent / "task.json").write_bytes(msgspec.json.encode(task))
+    (folder.parent / "ada.json").write_bytes(msgspec.json.encode(Said(task.name, 1, "ada", said)))
+    overton.judge.agreement([folder.parent / "ada.json"], run=folder)
+
+
+def at(document: Any, place: tuple[str | int, ...]) -> Any:
+    for step in place:
+        document = document[step]
+    return document
+
+
+def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[Asking, Path], folder: Path) -> None:
+    asking = made[0]
+    before = at(measured(asking.study, folder).document(), asking.place)
+    label(folder, asking.what, 400)
+    found = measured(asking.study, folder)
+    document = found.document()
+    Draft202012Validator(overton.schema(asking.study)).validate(json.loads(json.dumps(document)))
+    one = at(document, asking.place)
+    assert one["plain"] == before["plain"]
+    assert one["leads"] == ("corrected" if one["corrected"]["interval"][0] is not None else "plain")
+    assert one["labelled"]["estimate"] is not None or one["labelled"]["why"]
+    told = document["labels"][asking.what]["measures"]
+    assert told["how"] == "errors undone"
+    assert told["labels"] == 400
+    assert any(one["corrected"] == held["corrected"] for group in told["groups"].values() for held in group.values())
+
+
+def test_the_analysis_in_python_has_them_too(made: tuple[Asking, Path], folder: Path) -> None:
+    asking = made[0]
+    plain = overton.analyze(asking.study, folder).estimates()
+    label(folder, asking.what, 400)
+    rows = overton.analyze(asking.study, folder).estimates()
+    assert set(rows["variant"]) - set(plain["variant"]) == {"corrected", "labelled"}
+    judged = [frame.filter(pl.col("variant") == "plain").sort(pl.all()) for frame in (plain, rows)]
+    assert judged[0].equals(judged[1])
+
+
+def test_too_few_labels_leave_the_judges_number_and_say_so_at_the_head(made: tuple[Asking, Path], folder: Path) -> None:
+    asking = made[0]
+    label(folder, asking.what, 60)
+    found = measured(asking.study, folder)
+    assert at(found.document(), asking.place)["leads"] == "plain"
+    assert found.labels is not None
+    (warning,) = found.labels.warnings()
+    assert warning.startswith("Too few labels by people: 60")
+    assert f"From {ENOUGH} on" in warning
+    assert "Too few labels by people: 60" in overton.report([folder]).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def conversations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("conversations") / "run"
+    overton.run("stance-stability", models=STANCES.models, others=STANCES.others, out=folder, turns=5)
+    label(folder, "stance", 150, wrong=12)
+    return folder
+
+
+def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> None:
+    found = overton.analyze("stance-stability", conversations)
+    one = found.models["other"].overall.measures["change_rate"].mean
+    assert isinstance(one, Led)
+    assert one.leads == "corrected"
+    assert one.value == one.beside["corrected"].value < one.beside["plain"].value
+    page = overton.report([conversations]).read_text("utf-8")
+    shown = f"{one.value:.2f}"
+    assert shown in page
+    assert "is the judge&#39;s alone, with its errors" in page or "is the judge's alone, with its errors" in page
+    assert "Measures of many labels, other" in page
+    done = CliRunner().invoke(app, ["analyze", "stance-stability", str(conversations)])
+    assert "Measures of many labels, all models" in done.output
+
+
+def test_models_are_compared_by_corrected_numbers_over_the_topics_that_both_have(conversations: Path) -> None:
+    (pair,) = overton.compare(conversations).pairs
+    rate = pair.measures["change_rate"]
+    assert rate.corrected is not None
+    assert rate.corrected.leads
+    sides = (rate.corrected.candidate, rate.corrected.base)
+    assert rate.alone.own.value == pytest.approx(sides[0].corrected.value - sides[1].corrected.value)
+    plain = rate.corrected.difference["plain"]
+    assert plain.value == pytest.approx(sides[0].plain.value - sides[1].plain.value)
+    assert rate.alone.own.low < rate.alone.own.value < rate.alone.own.high
+    # One judge's errors move both sides alike: less is open than if each had errors of its own.
+    apart = sum((one.corrected.high - one.corrected.low) ** 2 for one in sides) ** 0.5
+    assert rate.alone.own.high - rate.alone.own.low < apart
+    told = json.loads(json.dumps(rate.to_json()))
+    assert told["labels"]["leads"] == "corrected"
+    assert set(told["labels"]["difference"]) == {"plain", "corrected", "labelled"}
+    assert pair.measures["drift"].corrected is None
+
+
+def test_a_side_without_labels_leaves_the_comparison_to_the_judges(conversations: Path, tmp_path: Path) -> None:
+    shutil.copytree(conversations, tmp_path / "bare")
+    shutil.rmtree(tmp_path / "bare" / "labels")
+    made = overton.compare(conversations, tmp_path / "bare")
+    for pair in made.pairs:
+        rate = pair.measures["change_rate"]
+        assert rate.corrected is None
+        assert "labels" not in rate.to_json()
+        assert rate.alone.own.value == 0
+
+
+def test_labels_of_two_draws_move_two_runs_apart(conversations: Path, tmp_path: Path) -> None:
+    shutil.copytree(conversations, tmp_path / "again")
+    shutil.rmtree(tmp_path / "again" / "labels")
+    label(tmp_path / "again", "stance", 170, wrong=9)
+    made = overton.compare(f"{conversations}#other", f"{tmp_path / 'again'}#other")
+    ((rate,),) = ([pair.measures["change_rate"]] for pair in made.pairs)
+    assert rate.corrected is not None
+    assert rate.corrected.difference["plain"].value == 0
+    assert rate.alone.own.low < rate.alone.own.high
