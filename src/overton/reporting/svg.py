@@ -54,6 +54,21 @@ _CONFIG: dict[str, Any] = {
 }
 """Vega-Lite configuration of every chart."""
 
+
+def _config(room: Room) -> dict[str, Any]:
+    """Texts are larger where a drawing may have to be made smaller: on the narrowest screen they are 13 pixels."""
+    if room is not NARROW:
+        return _CONFIG
+    return {
+        part: {name: _LARGER if name.endswith("ontSize") else value for name, value in values.items()}
+        if isinstance(values, dict)
+        else values
+        for part, values in _CONFIG.items()
+    }
+
+
+_LARGER = 13.6
+
 _DARK = {
     "ink": "#e8eaed",
     "muted": "#a3abb3",
@@ -105,8 +120,14 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
 def specification(chart: Chart, room: Room = WIDE) -> dict[str, Any]:
-    """The chart's Vega-Lite specification with the report's look and every string in it made visible."""
-    return visible_throughout({**chart.within(room), "config": _CONFIG})  # type: ignore[no-any-return]
+    """The chart's Vega-Lite specification with the report's look and every string in it made visible.
+
+    A chart of one view that says nothing of its width is as wide as the room.
+    """
+    spec = chart.within(room)
+    bare = "width" not in spec and ("mark" in spec or "layer" in spec)
+    wide = {"width": room.width, "autosize": {"type": "fit-x", "contains": "padding"}} if bare else {}
+    return visible_throughout({**spec, **wide, "config": _config(room)})  # type: ignore[no-any-return]
 
 
 def drawn(chart: Chart, background: str = "white", room: Room = WIDE) -> str:

@@ -343,7 +343,7 @@ class Reader {
     const rows = Array.from({ length: most }, (_, i) => row(i)).filter((one) => one.textContent);
     const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
     const box = element("div", { className: "table-box rounds across", tabIndex: 0 }, table);
-    box.setAttribute("role", "region");
+    box.setAttribute("role", "group");
     box.setAttribute("aria-label", numbered ? `${this.trials.round}s side by side` : "Side by side");
     return box;
   }

@@ -113,6 +113,7 @@ function addTools(table) {
     table.classList.add("few");
     tools.append(" ", tool(all, title, (button) => {
       button.textContent = table.classList.toggle("few") ? all : "Fewer columns";
+      button.setAttribute("aria-label", `${button.textContent}: ${title}`);
       makeScrollable();
     }));
   }

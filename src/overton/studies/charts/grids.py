@@ -92,7 +92,7 @@ def grid(
     )
     filled = base.mark_rect().encode(color=_colour(shade, title))
     frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame())
-    numbers = base.mark_text(fontSize=13).encode(text="text:N", color=_ink())
+    numbers = base.mark_text().encode(text="text:N", color=_ink())
     chart = alt.layer(filled, frames, numbers).resolve_scale(color="independent", stroke="independent")
     chart = chart.properties(width=width * len(columns), height=step * len(rows))
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]

@@ -106,7 +106,7 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     colours = alt.Scale(domain=list(_NAMES), range=list(_INKS))
     colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=3 if above() else 5))
     boxes = base.mark_rect(stroke="white", strokeWidth=1.5).encode(color=colour)
-    text = base.mark_text(fontSize=13, fontWeight=600).encode(text="letter:N", color=alt.value("white"))
+    text = base.mark_text(fontWeight=600).encode(text="letter:N", color=alt.value("white"))
     chart = alt.layer(boxes, text).properties(width=cell * width, height=step * len(names))
     return specification(chart, values)
 
