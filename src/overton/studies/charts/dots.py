@@ -126,12 +126,12 @@ def dots(
     ]
     shown = list(labels.values())
     step, lines = _heights(shown, len(series))
-    band = {"paddingInner": 0, "paddingOuter": 0} if above() else {}
+    band: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0} if above() else {}
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
     chart = alt.layer(_rules(axis, used, len(rows)), _marks(axis, used)).encode(y=y)
     if len(series) > 1 or above():
         # Sorted on purpose: by default Vega-Lite takes the colours' order, and writes their names into an expression.
-        within = {"range": [lines, step - _BETWEEN]} if above() else {}
+        within: dict[str, Any] = {"range": [lines, step - _BETWEEN]} if above() else {}
         slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
         chart = chart.encode(yOffset=slot)
     chart = chart.properties(width=room().width - PADDING - extent(shown), height=len(rows) * step)

@@ -96,10 +96,9 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
 
     lines: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')"} if any("\n" in label for label in labels) else {}
     if above():
-        over = {"labelAlign": "left", "labelBaseline": "top", "labelOffset": -up, "labelPadding": -2, "zindex": 1}
-        return alt.Axis(
-            **lines, **over, grid=False, minExtent=0, maxExtent=0, labelLimit=room().width, labelOverlap=False
-        )
+        over: dict[str, Any] = {"labelAlign": "left", "labelBaseline": "top", "labelPadding": -2, "zindex": 1}
+        over |= {"labelOffset": -up, "labelLimit": room().width, "labelOverlap": False}
+        return alt.Axis(**lines, **over, grid=False, minExtent=0, maxExtent=0)
     wide = extent(labels)
     return alt.Axis(**lines, grid=False, minExtent=wide, maxExtent=wide, labelLimit=wide)
 

@@ -107,11 +107,11 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
 
     if not above():
         return alt.Scale(domain=list(labels)), row_axis(labels), height
-    name = label_height(labels) + 4
+    name = label_height(labels) + 8
     step = name + height
     apart = name / step
     scale = alt.Scale(domain=list(labels), paddingInner=apart, paddingOuter=apart / 2, align=1)
-    return scale, row_axis(labels, height / 2 + name - 2), step
+    return scale, row_axis(labels, height / 2 + name - 5), step
 
 
 def _column(labels: Sequence[str], beside: int) -> int:
@@ -167,7 +167,7 @@ def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
     """Names level where they fit, else slanted, or upright where the room is narrow."""
     import altair as alt
 
-    bare = {"orient": "top", "ticks": False, "domain": False, "grid": False}
+    bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}
     if max((CHARACTER * len(one) for one in labels), default=0) < width:
         return alt.Axis(**bare, labelAngle=0)
     angle, longest = (90, _LONGEST_UPRIGHT) if above() else (_SLANT, _LONGEST_SLANTED)

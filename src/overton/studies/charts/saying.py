@@ -27,7 +27,7 @@ def said(values: Sequence[Value], kind: Kind) -> str:
     series = list(dict.fromkeys(one.series for one in values))
     if len(series) == 2:
         each = [(name, [one for one in values if one.series == name]) for name in series]
-        return "; ".join(f"{name} {_reach(own, kind)}" for name, own in each)
+        return "; ".join(f"{_reach(own, kind)} ({name})" for name, own in each)
     return _from_to(values, kind) if values else ""
 
 
