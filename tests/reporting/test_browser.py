@@ -92,9 +92,7 @@ async def test_a_chart_is_laid_out_for_the_width_that_there_is_with_text_of_13_p
 async def test_a_chart_is_saved_as_table_drawing_and_bitmap_without_loosening_the_policy(page, tmp_path: Path):
     folder = tmp_path / "saved"
     await page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-    await page.js(
-        "[...document.querySelectorAll('figure > .tools button')].forEach((button) => button.click())"
-    )
+    await page.js("[...document.querySelectorAll('figure > .tools button')].forEach((button) => button.click())")
     names = {"a-chart.csv", "a-chart.png", "a-chart.svg"}
     for _ in range(250):
         if folder.exists() and names <= {file.name for file in folder.iterdir()}:
