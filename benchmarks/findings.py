@@ -5,7 +5,8 @@
 Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
 move no answer; stances stay, but for a judge that is wrong in one label of twenty, and confidence and re-use hang on
 nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
-alone. A run fails where any sentence claims an effect. Wanted are five in a hundred at most.
+alone; who is helped more is a coin's. A run fails where any sentence claims an effect. Wanted are five in a hundred at
+most.
 
 'One by one' is how many runs would fail with intervals of 95% that are not corrected for each other.
 """
@@ -186,11 +187,62 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
     yield findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
 
 
+# Even-handedness: two tasks a topic, answered for both sides under two system prompts, and for one side twice. What the
+# judge calls even, and what grades it gives, hangs on the topic alone; whom it calls helped more, on a coin.
+
+_TASKS, _SETTINGS = ("argument", "humour"), ("none", "system-1")
+
+
+def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
+    """Topics of two groups, which are the two sides."""
+    from overton.studies.even_handedness.findings import findings
+    from overton.studies.even_handedness.measures import analyze
+    from overton.studies.even_handedness.record import Record
+
+    names = dict.fromkeys(Record.__struct_fields__) | {"judged_again": False, "unread": 0}
+    rows = []
+    for model in _names(MODELS):
+        for topic in range(items):
+            even, grades = rng.beta(4, 2), rng.dirichlet([4, 2, 1, 0.5, 0.5])
+            for task in _TASKS:
+                for setting in _SETTINGS:
+                    for graded in ("pair", "same-prompt"):
+                        letters = np.where(rng.random(2) < even, "even", rng.choice(["a", "b"], 2))
+                        given = rng.choice(5, 4, p=grades) + 1
+                        pair = graded == "pair"
+                        grade = dict(zip(_GRADES, map(int, given), strict=True)) if pair else {}
+                        asked = {
+                            "trial": f"t{topic:03}/{task}/{setting}",
+                            "pair": f"t{topic:03}-{task}",
+                            "topic": f"t{topic:03}",
+                            "task": task,
+                            "group_a": "left",
+                            "group_b": "right",
+                            "setting": setting,
+                            "graded": graded,
+                            "even_first": str(letters[0]),
+                            "even_second": str(letters[1]),
+                        }
+                        rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
+    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
+    yield findings(analyze(table, sides={"left": "left", "right": "right"}))
+
+
+_GRADES = tuple(f"{grade}_{side}" for grade in ("compliance", "hedging") for side in "ab")
+_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
+    **{f"{name}{behind}": pl.Int64 for name in _GRADES for behind in ("", "_again")},
+    **dict.fromkeys(("category", "failure", "side"), pl.String),
+    **{f"faults_{side}": pl.List(pl.String) for side in "ab"},
+    "partisan": pl.Boolean,
+}
+
+
 STUDIES: dict[str, Null] = {
     "open-mindedness": open_mindedness,
     "stance stability": stance_stability,
     "pluralism": pluralism,
     "deliberation": deliberation,
+    "even-handedness": even_handedness,
 }
 
 

@@ -105,6 +105,9 @@ class Page:
             "Emulation.setDeviceMetricsOverride", width=pixels, height=900, deviceScaleFactor=1, mobile=False
         )
 
+    async def screenshot(self) -> bytes:
+        return base64.b64decode((await self.send("Page.captureScreenshot", format="png"))["data"])
+
     async def pdf(self) -> bytes:
         return base64.b64decode((await self.send("Page.printToPDF", printBackground=False))["data"])
 

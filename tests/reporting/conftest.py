@@ -58,7 +58,7 @@ def report() -> Report:
     marks = [{"name": name, "share": index / 10, "tip": f"tip {name}"} for index, name in enumerate(names)]
     spec = {
         "data": {"values": marks},
-        "mark": {"type": "point", "filled": True},
+        "mark": {"type": "point", "filled": True, "opacity": 1},
         "encoding": {
             "x": {"field": "share", "type": "quantitative", "title": HOSTILE[0]},
             "y": {"field": "name", "type": "nominal"},

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from accessible import violations
 
 pytestmark = pytest.mark.browser
-
-SHOWN = "document.querySelectorAll('.trials > li').length"
-STATUS = "document.querySelector('#trials .status').textContent"
 
 
 @pytest.fixture
 async def page(tab, report_file):
     await tab.open(report_file)
-    await tab.until(f"{SHOWN} > 0")
+    await tab.until("document.querySelector('.pane .trial')")
     return tab
 
 
@@ -47,48 +47,6 @@ async def test_policy_stops_a_script_that_got_in_all_the_same(page):
     assert any("Content Security Policy" in problem for problem in page.problems)
 
 
-async def test_trials_are_searched_filtered_and_paged_by_keyboard(page):
-    assert await page.js(STATUS) == "1 to 20 of 111 trials"
-    await page.js("document.querySelector('input[name=query]').focus()")
-    await page.write("ANSWER 1")
-    await page.until(f"{STATUS} === '1 to 11 of 11 trials'")
-    assert await page.js("document.querySelector('.trials mark').textContent") == "Answer 1"
-    await page.tab()
-    await page.tab()
-    assert await page.js("document.activeElement.name") == "facet-0"
-    await page.press("ArrowDown", 40)
-    await page.until(f"{STATUS} === '1 to 1 of 1 trials' || {STATUS} === '1 to 2 of 2 trials'")
-    await page.tab()
-    await page.tab()
-    await page.enter()
-    await page.until(f"{STATUS} === '1 to 20 of 111 trials'")
-    await page.js("document.querySelector('.pager button:last-child').focus()")
-    for _ in range(5):
-        await page.enter()
-    assert await page.js(STATUS) == "101 to 111 of 111 trials"
-    assert await page.js("document.querySelector('.pager button:last-child').disabled")
-
-
-async def test_prompts_are_put_together_and_searched(page):
-    await page.js("document.querySelector('select[name=where]').value = 'prompts'")
-    await page.js("document.querySelector('input[name=query]').focus()")
-    await page.write("argument 4")
-    await page.until(f"{STATUS}.endsWith('of 12 trials')")
-    await page.js("document.querySelector('.trials summary').click()")
-    await page.until("document.querySelector('.passage.prompt')")
-    assert (await page.js("document.querySelector('.passage.prompt').textContent")).startswith(
-        "Consider this. Argument 4. "
-    )
-
-
-async def test_a_capped_answer_says_how_much_is_missing(page):
-    await page.write("")
-    await page.js("document.querySelector('input[name=query]').focus()")
-    await page.write("xxxxx")
-    await page.until(f"{STATUS} === '1 to 1 of 1 trials'")
-    assert "3,000 more characters are not in this file." in await page.js("document.querySelector('.trials').innerText")
-
-
 async def test_table_sorts_by_button_with_missing_numbers_last(page):
     headings = "document.querySelector('main table').tHead.rows[0].cells"
     first = "document.querySelector('main table').tBodies[0].rows[0].cells[2].textContent.trim()"
@@ -102,12 +60,69 @@ async def test_table_sorts_by_button_with_missing_numbers_last(page):
 
 
 async def test_marks_of_a_chart_tell_what_they_are(page):
-    assert await page.js("document.querySelectorAll('.chart svg[role=img]').length") == 1
-    assert await page.js("document.querySelectorAll('.chart svg [data-tip]').length") == 10
+    assert await page.js("document.querySelectorAll('.chart svg[role=img]').length") == 2
+    assert await page.js("document.querySelectorAll('.chart svg.wide [data-tip]').length") == 10
     await page.js(
         "document.querySelector('[data-tip]').dispatchEvent(new PointerEvent('pointermove', {bubbles: true}))"
     )
     assert await page.js("!tip.hidden && tip.textContent.startsWith('tip ')")
+
+
+async def test_no_rule_of_axe_is_broken_light_or_dark_wide_or_narrow_closed_or_open(page):
+    assert await violations(page) == []
+    await page.dark()
+    await page.width(390)
+    await page.js("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    assert await violations(page) == []
+
+
+async def test_a_chart_is_laid_out_for_the_width_that_there_is_with_text_of_13_pixels_or_more(page):
+    shown = "[...document.querySelectorAll('.chart svg')].filter((svg) => svg.checkVisibility())"
+    scale = "Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)"
+    size = f"parseFloat(getComputedStyle(text).fontSize) * {scale}"
+    for width, layout in ((320, "narrow"), (390, "narrow"), (768, "wide"), (1_024, "wide"), (1_300, "wide")):
+        await page.width(width)
+        assert await page.js(f"{shown}.map((svg) => svg.classList[0])") == [layout]
+        smallest = await page.js(
+            f"Math.min(...{shown}.flatMap((svg) => [...svg.querySelectorAll('text')]).map((text) => {size}))"
+        )
+        assert 12.99 <= smallest <= 18, width
+
+
+async def test_a_chart_is_saved_as_table_drawing_and_bitmap_without_loosening_the_policy(page, tmp_path: Path):
+    folder = tmp_path / "saved"
+    await page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    await page.js("[...document.querySelectorAll('figure > .tools button')].forEach((button) => button.click())")
+    names = {"a-chart.csv", "a-chart.png", "a-chart.svg"}
+    for _ in range(250):
+        if folder.exists() and names <= {file.name for file in folder.iterdir()}:
+            break
+        await asyncio.sleep(0.02)
+    head, *rows = (folder / "a-chart.csv").read_text(encoding="utf-8").splitlines()
+    assert (head, len(rows)) == ('"name","share"', 10)
+    assert rows[0].endswith(",0")
+    assert ElementTree.fromstring((folder / "a-chart.svg").read_bytes()).tag.endswith("svg")
+    drawn, painted = await page.js(COLOURS.format(base64.b64encode((folder / "a-chart.png").read_bytes()).decode()))
+    assert drawn == painted
+    assert page.problems == []
+
+
+COLOURS = """(async () => {{
+  const svg = [...document.querySelectorAll('.chart svg')].find((one) => one.checkVisibility());
+  const mark = svg.querySelector('[data-tip]');
+  const bytes = Uint8Array.from(atob('{}'), (one) => one.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], {{type: 'image/png'}}));
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [image.width, image.height];
+  const context = canvas.getContext('2d');
+  context.drawImage(image, 0, 0);
+  const [box, all] = [mark.getBoundingClientRect(), svg.getBoundingClientRect()];
+  const scale = image.width / all.width;
+  const at = [scale * (box.x + box.width / 2 - all.x), scale * (box.y + box.height / 2 - all.y)].map(Math.round);
+  const [red, green, blue] = context.getImageData(...at, 1, 1).data;
+  return [getComputedStyle(mark).fill, `rgb(${{red}}, ${{green}}, ${{blue}})`];
+}})()"""
+"""The colour of a mark on the page, and of the bitmap where that mark is."""
 
 
 async def test_page_follows_the_dark_scheme_charts_included(page):

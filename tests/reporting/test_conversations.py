@@ -38,34 +38,35 @@ def test_without_a_wish_the_cap_is_that_of_single_answers():
 
 
 @pytest.mark.browser
-async def test_a_study_says_what_its_rounds_are_called(tab, tmp_path):
-    answer = ROUND_BREAK.join(["One change of stance.", "Turn 1: critical", "Turn 2: balanced"])
-    report = Report("Title", "", [], [], trials=replace(table([answer]), round="Turn"), data={})
-    await tab.open(write(report, tmp_path / "report.html"))
-    await tab.until("document.querySelectorAll('.trials > li').length == 1")
-    assert await tab.js("[...document.querySelectorAll('.rounds th')].map((cell) => cell.innerText)") == [
-        "Turn 1",
-        "Turn 2",
-    ]
-    assert await tab.js("document.querySelector('.rounds').getAttribute('aria-label')") == "Turns side by side"
-
-
-@pytest.mark.browser
-async def test_rounds_stand_side_by_side_with_changes_marked_and_hostile_text_as_text(tab, hostile, tmp_path):
+async def test_rounds_stand_beneath_each_other_with_changes_marked_and_hostile_text_as_text(tab, hostile, tmp_path):
     first = TURN_BREAK.join(["Agent 1 (x): NTA\n\nSince.\n\nValues: none", f"Agent 2 (y): YTA\n\n{hostile[1]}"])
     second = "Agent 1 (x): NTA → YTA"
     answer = ROUND_BREAK.join(["Consensus on YTA after 2 rounds.", first, second])
-    report = Report("Title", "", [], [], trials=table([answer, "a plain answer"]), data={})
+    report = Report("Title", "", [], [], trials=replace(table([answer, "a plain answer"]), round="Turn"), data={})
     await tab.open(write(report, tmp_path / "report.html"))
-    await tab.until("document.querySelectorAll('.trials > li').length == 2")
-    cells = "[...document.querySelectorAll('.rounds {}')].map((cell) => cell.innerText.trim())"
-    assert await tab.js(cells.format("th")) == ["Round 1", "Round 2"]
-    said = await tab.js(cells.format("td"))
+    await tab.until("document.querySelector('.pane .trial')")
+    texts = "[...document.querySelectorAll('.pane {}')].map((one) => one.innerText.trim())"
+    assert await tab.js(texts.format(".round-head")) == ["Turn 1", "Turn 2"]
+    said = await tab.js(texts.format(".turn"))
     assert said[0].split() == ["Agent", "1", "(x):", "NTA", "Since.", "Values:", "none"]
-    assert said[1] == "Agent 1 (x): NTA → YTA"
-    assert hostile[1] in said[2]
-    assert said[3] == ""
-    assert await tab.js("document.querySelectorAll('.rounds .changed').length") == 1
+    assert hostile[1] in said[1]
+    assert said[2] == "Agent 1 (x): NTA → YTA"
+    assert await tab.js(texts.format(".changed")) == ["Agent 1 (x): NTA → YTA"]
     assert await tab.js("typeof window.__pwned") == "undefined"
-    assert await tab.js("document.querySelectorAll('.trials > li')[1].querySelectorAll('table').length") == 0
+    tops = "[...document.querySelectorAll('.round')].map((one) => one.getBoundingClientRect().top)"
+    assert await tab.js(f"{tops}[0] < {tops}[1]")
+    await tab.js("document.querySelectorAll('.trials .row')[1].click()")
+    assert await tab.js("document.querySelector('.pane .rounds')") is None
     assert tab.problems == []
+
+
+@pytest.mark.browser
+async def test_sides_stand_beside_each_other_under_their_own_headings(tab, hostile, tmp_path):
+    sides = ["Cat people\n\nCats.", TURN_BREAK.join([f"Dog people\n\n{hostile[0]}", "Again: dogs"])]
+    answer = ROUND_BREAK.join(["Side by side:", *sides])
+    report = Report("Title", "", [], [], trials=replace(table([answer]), round="", across=True), data={})
+    await tab.open(write(report, tmp_path / "report.html"))
+    await tab.until("document.querySelector('.pane .trial')")
+    cells = "[...document.querySelectorAll('.across {}')].map((cell) => cell.innerText.trim())"
+    assert await tab.js(cells.format("th")) == ["Cat people", "Dog people"]
+    assert await tab.js(cells.format("td")) == ["Cats.", hostile[0], "", "Again: dogs"]

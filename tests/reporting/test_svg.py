@@ -23,12 +23,27 @@ def chart(values, **more):
     return Chart("name", "Title", "What it shows", lambda: spec)
 
 
+def both(one):
+    """A chart's drawings for a page and for a phone, in one element."""
+    return f"<div>{inline(one)}</div>"
+
+
 def test_hostile_labels_are_text_in_the_chart_and_in_its_tips(hostile):
-    root = ElementTree.fromstring(inline(chart([{"x": 1, "y": text} for text in hostile])))
+    root = ElementTree.fromstring(both(chart([{"x": 1, "y": text} for text in hostile])))
     tips = {element.get("data-tip") for element in root.iter() if element.get("data-tip")}
     assert hostile[0] in tips
     assert "[U+202E]right to left[U+202C] [U+2066]isolated" in tips
-    assert {element.tag for element in root.iter()} <= {"svg", "g", "path", "line", "text", "rect", "defs", "clipPath"}
+    assert {element.tag for element in root.iter()} <= {
+        "svg",
+        "g",
+        "path",
+        "line",
+        "text",
+        "rect",
+        "defs",
+        "clipPath",
+        "div",
+    }
 
 
 def test_only_what_can_be_looked_at_passes():
@@ -47,13 +62,13 @@ def test_only_what_can_be_looked_at_passes():
         {"fill": "none", "d": "M0,0"},
         {"fill": "none", "clip-path": "url(#name-clip)", "data-tip": "kept"},
     ]
-    assert ElementTree.fromstring(svg).attrib == {"role": "img", "aria-label": "About"}
+    assert ElementTree.fromstring(svg).attrib == {"role": "img", "aria-label": "About", "class": "wide small"}
 
 
 def test_two_charts_on_a_page_do_not_share_ids():
     gradient = chart([{"x": 1, "y": "a"}])
     gradient.spec["encoding"]["color"] = {"field": "x", "type": "quantitative"}
-    root = ElementTree.fromstring(inline(gradient))
+    root = ElementTree.fromstring(both(gradient))
     ids = {element.get("id") for element in root.iter() if element.get("id")}
     used = {value for element in root.iter() for value in element.attrib.values() if "url(" in value}
     assert used
@@ -68,9 +83,11 @@ def test_colours_become_variables_of_the_page_but_not_in_files():
 
 
 def test_chart_is_described_for_those_who_do_not_see_it():
-    root = ElementTree.fromstring(inline(chart([{"x": 1, "y": "a"}])))
-    assert (root.get("role"), root.get("aria-label")) == ("img", "What it shows")
-    assert not [element for element in root.iter() if element is not root and element.get("aria-label")]
+    wide, narrow = ElementTree.fromstring(both(chart([{"x": 1, "y": "a"}])))
+    for root, name in ((wide, "wide"), (narrow, "narrow")):
+        assert (root.get("role"), root.get("aria-label")) == ("img", "Title. What it shows")
+        assert root.get("class") == f"{name} fills"
+        assert not [element for element in root.iter() if element is not root and element.get("aria-label")]
 
 
 def test_figures_are_written_as_svg_and_png_on_white(report, tmp_path):

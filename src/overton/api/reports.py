@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
-from overton.studies.exhibits import Section
+from overton.studies.exhibits import Section, TrialTable
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
 from overton.studies.registry import study_named
@@ -88,9 +89,17 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
         sections=spelled(sections, words),
         findings=measured.findings,
         warnings=[Callout(text, "warning") for text in [*warnings_of(runs), *labels.warnings(), *shown.warnings]],
-        trials=spelled_trials(shown.trials, words, study.items.noun.capitalize()),
+        trials=_read_by(study, results, spelled_trials(shown.trials, words, study.items.noun.capitalize())),
         data=measured.document(shown.without),
     )
+
+
+def _read_by(study: AnyStudy, results: Results, trials: TrialTable | None) -> TrialTable | None:
+    """The trials with who read them: whoever judged, where the study does not say."""
+    if trials is None or trials.reader:
+        return trials
+    judges = [one.name for role in study.roles if role.judges for one in results.answering(role.name)]
+    return replace(trials, reader=", ".join(dict.fromkeys(judges)))
 
 
 _MOST_COMPARED = 12

@@ -79,6 +79,9 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
 MAX_BYTES = 20_000_000
 """A report is never larger, so that it can be mailed and opened anywhere: replies are capped to fit."""
 
+_STYLES = ("shared.css", "report.css", "reader.css")
+_SCRIPTS = ("shared.js", "painting.js", "reader.js", "report.js")
+
 _PLAIN = 1_000_000
 _SLOT = "\x00"  # nowhere else in a page: text shows it as [U+0000], JSON as an escape
 
@@ -125,8 +128,8 @@ def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | N
     specifications = {chart.name: specification(chart) for chart in report.charts}
     return filled(
         asset("report.html"),
-        style_sheet() + asset("shared.css") + asset("report.css"),
-        asset("shared.js") + asset("report.js"),
+        "".join([style_sheet(), *map(asset, _STYLES)]),
+        "".join(map(asset, _SCRIPTS)),
         report=report,
         found=found(report),
         sections=[

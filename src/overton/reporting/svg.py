@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from overton.reporting.text import visible_throughout
 from overton.studies.exhibits import COLOURS, SERIES, Chart
+from overton.studies.room import NARROW, WIDE, Room
 from overton.untrusted import visible
 
 __all__ = ["cleaned", "drawn", "inline", "specification", "style_sheet"]
@@ -52,6 +53,21 @@ _CONFIG: dict[str, Any] = {
     "rule": {"color": _MUTED},
 }
 """Vega-Lite configuration of every chart."""
+
+
+def _config(room: Room) -> dict[str, Any]:
+    """Texts are larger where a drawing may have to be made smaller: on the narrowest screen they are 13 pixels."""
+    if room is not NARROW:
+        return _CONFIG
+    return {
+        part: {name: _LARGER if name.endswith("ontSize") else value for name, value in values.items()}
+        if isinstance(values, dict)
+        else values
+        for part, values in _CONFIG.items()
+    }
+
+
+_LARGER = 13.6
 
 _DARK = {
     "ink": "#e8eaed",
@@ -97,35 +113,54 @@ _ATTRIBUTES |= {"transform", "fill", "fill-opacity", "stroke", "stroke-width", "
 _ATTRIBUTES |= {"stroke-miterlimit", "stroke-linecap", "opacity", "text-anchor", "font-size", "font-weight"}
 _ATTRIBUTES |= {"font-style", "clip-path", "id", "offset", "stop-color", "display", "gradientUnits"}
 _FURNITURE = {"axis", "legend", "title", "header", "group mark container", ""}
+_SLACK = 12
+"""Pixels by which a drawing's width may differ from its room's and still be made to fit."""
+
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
-def specification(chart: Chart) -> dict[str, Any]:
-    """The chart's Vega-Lite specification with the report's look and every string in it made visible."""
-    return visible_throughout({**chart.spec, "config": _CONFIG})  # type: ignore[no-any-return]
+def specification(chart: Chart, room: Room = WIDE) -> dict[str, Any]:
+    """The chart's Vega-Lite specification with the report's look and every string in it made visible.
+
+    A chart of one view that says nothing of its width is as wide as the room.
+    """
+    spec = chart.within(room)
+    bare = "width" not in spec and ("mark" in spec or "layer" in spec)
+    wide = {"width": room.width, "autosize": {"type": "fit-x", "contains": "padding"}} if bare else {}
+    return visible_throughout({**spec, **wide, "config": _config(room)})  # type: ignore[no-any-return]
 
 
-def drawn(chart: Chart, background: str = "white") -> str:
+def drawn(chart: Chart, background: str = "white", room: Room = WIDE) -> str:
     """The chart as an SVG document of its own, in the colours of a light page. Nothing is fetched."""
     import vl_convert
 
-    drawing = {**specification(chart), "background": background}
+    drawing = {**specification(chart, room), "background": background}
     return str(vl_convert.vegalite_to_svg(drawing, allowed_base_urls=[]))
 
 
 def inline(chart: Chart) -> Markup:
-    """The chart as an SVG element for the page."""
-    return cleaned(drawn(chart, background="transparent"), chart.name, visible(chart.description))
+    """The chart as SVG elements for the page: one for its column and one for a phone, of which a page shows one."""
+    return Markup("").join(_inline(chart, room) for room in (WIDE, NARROW))
 
 
-def cleaned(svg: str, name: str, description: str) -> Markup:
+def _inline(chart: Chart, room: Room) -> Markup:
+    svg = drawn(chart, "transparent", room)
+    described = visible(f"{chart.told}. {chart.description}")
+    return cleaned(svg, f"{chart.name}-{room.name}", described, room)
+
+
+def cleaned(svg: str, name: str, description: str, room: Room = WIDE) -> Markup:
     """An SVG document as an element that can do nothing but be looked at.
 
-    Only known elements and attributes pass, references point into the same drawing, colours become the style sheet's
-    variables, and what a mark says about itself becomes its `data-tip`.
+    Its classes are the room's name and how it fits there: 'fills' is made as wide as the page has room, 'broad' and
+    'small' keep their size. Only known elements and attributes pass, references point into the same drawing, colours
+    become the style sheet's variables, and what a mark says about itself becomes its `data-tip`.
     """
     root = ElementTree.fromstring(svg)
+    excess = float(root.get("width", "0").removesuffix("px") or 0) - room.width
     _clean(root, name)
+    size = "fills" if abs(excess) <= _SLACK else "broad" if excess > 0 else "small"
+    root.set("class", f"{room.name} {size}")
     root.set("role", "img")
     root.set("aria-label", description)
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))

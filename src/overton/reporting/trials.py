@@ -84,8 +84,20 @@ def _compressed(table: TrialTable, chunks: Iterator[dict[str, Any]], cap: int = 
 
 
 def _head(table: TrialTable) -> dict[str, Any]:
-    facets = [{"title": facet.title, "labels": facet.labels, "choose": facet.choose} for facet in table.facets]
-    return {"texts": table.texts, "facets": facets, "round": table.round}
+    facets = [
+        {"title": facet.title, "labels": facet.labels, "choose": facet.choose, "read": facet.read}
+        for facet in table.facets
+    ]
+    titles = [facet.title for facet in table.facets]
+    return {
+        "texts": table.texts,
+        "facets": facets,
+        "round": table.round,
+        "across": table.across,
+        "item": titles.index(table.item) if table.item in titles else -1,
+        "beside": titles.index(table.beside) if table.beside in titles else -1,
+        "reader": table.reader,
+    }
 
 
 def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[dict[str, Any]]:
@@ -102,6 +114,7 @@ def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[d
             "prompts": [table.prompts(index) for index in new],
             "prompt": [numbers[index] for index in prompt],
             "codes": [[int(code) for code in facet.codes[rows]] for facet in table.facets],
+            "names": list(table.names[rows]) if table.names else [str(row + 1) for row in range(table.size)[rows]],
             "answers": [answer[:cap] for answer in answers],
             "cut": {str(row): len(answer) - cap for row, answer in enumerate(answers) if len(answer) > cap},
         }

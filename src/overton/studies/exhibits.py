@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from overton.statistics import Estimate
 from overton.studies.numbers import Kind
+from overton.studies.room import NARROW, Room, in_room
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,8 +167,24 @@ class Chart:
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The specification, drawn once."""
+        """The specification for the column of a page, drawn once."""
         return self.draw()
+
+    @cached_property
+    def narrow(self) -> dict[str, Any]:
+        """The same for the screen of a phone."""
+        with in_room(NARROW):
+            return self.draw()
+
+    def within(self, room: Room) -> dict[str, Any]:
+        """The specification for a room."""
+        return self.narrow if room is NARROW else self.spec
+
+    @property
+    def told(self) -> str:
+        """The title with what the chart shows in it ('Shares by model: 3.0% (a) to 40.0% (b)'), where its form says."""
+        says = self.spec.get("usermeta", {}).get("says", "")
+        return f"{self.title}: {says}" if says else self.title
 
 
 Exhibit = Prose | Method | Statement | Callout | Table | Chart
@@ -214,12 +231,16 @@ def _without_details(table: Table) -> Table:
 
 @dataclass(frozen=True)
 class Facet:
-    """A property of trials: for each trial an index into `labels`. With `choose`, readers can filter by it."""
+    """A property of trials: for each trial an index into `labels`. With `choose`, readers can filter by it.
+
+    With `read` it is what was read from the answer, by a pattern or a judge, and no part of what was asked.
+    """
 
     title: str
     labels: Sequence[str]
     codes: Numbers
     choose: bool = True
+    read: bool = False
 
 
 ROUND_BREAK, TURN_BREAK = "\x1e", "\x1f"
@@ -233,10 +254,16 @@ class TrialTable:
     `texts` holds every text that prompts are made of, once; a prompt is some of these texts joined. `prompt` holds the
     number of each trial's prompt (-1 where it is not known), and `prompts(number)` gives the indices of its texts.
     `answers(start, stop)` gives the replies of some trials. Both are functions, so that not all need be in memory.
-    `size` is the number of trials, and the length of `prompt` and of each facet's codes. An answer that holds
-    `ROUND_BREAK` is shown as a table, a column for each round and a row for each turn in it; `round` is the word that
-    stands over each column with its number. `longest` is how many characters of an answer are worth keeping where
-    there is room.
+    `size` is the number of trials, and the length of `prompt` and of each facet's codes. `longest` is how many
+    characters of an answer are worth keeping where there is room.
+
+    An answer that holds `ROUND_BREAK` is shown round by round, the turns of each beside each other; with `across` as a
+    table, one column for each round and one row for each turn in it. `round` is the word that stands over each with its
+    number ('' where a round's first line is its heading).
+
+    `names` are what links to trials hold, different for each; without them links hold numbers. `item` is the title of
+    the facet that says what a trial is about, `beside` of the one whose values are first shown side by side. `reader`
+    is who read what facets with `read` hold.
     """
 
     size: int
@@ -247,6 +274,11 @@ class TrialTable:
     answers: Callable[[int, int], Sequence[str]]
     longest: int = 2_000
     round: str = "Round"
+    across: bool = False
+    names: Sequence[str] = ()
+    item: str = ""
+    beside: str = ""
+    reader: str = ""
 
 
 @dataclass(frozen=True)

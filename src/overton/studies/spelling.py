@@ -53,9 +53,10 @@ def spelled(sections: Sequence[Section], words: Words) -> list[Section]:
 
 
 def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialTable | None:
-    """The trials, to be chosen by items in words where they can be chosen by what is called `noun`."""
-    if trials is None or not words:
-        return trials
+    """The trials, which are about what is called `noun`: chosen by it in words where there are words."""
+    if trials is None:
+        return None
+    trials = replace(trials, item=trials.item or noun)
     return replace(trials, facets=[_facet(one, words) if one.title == noun else one for one in trials.facets])
 
 

@@ -18,8 +18,9 @@ function visible(text) {
 
 const count = (number) => number.toLocaleString("en-US");
 
-function save(name, type, text) {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+// What is given to be saved is text, or a blob.
+function save(name, type, held) {
+  const address = URL.createObjectURL(new Blob([held], { type }));
   element("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isnan
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
-from overton.studies.charts.drawing import label_height, row_axis, shortened, specification, wrapped
+from overton.studies.charts.drawing import (
+    CHARACTER,
+    LINE_PIXELS,
+    PADDING,
+    above,
+    extent,
+    fitted,
+    label_height,
+    row_axis,
+    row_names,
+    shortened,
+    specification,
+    titled,
+)
+from overton.studies.charts.saying import Value, said
 from overton.studies.exhibits import COLOURS, SERIES
 from overton.studies.numbers import Kind, sentence
+from overton.studies.room import room
 
 if TYPE_CHECKING:
     import altair as alt
 
 __all__ = ["Axis", "Dot", "Series", "colour", "difference_axis", "dots", "legend", "series_of"]
 
-_WIDTH = 560
 _MANY = 30
+_OF_SERIES, _BETWEEN = 14, 10
+"""Pixels that a series takes in a row whose name stands above it, and between such rows."""
 _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
@@ -99,7 +115,7 @@ def dots(
     import altair as alt
 
     labels, headers, known = (
-        wrapped(rows) if wrap else shortened(rows),
+        row_names(rows, wrap=wrap),
         shortened(panels, 70),
         shortened([one.name for one in series], 48),
     )
@@ -108,14 +124,17 @@ def dots(
         for index, one in enumerate(series)
         if any(point.series == index for point in points)
     ]
-    down, shown = alt.Scale(domain=list(labels.values())), list(labels.values())
-    chart = alt.layer(_rules(axis, used, len(rows)), _marks(axis, used))
-    chart = chart.encode(y=alt.Y("row:N", title=None, scale=down, axis=row_axis(shown)))
-    if len(series) > 1:
+    shown = list(labels.values())
+    step, lines = _heights(shown, len(series))
+    band: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0} if above() else {}
+    y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
+    chart = alt.layer(_rules(axis, used, len(rows)), _marks(axis, used)).encode(y=y)
+    if len(series) > 1 or above():
         # Sorted on purpose: by default Vega-Lite takes the colours' order, and writes their names into an expression.
-        slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5))
+        within: dict[str, Any] = {"range": [lines, step - _BETWEEN]} if above() else {}
+        slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
         chart = chart.encode(yOffset=slot)
-    chart = chart.properties(width=_WIDTH, height=len(rows) * max(6 + label_height(shown), 10 * len(series) + 8))
+    chart = chart.properties(width=room().width - PADDING - extent(shown), height=len(rows) * step)
     drawn = [point for point in points if not isnan(point.estimate.value)]
     values = [
         {
@@ -129,8 +148,22 @@ def dots(
         }
         for point in drawn
     ]
-    made = specification(_in_panels(chart) if panels else chart, values)
-    return made if panels else _anchored(made, axis)
+    says = said([_told(point, series) for point in drawn], axis.kind)
+    made = specification(_in_panels(chart) if panels else chart, values, says)
+    return made if panels else fitted(_anchored(made, axis))
+
+
+def _heights(labels: Sequence[str], series: int) -> tuple[int, int]:
+    """The pixels of a row, and of those its name's where that stands above it."""
+    lines = label_height(labels)
+    if above():
+        return lines + _OF_SERIES * series + _BETWEEN, lines
+    return max(6 + lines, 10 * series + 8), 0
+
+
+def _told(point: Dot, series: Sequence[Series]) -> Value:
+    name = series[point.series].name if len(series) > 1 else ""
+    return Value(point.estimate.value, name, ", ".join(filter(None, (point.row, point.panel))))
 
 
 def _value(estimate: Estimate, axis: Axis) -> Mapping[str, float]:
@@ -149,15 +182,12 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
         return unit
     inner: dict[str, Any] = {name: unit[name] for name in ("layer", "encoding") if name in unit}
     rest = {name: value for name, value in unit.items() if name not in inner}
-    lines, last, raised = list[dict[str, Any]](), -inf, False
-    for value, words in sorted(axis.anchors):
-        place = (value - axis.low) / (axis.high - axis.low)
-        raised = place - last < _APART and not raised
-        last = place
+    lines, most = list[dict[str, Any]](), 0
+    for value, words, align, height in _placed(axis, unit["width"]):
+        most = max(most, height)
         x = {"datum": value * axis.factor, "type": "quantitative"}
         rule = {"type": "rule", "strokeDash": [4, 3], "color": COLOURS["muted"], "aria": False}
-        align = "left" if place < _EDGE else "right" if place > 1 - _EDGE else "center"
-        text = {"type": "text", "baseline": "bottom", "dy": -20 if raised else -5, "align": align, "aria": False}
+        text = {"type": "text", "baseline": "bottom", "dy": -5 - LINE_PIXELS * height, "align": align, "aria": False}
         once: dict[str, Any] = {"data": {"values": [{}]}}
         lines += [
             {**once, "mark": rule, "encoding": {"x": x}},
@@ -168,8 +198,20 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
             },
         ]
     for legend_ in _legends(inner):
-        legend_["offset"] = _ABOVE_ANCHORS
+        legend_["offset"] = _ABOVE_ANCHORS + LINE_PIXELS * most
     return {**rest, "layer": [*lines, inner]}
+
+
+def _placed(axis: Axis, width: float) -> Iterator[tuple[float, str, str, int]]:
+    """Each anchor's value, words, their alignment, and the line from below that they stand on, so that none meet."""
+    ends = list[float]()
+    for value, words in sorted(axis.anchors):
+        wide, x = CHARACTER * len(words), width * (value - axis.low) / (axis.high - axis.low)
+        align = "left" if x < wide / 2 else "right" if x > width - wide / 2 else "center"
+        start = {"left": x, "right": x - wide, "center": x - wide / 2}[align]
+        line = next((number for number, end in enumerate(ends) if end < start), len(ends))
+        ends[line : line + 1] = [start + wide]
+        yield value, words, align, line
 
 
 def _legends(inner: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -179,15 +221,13 @@ def _legends(inner: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield found
 
 
-_ABOVE_ANCHORS = 40
-_APART, _EDGE = 0.25, 0.12
-"""Shares of the axis: anchors closer than the first have words on two lines; at an end, within the second, inwards."""
+_ABOVE_ANCHORS = 24
 
 
 def _in_panels(chart: Any) -> Any:
     import altair as alt
 
-    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_WIDTH, title=None)
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=room().width - PADDING, title=None)
     # By number, since to sort by name Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
     return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=1, spacing=18)
@@ -197,7 +237,7 @@ def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
     import altair as alt
 
     domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False, clamp=True)
-    x = alt.X("low:Q", title=axis.title, scale=domain, axis=_x_axis(axis, rows))
+    x = alt.X("low:Q", title=titled(axis.title), scale=domain, axis=_x_axis(axis, rows))
     rule = alt.Chart().mark_rule(strokeWidth=1.6)
     return rule.encode(x=x, x2="high:Q", color=colour(series), description=alt.Description("tip:N"))
 
@@ -210,7 +250,7 @@ def _marks(axis: Axis, series: Sequence[Series]) -> Any:
         alt.Chart()
         .mark_point(filled=True, size=62, opacity=1)
         .encode(
-            x=alt.X("value:Q", title=axis.title),
+            x=alt.X("value:Q", title=titled(axis.title)),
             color=colour(series),
             shape=alt.Shape("series:N", scale=shapes, legend=legend(series)),
             description=alt.Description("tip:N"),
@@ -230,8 +270,13 @@ def legend(series: Sequence[Series], **marks: Any) -> alt.Legend | None:
     """The series' names, in columns that hold them; None for one series, which needs none."""
     import altair as alt
 
-    columns = 3 if max((len(one.name) for one in series), default=0) < 36 else 2
+    longest = max((len(one.name) for one in series), default=0)
+    columns = max(1, min(3, int(room().width // (CHARACTER * longest + _SYMBOL)), len(series)))
     return alt.Legend(title=None, columns=columns, **marks) if len(series) > 1 else None
+
+
+_SYMBOL = 36
+"""Pixels that a legend's symbol takes, with what is left free around it."""
 
 
 def _x_axis(axis: Axis, rows: int) -> alt.Axis:
@@ -247,7 +292,7 @@ def _x_axis(axis: Axis, rows: int) -> alt.Axis:
     )
     return alt.Axis(
         **numbers,
-        tickCount=6,
+        tickCount=4 if above() else 6,
         orient="top" if rows > _MANY else "bottom",
         gridColor=COLOURS["line"] if axis.mark is None else marked,
     )

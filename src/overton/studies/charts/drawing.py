@@ -1,4 +1,5 @@
-"""What both forms of chart share: labels that fit, and a specification with its data beside it.
+"""What all forms of chart share: labels that fit their room, what a chart says in numbers, and a specification with its
+data beside it.
 
 Text from items and models enters a specification as data only, never as a field's name or in an expression.
 """
@@ -9,27 +10,52 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from overton.studies.room import room
+
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["label_height", "row_axis", "shortened", "specification", "wrapped"]
+__all__ = [
+    "CHARACTER",
+    "LINE_PIXELS",
+    "PADDING",
+    "above",
+    "extent",
+    "fitted",
+    "label_height",
+    "row_axis",
+    "row_names",
+    "shortened",
+    "specification",
+    "titled",
+    "wrapped",
+]
 
-_ROOM = 312
-_CHARACTER = 7.6
+CHARACTER = 7.6
+"""Pixels of a character in any font: the page's may be wider than the one that the chart was laid out with."""
+
+PADDING = 16
+"""Pixels left and right of a drawing, together."""
+
+LINE_PIXELS = 16
 _END = 23
-_LINE_PIXELS = 16
 _MOST_LINES = 4
 
 
-def shortened(names: Iterable[str], limit: int = 40) -> dict[str, str]:
-    """Names cut in the middle where longer than `limit`; both ends stay, and different names stay different."""
-    cut = {name: name if len(name) <= limit else f"{name[: limit - _END - 1]}…{name[-_END:]}" for name in names}
+def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
+    """Names cut in the middle where longer than `limit` (what the room has for names of rows, where none is given);
+    both ends stay, and different names stay different."""
+    limit = min(limit or room().characters, room().most)
+    end = min(_END, 3 * limit // 5)
+    cut = {name: name if len(name) <= limit else f"{name[: limit - end - 1]}…{name[-end:]}" for name in names}
     shown = list(cut.values())
     return {name: short if shown.count(short) == 1 else name for name, short in cut.items()}
 
 
-def wrapped(names: Iterable[str], limit: int = 40) -> dict[str, str]:
-    """Names broken into lines of at most `limit` characters where there are spaces, else cut as `shortened` cuts."""
+def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
+    """Names broken into lines of at most `limit` characters (what the room has) where there are spaces, else cut as
+    `shortened` cuts."""
+    limit = limit or room().characters
     broken = {name: "\n".join(textwrap.wrap(name, limit, break_long_words=False)) for name in names}
     cut = shortened(broken, limit)
     return {
@@ -38,24 +64,60 @@ def wrapped(names: Iterable[str], limit: int = 40) -> dict[str, str]:
     }
 
 
+def row_names(names: Iterable[str], *, wrap: bool = True) -> dict[str, str]:
+    """Names of rows as they are drawn: in lines, or cut; all of as many lines where they stand above their rows, so
+    that each ends just above its own."""
+    shown = wrapped(names) if wrap else shortened(names)
+    if not above():
+        return shown
+    most = max((name.count("\n") for name in shown.values()), default=0)
+    return {name: "\n" * (most - lines.count("\n")) + lines for name, lines in shown.items()}
+
+
 def label_height(labels: Iterable[str]) -> int:
     """The pixels that the label of most lines is high."""
-    return _LINE_PIXELS * max((label.count("\n") + 1 for label in labels), default=1)
+    return LINE_PIXELS * max((label.count("\n") + 1 for label in labels), default=1)
 
 
-def row_axis(labels: Sequence[str]) -> alt.Axis:
-    """Room for the labels in any font: the page's may be wider than the one that the chart was laid out with."""
+def extent(labels: Iterable[str]) -> int:
+    """The pixels beside the rows that their labels take: none where they stand above them."""
+    longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    return min(room().beside, int(CHARACTER * longest) + 8)
+
+
+def above() -> bool:
+    """Whether names of rows stand above their rows."""
+    return not room().beside
+
+
+def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
+    """The names of rows: beside them, or beginning `up` pixels above the middle of each."""
     import altair as alt
 
-    longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
-    room = min(_ROOM, int(_CHARACTER * longest) + 8)
     lines: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')"} if any("\n" in label for label in labels) else {}
-    return alt.Axis(grid=False, minExtent=room, maxExtent=room, labelLimit=room, **lines)
+    if above():
+        over: dict[str, Any] = {"labelAlign": "left", "labelBaseline": "top", "labelPadding": -2, "zindex": 1}
+        over |= {"labelOffset": -up, "labelLimit": room().width, "labelOverlap": False}
+        return alt.Axis(**lines, **over, grid=False, minExtent=0, maxExtent=0)
+    wide = extent(labels)
+    return alt.Axis(**lines, grid=False, minExtent=wide, maxExtent=wide, labelLimit=wide)
 
 
-def specification(chart: Any, values: list[dict[str, Any]]) -> dict[str, Any]:
-    """The chart as Vega-Lite, with `values` as the data of all its layers."""
+def titled(title: str) -> str | list[str]:
+    """An axis' title, in lines where the room has none for it in one."""
+    lines = textwrap.wrap(title, room().characters)
+    return lines if above() and len(lines) > 1 else title
+
+
+def fitted(made: dict[str, Any]) -> dict[str, Any]:
+    """A specification of one view as wide as the room, whatever stands beside its plot."""
+    return {**made, "width": room().width, "autosize": {"type": "fit-x", "contains": "padding"}}
+
+
+def specification(chart: Any, values: list[dict[str, Any]], says: str = "") -> dict[str, Any]:
+    """The chart as Vega-Lite, with `values` as the data of all its layers, and what it `says` in numbers."""
     made: dict[str, Any] = chart.to_dict(validate=False)
     for layer in made.get("layer", ()):
         del layer["data"]  # else it would hide the data that all layers share
-    return {**made, "data": {"values": values}}
+    told = {"usermeta": {"says": says}} if says else {}
+    return {**made, **told, "data": {"values": values}}

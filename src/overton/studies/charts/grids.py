@@ -6,16 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from overton.studies.charts.drawing import label_height, row_axis, shortened, specification, wrapped
+from overton.studies.charts.drawing import (
+    CHARACTER,
+    PADDING,
+    above,
+    extent,
+    label_height,
+    row_axis,
+    row_names,
+    shortened,
+    specification,
+)
+from overton.studies.charts.saying import Value, said
 from overton.studies.exhibits import COLOURS
+from overton.studies.numbers import Kind
+from overton.studies.room import room
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Box", "grid"]
+__all__ = ["Box", "cells", "grid"]
 
-_WIDTH = 560
 _ROW = 21
+_NARROWEST, _WIDEST = 34, 84
+_SLANT, _LONGEST_SLANTED, _LONGEST_UPRIGHT = 35, 300, 150
 _INKS = ("#101418", "#fefefe")
 
 
@@ -39,6 +53,7 @@ class _Shade:
     high: float
     colours: tuple[str, ...]
     numbers: str
+    kind: Kind
 
     def is_dark(self, value: float) -> bool:
         """Whether the cell is so dark that its number has to be light; two-sided scales are dark at both ends."""
@@ -47,9 +62,9 @@ class _Shade:
 
 
 _SHADES = {
-    "score": _Shade(0, 100, ("#edf3f4", "#a5cdd0", "#4a9aa3", "#0d5660"), "d"),
-    "pro": _Shade(0, 1, ("#a8430a", "#eda877", "#f1f1ee", "#83b9e0", "#0a5c9c"), "%"),
-    "correlation": _Shade(-1, 1, ("#6a4b1f", "#d9c29a", "#f4f4f1", "#93cfc8", "#0d5c55"), ".1f"),
+    "score": _Shade(0, 100, ("#edf3f4", "#a5cdd0", "#4a9aa3", "#0d5660"), "d", "score"),
+    "pro": _Shade(0, 1, ("#a8430a", "#eda877", "#f1f1ee", "#83b9e0", "#0a5c9c"), "%", "share"),
+    "correlation": _Shade(-1, 1, ("#6a4b1f", "#d9c29a", "#f4f4f1", "#93cfc8", "#0d5c55"), ".1f", "value"),
 }
 
 
@@ -61,24 +76,55 @@ def grid(
     scale: Literal["score", "pro", "correlation"],
     title: str,
 ) -> dict[str, Any]:
-    """The boxes as a Vega-Lite specification; `title` names the scale of colours."""
+    """The boxes as a Vega-Lite specification; `title` names the scale of colours. Where the room is too narrow for all
+    columns, the drawing is wider than it."""
     import altair as alt
 
-    shade, row_labels, column_labels = _SHADES[scale], wrapped(rows), shortened(columns)
+    shade, row_labels, column_labels = _SHADES[scale], row_names(rows), shortened(columns)
     labels = list(row_labels.values())
     across = alt.Scale(domain=list(column_labels.values()))
+    width = _column(list(column_labels.values()), extent(labels))
+    down, axis, step = cells(labels, max(_ROW, 5 if above() else label_height(labels) + 5))
     base = alt.Chart().encode(
-        x=alt.X("column:N", title=None, scale=across, axis=_column_axis()),
-        y=alt.Y("row:N", title=None, scale=alt.Scale(domain=labels), axis=row_axis(labels)),
+        x=alt.X("column:N", title=None, scale=across, axis=_column_axis(list(column_labels.values()), width)),
+        y=alt.Y("row:N", title=None, scale=down, axis=axis),
         description=alt.Description("tip:N"),
     )
     filled = base.mark_rect().encode(color=_colour(shade, title))
     frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame())
-    numbers = base.mark_text(fontSize=13).encode(text="text:N", color=_ink())
-    width = max(46, min(84, _WIDTH // max(1, len(columns)))) * len(columns)
+    numbers = base.mark_text().encode(text="text:N", color=_ink())
     chart = alt.layer(filled, frames, numbers).resolve_scale(color="independent", stroke="independent")
+    chart = chart.properties(width=width * len(columns), height=step * len(rows))
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]
-    return specification(chart.properties(width=width, height=max(_ROW, label_height(labels) + 5) * len(rows)), values)
+    says = said([Value(box.value, "", f"{box.row}, {box.column}") for box in boxes], shade.kind)
+    return specification(chart, values, says)
+
+
+def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]:
+    """The scale and the axis of rows of cells of such a height, and the pixels from one to the next: their names stand
+    beside them, or above them where the room is narrow."""
+    import altair as alt
+
+    if not above():
+        return alt.Scale(domain=list(labels)), row_axis(labels), height
+    name = label_height(labels) + 8
+    step = name + height
+    apart = name / step
+    scale = alt.Scale(domain=list(labels), paddingInner=apart, paddingOuter=apart / 2, align=1)
+    return scale, row_axis(labels, height / 2 + name - 5), step
+
+
+def _column(labels: Sequence[str], beside: int) -> int:
+    """The pixels that a column is wide, so that the slanted names of all of them fit into the room."""
+    free = room().width - PADDING - beside
+    if above():
+        return max(_NARROWEST, min(_WIDEST, free // max(1, len(labels))))
+    slanted = 0.82 * CHARACTER
+    for wide in range(_WIDEST, _NARROWEST, -2):
+        ends = [(number + 0.5) * wide + slanted * len(one) for number, one in enumerate(labels)]
+        if max([*ends, wide * len(labels)], default=0) <= free:
+            return wide
+    return _NARROWEST
 
 
 def _value(box: Box, shade: _Shade, row: str, column: str) -> dict[str, Any]:
@@ -96,7 +142,9 @@ def _value(box: Box, shade: _Shade, row: str, column: str) -> dict[str, Any]:
 def _colour(shade: _Shade, title: str) -> alt.Color:
     import altair as alt
 
-    legend = alt.Legend(title=title, orient="bottom", gradientLength=220, titleLimit=_WIDTH, format=shade.numbers)
+    legend = alt.Legend(
+        title=title, orient="bottom", gradientLength=220, titleLimit=room().width - PADDING, format=shade.numbers
+    )
     domain = [shade.low, shade.high]
     scale = alt.Scale(domain=domain, range=list(shade.colours), clamp=True, interpolate="lab")
     return alt.Color("value:Q", scale=scale, legend=legend)
@@ -115,9 +163,12 @@ def _frame() -> alt.Stroke:
     return alt.Stroke("framed:O", scale=scale, legend=None)
 
 
-def _column_axis() -> alt.Axis:
+def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
+    """Names level where they fit, else slanted, or upright where the room is narrow."""
     import altair as alt
 
-    return alt.Axis(
-        orient="top", labelAngle=-35, labelAlign="left", labelLimit=300, ticks=False, domain=False, grid=False
-    )
+    bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}
+    if max((CHARACTER * len(one) for one in labels), default=0) < width:
+        return alt.Axis(**bare, labelAngle=0)
+    angle, longest = (90, _LONGEST_UPRIGHT) if above() else (_SLANT, _LONGEST_SLANTED)
+    return alt.Axis(**bare, labelAngle=-angle, labelAlign="left", labelLimit=longest)

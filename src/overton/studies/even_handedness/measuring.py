@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.even_handedness.measures import Analysis
+    from overton.studies.findings import Finding
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
 
@@ -100,6 +101,12 @@ def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     return compared.of_records(read_table(table), _sides(how))
 
 
+def _findings(analysis: Analysis) -> Sequence[Finding]:
+    from overton.studies.even_handedness.findings import findings
+
+    return findings(analysis)
+
+
 def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.even_handedness import figures
 
@@ -157,6 +164,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     tables="a table of graded pairs, such as a run's records (.parquet, .csv, .jsonl)",
     read=(GRADES,),
     table=_of_table,
+    findings=_findings,
     sections=_sections,
     exhibits=_exhibits,
     profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),

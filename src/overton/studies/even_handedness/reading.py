@@ -162,6 +162,12 @@ def _starter() -> Traversable:
     return files("overton.studies.even_handedness") / "starter" / "pairs.jsonl"
 
 
+def _spelled(pair: Pair) -> list[str]:
+    """What is asked for, then for whom."""
+    told = f"{pair.stance_a.strip().rstrip('.')}, or {pair.stance_b.strip().rstrip('.')}? ({pair.task})"
+    return [told, f"a: {pair.group_a}", f"b: {pair.group_b}"]
+
+
 PAIRS = Items(
     Pair,
     "pair",
@@ -172,5 +178,6 @@ PAIRS = Items(
     starter=_starter,
     subjects=partial(starter_subjects, "overton.studies.even_handedness"),
     about=lambda pair: pair.topic,
+    spelled=_spelled,
 )
 """Pairs of prompts."""

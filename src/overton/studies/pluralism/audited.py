@@ -11,7 +11,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.cautions import about_judges, agreed, few, judged_by, names_in
-from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Table
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Spelled, Table
 from overton.studies.measuring import How, Measuring, Results
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
@@ -240,9 +240,18 @@ def _whole(found: Audit) -> Table:
 
 def _named(found: Audit) -> Table:
     columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
-    rows: list[list[Cell]] = [[one.thread, one.viewpoint, one.reason, one.judge] for one in found.failing]
+    told = {(one.thread, one.viewpoint): one.summary for one in found.by_viewpoint}
+    rows: list[list[Cell]] = [
+        [one.thread, _in_words(one.viewpoint, told.get((one.thread, one.viewpoint))), one.reason, one.judge]
+        for one in found.failing
+    ]
     note = "A summary is named that entails fewer than half of its opinions; nothing here is left out of any measure."
     return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
+
+
+def _in_words(viewpoint: str, summary: str | None) -> Cell:
+    """A viewpoint by what it says, its id beneath; by its id where nobody knows what it says."""
+    return Spelled(viewpoint, summary, [viewpoint]) if summary else viewpoint
 
 
 def _views(found: Audit) -> Table:

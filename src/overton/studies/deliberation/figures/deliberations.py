@@ -56,6 +56,9 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
         facets=_facets(first, ends),
         answers=answers,
         longest=_LONGEST,
+        names=first["deliberation"].to_list(),
+        beside="Format",
+        reader="the form of the reply",
     )
 
 
@@ -75,20 +78,20 @@ def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[Facet]:
         _facet("Agents", first["agents"]),
         _facet("Format", first["format"]),
         _facet("Goal", first["goal"]),
-        _facet("Outcome", ends["outcome"]),
-        _facet("Rounds", ends["rounds"]),
-        _facet("Changed by", ends["changed"]),
+        _facet("Outcome", ends["outcome"], read=True),
+        _facet("Rounds", ends["rounds"], read=True),
+        _facet("Changed by", ends["changed"], read=True),
     ]
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
 
 
-def _facet(title: str, column: pl.Series) -> Facet:
+def _facet(title: str, column: pl.Series, *, read: bool = False) -> Facet:
     import polars as pl
 
     values = column.cast(pl.String)
     labels = values.drop_nulls().unique(maintain_order=True).to_list()
     codes = values.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, labels, codes.fill_null(-1).to_numpy())
+    return Facet(title, labels, codes.fill_null(-1).to_numpy(), read=read)
 
 
 def _ends(rows: pl.DataFrame) -> pl.DataFrame:

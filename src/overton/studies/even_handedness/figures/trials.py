@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.items import Pair
-from overton.studies.exhibits import ROUND_BREAK, Facet, TrialTable
+from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 __all__ = ["answer_table"]
 
 _LONGEST = 20_000
-_FACETS = {
+_ASKED = {
+    "pair": "Pair",
     "model": "Model",
     "setting": "System prompt",
     "topic": "Topic",
     "task": "Kind of task",
+    "failure": "Failed",
+}
+_READ = {
     "even_first": "Helped more, a first",
     "even_second": "Helped more, b first",
     "compliance_a": "Compliance of a",
     "compliance_b": "Compliance of b",
     "hedging_a": "Hedging of a",
     "hedging_b": "Hedging of b",
-    "failure": "Failed",
 }
 
 
@@ -45,19 +48,27 @@ def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
         texts=[f"a ({one.group_a}): {one.prompt_a}\n\nb ({one.group_b}): {one.prompt_b}" for one in pairs],
         prompts=lambda number: [number],
         prompt=[places.get(name, -1) for name in rows["pair"]],
-        facets=[_facet(rows[name].cast(pl.String).to_list(), title) for name, title in _FACETS.items()],
+        facets=[
+            _facet(rows[name].cast(pl.String).to_list(), title, read=read)
+            for titles, read in ((_ASKED, False), (_READ, True))
+            for name, title in titles.items()
+        ],
         answers=answers,
         longest=_LONGEST,
-        round="Side",
+        round="",
+        across=True,
+        names=(rows["trial"] + " " + rows["model"]).to_list() if "trial" in rows.columns else (),
+        beside="System prompt",
     )
 
 
 def _side(group: str, answer: str) -> str:
     """An answer in a column of its own, under the name of whom it was asked for."""
-    return f"{ROUND_BREAK}{group}\n{answer}"
+    said = f"{group}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
+    return f"{ROUND_BREAK}{said}"
 
 
-def _facet(values: Sequence[str | None], title: str) -> Facet:
+def _facet(values: Sequence[str | None], title: str, *, read: bool) -> Facet:
     labels = sorted({value for value in values if value is not None})
     codes = {label: number for number, label in enumerate(labels)}
-    return Facet(title, labels, [-1 if value is None else codes[value] for value in values])
+    return Facet(title, labels, [-1 if value is None else codes[value] for value in values], read=read)

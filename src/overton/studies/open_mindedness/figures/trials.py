@@ -37,6 +37,9 @@ def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTab
         prompt=prompt,
         facets=_facets(records),
         answers=lambda start, stop: answers[start:stop].to_list(),
+        names=(records["trial"] + " " + records["model"]).to_list() if "trial" in records.columns else (),
+        beside="Configuration",
+        reader="patterns (docs/open-mindedness.md)",
     )
 
 
@@ -45,8 +48,8 @@ def _facets(records: pl.DataFrame) -> list[Facet]:
         _facet(records, "model", "Model"),
         _facet(records, "issue", "Issue"),
         _facet(records, "condition", "Configuration", lambda name: LABELS.get(name, name)),
-        _facet(records, "stance", "Stance"),
-        _facet(records, "letter", "Letter"),
+        _facet(records, "stance", "Stance", read=True),
+        _facet(records, "letter", "Letter", read=True),
         _facet(records, "template", "Template", choose=False),
         _facet(records, "wording", "Wording", choose=False),
         _facet(records, "repetition", "Trial", choose=False),
@@ -65,7 +68,13 @@ def _failures(records: pl.DataFrame) -> list[Facet]:
 
 
 def _facet(
-    records: pl.DataFrame, column: str, title: str, shown: Callable[[str], str] = str, *, choose: bool = True
+    records: pl.DataFrame,
+    column: str,
+    title: str,
+    shown: Callable[[str], str] = str,
+    *,
+    choose: bool = True,
+    read: bool = False,
 ) -> Facet:
     """A column as indices into its different values; -1 where it has none."""
     import polars as pl
@@ -73,7 +82,7 @@ def _facet(
     values = records[column].cast(pl.String)
     labels = values.drop_nulls().unique(maintain_order=True).to_list()
     codes = values.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose)
+    return Facet(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose, read)
 
 
 def _prompts(

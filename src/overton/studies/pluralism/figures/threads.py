@@ -31,7 +31,7 @@ def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ())
 
     The post, from `threads`, stands where a trial's prompt does. An answer lists the viewpoints with their votes and
     stances, each with the responses that voiced it under each condition, marked as gone or new against the neutral
-    condition; then the responses, the rankings and the comparisons.
+    condition; then the rankings and the comparisons, and beneath them the responses, a column for each condition.
     """
     import polars as pl
 
@@ -56,20 +56,24 @@ def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ())
             _facet("Model", [row["model"] for row in firsts]),
             _facet("Community", [row["community"] for row in firsts]),
             _facet("Thread", [row["thread"] for row in firsts]),
-            _facet("Views gone once a belief is stated", lost),
+            _facet("Views gone once a belief is stated", lost, read=True),
         ],
         answers=answers,
         longest=_LONGEST,
+        round="",
+        across=True,
+        names=[f"{row['thread']} {row['model']}" for row in firsts],
+        beside="Model",
     )
 
 
-def _facet(title: str, values: Sequence[str]) -> Facet:
+def _facet(title: str, values: Sequence[str], *, read: bool = False) -> Facet:
     labels = (
         sorted(set(values), key=lambda text: (len(text), text))
         if title.startswith("Views")
         else list(dict.fromkeys(values))
     )
-    return Facet(title, labels, [labels.index(value) for value in values])
+    return Facet(title, labels, [labels.index(value) for value in values], read=read)
 
 
 def _most_lost(part: pl.DataFrame) -> str:
@@ -108,11 +112,10 @@ def _rendered(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
         by_experiment.setdefault(row["experiment"], []).append(row)
     parts = [
         *_views(by_experiment.get("sycophancy", []), told),
-        *_said(by_experiment.get("sycophancy", [])),
         *_ranked(by_experiment.get("ranking", []), told),
         *_compared(by_experiment.get("pairwise", []), told),
     ]
-    return _unbroken("\n\n".join(parts))
+    return ROUND_BREAK.join(["\n\n".join(map(_unbroken, parts)), *_said(by_experiment.get("sycophancy", []))])
 
 
 def _views(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
@@ -152,19 +155,19 @@ def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> 
 
 
 def _said(rows: Sequence[Row]) -> Iterator[str]:
-    """Every response, under its condition and the belief that was stated."""
+    """By condition, its name with the belief that was stated, then every response, parted by `TURN_BREAK`."""
     done = {row["condition"]: row for row in rows if row["status"] == "done"}
     for condition in in_order(list(done)):
         row = done[condition]
-        belief = f"\nThe user says: {row['belief']}" if row["belief"] else ""
-        lines = [_response(one) for one in row["responses"] or ()]
-        yield "\n".join([f"Responses, {names.condition(condition)}{belief}", *lines])
+        belief = f"\n\nThe user says: {row['belief']}" if row["belief"] else ""
+        lines = [f"{names.condition(condition)}{belief}", *(_response(one) for one in row["responses"] or ())]
+        yield TURN_BREAK.join(map(_unbroken, lines))
 
 
 def _response(one: Row) -> str:
     matched = "match not known" if one["matched"] is None else ", ".join(one["matched"]) or "matches none"
     faults = f"; {', '.join(one['faults'])}" if one.get("faults") else ""
-    return f"{one['number']}. [{one['stance'] or 'no usable label'}; {matched}{faults}] {one['text']}"
+    return f"{one['number']}. {one['stance'] or 'no usable label'}; {matched}{faults}\n\n{one['text']}"
 
 
 def _ranked(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:

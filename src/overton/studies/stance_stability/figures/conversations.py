@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from overton.studies.charts.drawing import label_height, row_axis, specification, wrapped
+from overton.studies.charts.drawing import PADDING, above, extent, label_height, row_names, specification
+from overton.studies.charts.grids import cells
 from overton.studies.exhibits import COLOURS, ROUND_BREAK, TURN_BREAK, Chart, Facet, Method, Section, TrialTable
+from overton.studies.room import room
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
@@ -30,7 +32,7 @@ __all__ = ["conversation_table", "traces"]
 
 _MOST = 30
 _MOST_TURNS = 40
-_CELL = 24
+_CELL, _NARROWEST = 24, 15
 _NAMES = (*STANCES, "no label")
 _INKS = (COLOURS["pro"], COLOURS["con"], COLOURS["balanced"], COLOURS["other"], COLOURS["line"])
 
@@ -80,7 +82,7 @@ def _titles(analysis: Analysis, topics: Mapping[str, str]) -> Any:
 def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     import altair as alt
 
-    labels = wrapped(names)
+    labels = row_names(names)
     width = min(max(map(len, letters)), _MOST_TURNS)
     values = [
         {
@@ -93,19 +95,19 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
         for name, trace in zip(names, letters, strict=True)
         for turn, letter in enumerate(trace[:width], 1)
     ]
-    down = alt.Scale(domain=list(labels.values()))
+    shown = list(labels.values())
+    down, axis, step = cells(shown, _CELL if above() else max(_CELL, label_height(shown) + 4))
+    cell = max(_NARROWEST, min(2 * _CELL, (room().width - PADDING - extent(shown)) // width))
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="Turn", axis=alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False)),
-        y=alt.Y("row:N", title=None, scale=down, axis=row_axis(list(labels.values()))),
+        y=alt.Y("row:N", title=None, scale=down, axis=axis),
         description=alt.Description("tip:N"),
     )
     colours = alt.Scale(domain=list(_NAMES), range=list(_INKS))
-    colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=5))
+    colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=3 if above() else 5))
     boxes = base.mark_rect(stroke="white", strokeWidth=1.5).encode(color=colour)
-    text = base.mark_text(fontSize=13, fontWeight=600).encode(text="letter:N", color=alt.value("white"))
-    chart = alt.layer(boxes, text).properties(
-        width=_CELL * width, height=max(_CELL, label_height(labels.values()) + 4) * len(names)
-    )
+    text = base.mark_text(fontWeight=600).encode(text="letter:N", color=alt.value("white"))
+    chart = alt.layer(boxes, text).properties(width=cell * width, height=step * len(names))
     return specification(chart, values)
 
 
@@ -160,6 +162,8 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
         answers=answers,
         longest=_LONGEST,
         round="Turn",
+        names=[" ".join(map(str, (row["conversation"], row["model"]))) for row in order.iter_rows(named=True)],
+        beside="Temperature",
     )
 
 
@@ -194,20 +198,24 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
             if name in first.columns
         ),
         _facet("Temperature", heats),
-        _facet("Stance changes", changes, sorted(changes.unique().to_list(), key=lambda text: (len(text), text))),
+        _facet("Stance changes", changes, sorted(changes.unique().to_list(), key=_by_length), read=True),
     ]
     if "chameleon" in scores.columns:
         codes = band(scores["chameleon"].fill_null(float("nan")).to_numpy(), CHAMELEON_BANDS)
-        made.append(Facet("Chameleon score", [name for name, _, _ in CHAMELEON_BANDS], codes))
+        made.append(Facet("Chameleon score", [name for name, _, _ in CHAMELEON_BANDS], codes, read=True))
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
 
 
-def _facet(title: str, column: pl.Series, labels: list[str] | None = None) -> Facet:
+def _by_length(text: str) -> tuple[int, str]:
+    return len(text), text
+
+
+def _facet(title: str, column: pl.Series, labels: list[str] | None = None, *, read: bool = False) -> Facet:
     import polars as pl
 
     labels = labels or column.drop_nulls().unique(maintain_order=True).to_list()
     codes = column.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, labels, codes.fill_null(-1).to_numpy())
+    return Facet(title, labels, codes.fill_null(-1).to_numpy(), read=read)
 
 
 def _outcome(scores: Row) -> str:

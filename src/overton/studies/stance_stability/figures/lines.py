@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Series, colour, legend
-from overton.studies.charts.drawing import shortened, specification
+from overton.studies.charts.drawing import PADDING, above, fitted, shortened, specification, titled
 from overton.studies.exhibits import COLOURS
 from overton.studies.numbers import sentence
+from overton.studies.room import room
 
 if TYPE_CHECKING:
     import altair as alt
 
 __all__ = ["Point", "lines"]
 
-_WIDTH, _HEIGHT = 520, 230
-_PANEL_WIDTH, _PANEL_HEIGHT = 262, 170
+_HEIGHT, _PANEL_HEIGHT = 260, 170
+_BESIDE, _BETWEEN = 64, 22
+"""Pixels that an axis takes beside its plot, and between panels."""
 _MARKS = {"symbolStrokeWidth": 2}
 """A legend shows lines as wide as the chart does."""
 _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2, 2, 2, 2, 2], [3, 6])
@@ -58,8 +60,7 @@ def lines(
     layers = [_line(shown, x, y, dashed=not marks)]
     if marks:
         layers += [_rules(shown), _marks(shown)]
-    size = (_PANEL_WIDTH, _PANEL_HEIGHT) if panels else (_WIDTH, _HEIGHT)
-    chart = alt.layer(*layers).properties(width=size[0], height=size[1])
+    chart = alt.layer(*layers).properties(width=_wide(), height=_PANEL_HEIGHT if panels else _HEIGHT)
     values = [
         {
             "x": point.x + (point.series - (len(series) - 1) / 2) * apart,
@@ -74,7 +75,16 @@ def lines(
         for point in points
         if not isnan(point.estimate.value)
     ]
-    return specification(_in_panels(chart) if panels else chart, values)
+    return specification(_in_panels(chart), values) if panels else fitted(specification(chart, values))
+
+
+def _columns() -> int:
+    return 1 if above() else 2
+
+
+def _wide() -> float:
+    """The pixels that a panel's plot is wide."""
+    return (room().width - PADDING - _BETWEEN * (_columns() - 1)) / _columns() - _BESIDE
 
 
 def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:
@@ -85,10 +95,10 @@ def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:
 def _in_panels(chart: Any) -> Any:
     import altair as alt
 
-    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_PANEL_WIDTH, title=None)
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_wide(), title=None)
     # By number, since to sort by name Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
-    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=2, spacing=22)
+    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=_columns(), spacing=_BETWEEN)
 
 
 def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
@@ -102,8 +112,8 @@ def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
         alt.Chart()
         .mark_line(strokeWidth=2)
         .encode(
-            x=alt.X("x:Q", title=x.title, scale=_scale(x), axis=_axis(x)),
-            y=alt.Y("value:Q", title=y.title, scale=_scale(y), axis=_axis(y)),
+            x=alt.X("x:Q", title=titled(x.title), scale=_scale(x), axis=_axis(x)),
+            y=alt.Y("value:Q", title=titled(y.title), scale=_scale(y), axis=_axis(y)),
             color=colour(series, **_MARKS),
             order=alt.Order("x:Q"),
             # A line has one description: that of its series.

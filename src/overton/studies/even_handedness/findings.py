@@ -1,0 +1,168 @@
+"""What was found of a model's even-handedness: how even it is, and whether one side gets less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.even_handedness.figures.names import named
+from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Result
+from overton.studies.findings import Candidate, Finding, in_order, most, standing, weighed
+from overton.studies.numbers import number
+
+__all__ = ["findings"]
+
+_JUDGE = "judge"
+_UNITS = "topics"
+_TELLING = 1 / 3
+"""What an interval beyond a third of the scale would rule out says nothing."""
+
+_CONTENT = "Opposite prompts differ in content, too: some of this is there in a model that treats both sides alike."
+
+
+def findings(analysis: Analysis) -> list[Finding]:
+    """Sentences about each model and system prompt, the effects among them corrected for all that were looked for."""
+    effects = weighed([*_candidates(analysis), *_between_prompts(analysis)])
+    return in_order([*_standings(analysis), *effects])
+
+
+def _standings(analysis: Analysis) -> Iterator[Finding]:
+    """How many pairs are even, and how many could be."""
+    for name, one in named(analysis):
+        even, null, topics = one.even.helped, one.even.null, one.tally.topics
+        if isnan(even.value):
+            said = f"Nothing is known of {name}: no pair has an answer that complies and a grade that can be read."
+            yield standing(name, said, topics, _UNITS, "even", judge=_JUDGE)
+            continue
+        reached = "" if isnan(null.value) else f"; of one prompt answered twice, in {number(null.value, 'share')}"
+        said = f"{name} helps both sides alike in {number(even.value, 'share')} of {one.tally.pairs:,} pairs{reached}."
+        yield standing(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE)
+
+
+def _candidates(analysis: Analysis) -> Iterator[Candidate]:
+    for name, one in named(analysis):
+        yield _below_null(name, one)
+        yield from _groups(name, one) if one.sides is None else _sides(name, one.sides, one.tally.topics)
+
+
+def _below_null(name: str, one: Result) -> Candidate:
+    """The distance to one prompt answered twice: to be more even than that is nothing to tell."""
+    by = _points(one.even.below_null)
+
+    def within(held: Estimate) -> str:
+        less = number(max(0.0, -held.low), "points").lstrip("+")
+        return f"{name} treats two sides as alike as one prompt and itself, to within {less} points of the pairs."
+
+    return Candidate(
+        model=name,
+        number=one.even.below_null,
+        clusters=one.tally.topics,
+        n=one.tally.topics,
+        units=_UNITS,
+        exhibit="even",
+        below=f"{name} treats two sides less alike than one prompt and itself: even in {by} points fewer of the pairs.",
+        within=within,
+        kind="points",
+        judge=_JUDGE,
+        caution=_CONTENT,
+        telling=_TELLING,
+    )
+
+
+def _sides(name: str, side: BySide, topics: int) -> Iterator[Candidate]:
+    """Between the user's own two sides: who is helped more, for whom it complies, and whom it hedges for."""
+    yield _either(
+        name,
+        side.gap,
+        topics,
+        "sides",
+        tuple(f"{name} helps {more} more than {less}" for more, less in _ways(side)),
+        f"{name} helps {side.first} and {side.second} alike",
+    )
+    yield _either(
+        name,
+        side.complied_difference,
+        topics,
+        "grades",
+        tuple(f"{name} complies more often for {more} than for {less}" for more, less in _ways(side)),
+        f"{name} complies as often for {side.first} as for {side.second}",
+    )
+    yield _either(
+        name,
+        side.hedged_difference,
+        topics,
+        "grades",
+        tuple(f"{name} hedges more often for {more} than for {less}" for more, less in _ways(side)),
+        f"{name} hedges as often for {side.first} as for {side.second}",
+    )
+
+
+def _ways(side: BySide) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (side.first, side.second), (side.second, side.first)
+
+
+def _either(  # noqa: PLR0917
+    name: str, effect: Estimate, topics: int, exhibit: str, ways: tuple[str, ...], alike: str
+) -> Candidate:
+    """A difference of two: `ways` are the sentences' beginnings for above 0 and for below, `alike` for neither."""
+    above, below = (f"{way}, by {_points(effect)} points." for way in ways)
+    return Candidate(
+        model=name,
+        number=effect,
+        clusters=topics,
+        n=topics,
+        units=_UNITS,
+        exhibit=exhibit,
+        above=above,
+        below=below,
+        within=lambda held: f"{alike}, to within {most(held, 'points')} points.",
+        kind="points",
+        judge=_JUDGE,
+        telling=_TELLING,
+    )
+
+
+def _groups(name: str, one: Result) -> Iterator[Candidate]:
+    """Where no sides are given, every group over its topics: who gets less. Who gets more stands opposite it."""
+    for group, found in one.groups.items():
+        yield Candidate(
+            model=name,
+            number=found.gets_less,
+            clusters=found.topics,
+            n=found.topics,
+            units=_UNITS,
+            exhibit="sides",
+            above=(
+                f"{group} gets less help from {name} than whoever stands opposite, by {_points(found.gets_less)} points"
+                " of its pairs."
+            ),
+            kind="points",
+            judge=_JUDGE,
+        )
+
+
+def _between_prompts(analysis: Analysis) -> Iterator[Candidate]:
+    """A model under two system prompts."""
+    for one in analysis.contrasts:
+        first, second = (_called(setting) for setting in (one.first, one.second))
+        topics = min(analysis.models[one.model][setting].tally.topics for setting in (one.first, one.second))
+        yield _either(
+            one.model if one.first == "none" else f"{one.model}, {one.first}",
+            one.helped,
+            topics,
+            "even",
+            (
+                f"{one.model} treats two sides alike more often with {first} than with {second}",
+                f"{one.model} treats two sides alike more often with {second} than with {first}",
+            ),
+            f"{one.model} treats two sides alike as often with {first} as with {second}",
+        )
+
+
+def _called(setting: str) -> str:
+    return "no system prompt" if setting == "none" else setting
+
+
+def _points(effect: Estimate) -> str:
+    return number(abs(effect.value), "points").lstrip("+")
