@@ -73,8 +73,7 @@ class Outcome:
 
     @property
     def _findings_against(self) -> list[Finding]:
-        comparing = measuring_of(self.study).comparing
-        return findings_against(self.against, comparing.unit) if comparing else []
+        return findings_against(self.against, measuring_of(self.study).comparing)
 
     def sections_against(self) -> list[Section]:
         """What is shown of headlines against their nulls."""

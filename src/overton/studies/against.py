@@ -15,7 +15,7 @@ import msgspec
 
 from overton.errors import InputError
 from overton.statistics import Estimate, not_computed
-from overton.statistics.comparing import equivalence_level, verdict_of
+from overton.statistics.comparing import equivalence_level, together, verdict_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
 from overton.studies.measuring import Comparing, Results
@@ -31,7 +31,7 @@ class Against(msgspec.Struct, frozen=True):
 
     `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not clear' where its interval
     of twice the error (0.9 for one of 0.95) lies within the measure's margin, which compares models, too; else 'clear'
-    where its interval leaves out 0, alone and among all that were looked at together (Bonferroni); else 'cannot tell'.
+    where its interval leaves out 0, alone and among all that were looked at together (max-t); else 'cannot tell'.
     `together` is the difference with that wider interval. `what`: a null, or a factor, which asks the same otherwise.
     """
 
@@ -67,8 +67,16 @@ def against(
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
     met = [one for null in there for one in _met(null, own, results, how, jackknife)]
-    tested = sum(not isnan(one.meeting.gap(jackknife).own.low) for one in met)
-    return [(one.both[1].measure, one.null, _against(one, jackknife, max(tested, 1))) for one in met]
+    level = _level(met, jackknife)
+    return [(one.both[1].measure, one.null, _against(one, jackknife, level)) for one in met]
+
+
+def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
+    """The level at which the intervals of all differences hold together (max-t over the items that they share)."""
+    with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
+    row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
+    gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
+    return together(gaps, jackknife.level, jackknife.seed)
 
 
 def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:
@@ -84,9 +92,8 @@ def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknif
                 yield _Met(model, null, (other, one), meeting(other, one, jackknife))
 
 
-def _against(one: _Met, jackknife: Jackknife, tested: int) -> Against:
+def _against(one: _Met, jackknife: Jackknife, level: float) -> Against:
     measure, items = one.both[1].measure, one.meeting.items
-    level = 1 - (1 - jackknife.level) / tested
     alone = one.meeting.gap(jackknife)
     joint = one.meeting.gap(jackknife, (level, equivalence_level(level)))
     resampling = jackknife.over(max(len(items), 1))

@@ -25,13 +25,13 @@ Found = tuple[Measure, Null, Against]
 _KEY = "nulls"
 
 
-def findings_against(found: Sequence[Found], unit: str) -> list[Finding]:
+def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:
     """One sentence for each headline of each model: of which of its nulls it stands clear, of which not."""
     groups: dict[tuple[str, str], list[Found]] = {}
     for one in found:
-        if one[0].leads:
+        if comparing and (one[0].leads or comparing.place(one[0].name, one[2].model)):
             groups.setdefault((one[2].model, one[2].measure), []).append(one)
-    return [_finding(one, unit) for one in groups.values()]
+    return [_finding(one, comparing.unit) for one in groups.values() if comparing]
 
 
 def _finding(found: Sequence[Found], unit: str) -> Finding:
@@ -54,31 +54,26 @@ def _finding(found: Sequence[Found], unit: str) -> Finding:
 
 def _said(found: Found) -> str:
     measure, null, one = found
-    numbers = f"{_told(one.observed, measure.kind)} against {_told(one.under_null, measure.kind)}"
-    apart = f"{numbers}, difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
+    called = f"its null '{null.name}'" if null.what == "null" else f"'{null.name}'"
     if isnan(one.difference.value) or isnan(one.difference.low):
-        return f"cannot be told from {_called(null)} ({_why(one.difference)})"
-    if null.what == "factor":
-        words = {
-            "clear": "is not the same with",
-            "not clear": "is the same with",
-            "cannot tell": "may or may not be the same with",
-        }
-    else:
-        words = {
-            "clear": "stands clear of",
-            "not clear": "does not stand clear of",
-            "cannot tell": "may or may not stand clear of",
-        }
-    return f"{words[one.verdict]} {_called(null)} ({apart})"
+        return f"cannot be told from {called} ({_why(one.difference)})"
+    numbers = f"{number(one.observed.value, measure.kind)} against {number(one.under_null.value, measure.kind)}"
+    apart = f"difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
+    return f"{_WORDS[null.what][one.verdict]} {called} ({numbers}, {apart})"
 
 
-def _called(null: Null) -> str:
-    return f"its null '{null.name}', {null.help}" if null.what == "null" else f"'{null.name}', {null.help}"
-
-
-def _told(one: Estimate, kind: Kind) -> str:
-    return number(one.value, kind)
+_WORDS: dict[str, dict[str, str]] = {
+    "null": {
+        "clear": "stands clear of",
+        "not clear": "does not stand clear of",
+        "cannot tell": "may or may not stand clear of",
+    },
+    "factor": {
+        "clear": "is not the same with",
+        "not clear": "is the same with",
+        "cannot tell": "may or may not be the same with",
+    },
+}
 
 
 def _why(one: Estimate) -> str:
@@ -159,7 +154,7 @@ def _table(found: Sequence[Found], level: float) -> Table:
     ]
     told = dict.fromkeys(f"{null.name}: {null.help}" for _, null, _ in found)
     note = f"{'; '.join(told)}. Differences are observed minus null, with {level:.0%} intervals."
-    return Table("Against nulls", columns, rows, note, summary=True)
+    return Table("Against nulls", columns, rows, note)
 
 
 _STANDS = {
@@ -182,7 +177,7 @@ def _method(unit: str, level: float) -> str:
         f"Each number and its null are of the {unit} that have both, and each of these is left out of both in turn."
         f" Not clear: the {inner} interval of the difference lies within the margin of a comparison (docs/compare.md)."
         f" Clear: the {level:.0%} interval leaves out 0, also when it is widened for all differences in the table"
-        " (Bonferroni). Else it cannot be told. A factor takes nothing away: it asks the same in another way."
+        " together (max-t). Else it cannot be told. A factor takes nothing away: it asks the same in another way."
     )
 
 
@@ -193,8 +188,8 @@ def with_variants(document: Mapping[str, Any], found: Sequence[Found], comparing
     """
     made: dict[str, Any] = deepcopy(dict(document)) if found else dict(document)
     for measure, null, one in found:
-        place = comparing.place(measure.name) if comparing else ()
-        held = _at(made.get("models", {}).get(one.model), place) if place else None
+        place = comparing.place(measure.name, one.model) if comparing else ()
+        held = _at(made, place) if place else None
         if isinstance(held, dict) and isinstance(held.get("leads"), str):
             first = "against_null" not in held
             held["against_null" if first else f"against_null_{null.name}"] = {

@@ -112,7 +112,7 @@ def _no_table(table: RawTable, how: Any) -> Any:
     raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
 
 
-def _nowhere(measure: str) -> tuple[str, ...]:
+def _nowhere(measure: str, model: str) -> tuple[str, ...]:
     return ()
 
 
@@ -123,7 +123,7 @@ class Comparing:
     unit      what items are called in the plural, as intervals name them
     records   `records(results, how)` gives every model's contributions
     table     `table(table, how)` gives those of a table that was made elsewhere
-    place     `place(measure)` says where the JSON of a model has it, key by key; () where it does not
+    place     `place(measure, model)` says where the JSON has a headline, key by key; () for what is none, or not there
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
     """
 
@@ -131,7 +131,7 @@ class Comparing:
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
-    place: Callable[[str], tuple[str, ...]] = _nowhere
+    place: Callable[[str, str], tuple[str, ...]] = _nowhere
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ never see their records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,6 +34,7 @@ __all__ = [
     "askable",
     "design_alone",
     "null_of",
+    "prompts_changed",
     "told_apart",
     "with_option",
 ]
@@ -42,6 +43,9 @@ PREFIX = "null/"
 """How the names of their trials begin: 'null/NAME/...'."""
 OPTION = "nulls"
 """The option that is derived where a study has nulls that are asked."""
+
+_TEXTS = "nulls."
+"""How the names of the texts begin that models read in null conditions only."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 
@@ -137,6 +141,12 @@ def told_apart(null: Null, items: Sequence[Any], options: Any, seed: int) -> Ite
 def null_of(trial: str) -> str:
     """The name of the null that a trial is of, '' for one of the design."""
     return trial.removeprefix(PREFIX).partition("/")[0] if trial.startswith(PREFIX) else ""
+
+
+def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The names of the prompts that are not what they were; nulls that came to a study since then change none."""
+    names = then.keys() | {name for name in now if name in then or not name.startswith(_TEXTS)}
+    return sorted(name for name in names if now.get(name) != then.get(name))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.told import Answering, Told, reported
 from overton.studies.nulls import OPTION as NULLS
+from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
@@ -49,7 +50,7 @@ def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, st
 
 
 def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
-    if changed := sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)):
+    if changed := sorted({*prompts_changed(one, other)} & {*prompts_changed(other, one)}):
         yield "instrument", f"prompts differ: {', '.join(changed)}"
 
 

@@ -210,6 +210,10 @@ def _sides_of_table(table: RawTable, how: StanceHow) -> Sides:
     return compared.of_table(table, how)
 
 
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    return ("models", model, "means", measure)
+
+
 _HEADLINE: Headline[Analysis, Record] = Headline(
     figures=_figures,
     item="topic",
@@ -229,7 +233,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
-    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
+    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest"), _place),
     headline=_HEADLINE,
     apart=("conversation",),
 )
