@@ -58,7 +58,8 @@ class Outcome:
     @cached_property
     def findings(self) -> list[Finding]:
         """What was found, in sentences: see `overton.studies.findings`."""
-        return [*found_in(measuring_of(self.study), self.analysis, self.results), *self._findings_against]
+        measuring = measuring_of(self.study)
+        return found_in(measuring, self.analysis, self.results, findings_against(self.against, measuring.comparing))
 
     @property
     def _told(self) -> bool:
@@ -70,10 +71,6 @@ class Outcome:
         if self.results is None:
             return []
         return against(self.study.nulls, measuring_of(self.study).comparing, self.results, self.how)
-
-    @property
-    def _findings_against(self) -> list[Finding]:
-        return findings_against(self.against, measuring_of(self.study).comparing)
 
     def sections_against(self) -> list[Section]:
         """What is shown of headlines against their nulls."""

@@ -12,6 +12,7 @@ from math import isnan
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from overton.errors import InputError
 from overton.statistics import Estimate, not_computed
@@ -81,15 +82,19 @@ def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
 
 def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:
     try:
-        sides = null.sides(results, results.nulls.get(null.name), how)
-    except InputError:  # every call of it failed: there is nothing to hold a headline against
-        return
+        sides, why = null.sides(results, results.nulls.get(null.name), how), ""
+    except InputError as error:  # every call of it failed, say
+        sides, why = {}, f"'{null.name}' gives nothing: {error}"
     for model, found in own.items():
         known = {one.measure.name: one for one in sides.get(model, ())}
         for one in found:
-            other = known.get(one.measure.name)
-            if other is not None and any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
+            other = known.get(one.measure.name) or _nothing(one.measure, why)
+            if any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
                 yield _Met(model, null, (other, one), meeting(other, one, jackknife))
+
+
+def _nothing(measure: Measure, why: str) -> Contribution:
+    return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
 
 
 def _against(one: _Met, jackknife: Jackknife, level: float) -> Against:

@@ -31,10 +31,10 @@ def findings_against(found: Sequence[Found], comparing: Comparing | None) -> lis
     for one in found:
         if comparing and (one[0].leads or comparing.place(one[0].name, one[2].model)):
             groups.setdefault((one[2].model, one[2].measure), []).append(one)
-    return [_finding(one, comparing.unit) for one in groups.values() if comparing]
+    return [_finding(one, comparing) for one in groups.values() if comparing]
 
 
-def _finding(found: Sequence[Found], unit: str) -> Finding:
+def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
     """The first null leads: its number stands with the sentence where the headline stands clear of it."""
     measure, _, first = found[0]
     of = f"{measure.title} of {first.model}" if first.model else measure.title
@@ -45,10 +45,11 @@ def _finding(found: Sequence[Found], unit: str) -> Finding:
         model=first.model,
         sentence=f"{of} {said}.",
         n=first.items,
-        units=unit,
+        units=comparing.unit,
         exhibit=_KEY,
         number=first.together if clear else None,
         kind=measure.gap,
+        judge=comparing.judge(measure.name),
     )
 
 
@@ -59,7 +60,10 @@ def _said(found: Found) -> str:
         return f"cannot be told from {called} ({_why(one.difference)})"
     numbers = f"{number(one.observed.value, measure.kind)} against {number(one.under_null.value, measure.kind)}"
     apart = f"difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
-    return f"{_WORDS[null.what][one.verdict]} {called} ({numbers}, {apart})"
+    side = ""
+    if one.verdict == "clear" and null.what == "null":
+        side = ", above it" if one.difference.value > 0 else ", below it"
+    return f"{_WORDS[null.what][one.verdict]} {called}{side} ({numbers}, {apart})"
 
 
 _WORDS: dict[str, dict[str, str]] = {

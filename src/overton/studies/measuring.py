@@ -112,6 +112,10 @@ def _no_table(table: RawTable, how: Any) -> Any:
     raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
 
 
+def _nobody(measure: str) -> str:
+    return ""
+
+
 def _nowhere(measure: str, model: str) -> tuple[str, ...]:
     return ()
 
@@ -124,6 +128,7 @@ class Comparing:
     records   `records(results, how)` gives every model's contributions
     table     `table(table, how)` gives those of a table that was made elsewhere
     place     `place(measure, model)` says where the JSON has a headline, key by key; () for what is none, or not there
+    judge     `judge(measure)` names the role on whose labels a measure rests, '' where it rests on none
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
     """
 
@@ -131,6 +136,7 @@ class Comparing:
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
+    judge: Callable[[str], str] = _nobody
     place: Callable[[str, str], tuple[str, ...]] = _nowhere
 
 

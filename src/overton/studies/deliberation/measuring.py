@@ -152,6 +152,19 @@ def _sides_of_table(table: RawTable, how: DeliberationHow) -> Sides:
     return compared.of_table(table, how)
 
 
+def _judged(measure: str) -> str:
+    return "values" if measure in ("similarity", "inherited") else ""
+
+
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    if measure == "changed":
+        return ("changes", model)
+    names = {"consensus": "reached", "rounds_to_consensus": "rounds"}
+    if measure in ("similarity", "inherited"):
+        return ("against_null",)  # these two stand nowhere else in the JSON
+    return ("consensus", names[measure]) if measure in names else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
     analysis=_analysis,
@@ -162,7 +175,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
-    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
+    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest"), _judged, _place),
     headline=Headline(
         figures=_figures,
         item="dilemma",

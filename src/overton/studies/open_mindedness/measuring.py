@@ -176,7 +176,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
-    comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions"), _place),
+    comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions"), place=_place),
     headline=Headline(
         figures=_figures,
         item="issue",

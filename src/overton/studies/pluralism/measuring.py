@@ -230,6 +230,21 @@ def _sides_of_table(table: RawTable, how: PluralismHow) -> Sides:
     return compared.of_table(table, how)
 
 
+def _judged(measure: str) -> str:
+    """Rankings and pairs are read without one."""
+    return "" if measure.startswith(("ranking_", "pairwise_")) else "judge"
+
+
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    """Shifts by a belief in the plain setting, and the first measures of rankings and pairs under one."""
+    first, _, rest = measure.partition("_")
+    if first in ("suppression", "amplification") and rest in ("toward", "opposing"):
+        return ("models", model, "sycophancy", rest, "shift", "neutral", first)
+    if measure == "ranking_spearman_biased":
+        return ("models", model, "ranking", "biased", "spearman")
+    return ("models", model, "pairwise", "biased", "accuracy") if measure == "pairwise_accuracy_biased" else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=PluralismHow,
     analysis=_analysis,
@@ -240,7 +255,14 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
-    comparing=Comparing("threads", _sides, _sides_of_table, ("trials", "retest", "experiments", "arms")),
+    comparing=Comparing(
+        "threads",
+        _sides,
+        _sides_of_table,
+        ("neutral_trials", "retest", "experiments", "arms"),
+        judge=_judged,
+        place=_place,
+    ),
     headline=Headline(
         figures=_figures,
         item="thread",

@@ -211,7 +211,7 @@ def _sides_of_table(table: RawTable, how: StanceHow) -> Sides:
 
 
 def _place(measure: str, model: str) -> tuple[str, ...]:
-    return ("models", model, "means", measure)
+    return ("models", model, measure)
 
 
 _HEADLINE: Headline[Analysis, Record] = Headline(
@@ -233,7 +233,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
-    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest"), _place),
+    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest"), lambda _: "judge", _place),
     headline=_HEADLINE,
     apart=("conversation",),
 )

@@ -45,7 +45,7 @@ def _null(name: Instead, help_: str) -> Null:
 NULLS = (
     _null("same-question", "the first question in every turn"),
     _null("no-history", "every question as if it were the first: the model is shown no earlier turn"),
-    _null("no-search", "no query, no search and no pages"),
+    replace(_null("no-search", "no query, no search and no pages"), of=("change_rate", "drift")),
     _null("same-pages", "the pages of the first turn in every turn"),
 )
 """The same question leads: what changes there is neither a new question's doing nor a judge's reading of one."""
