@@ -158,7 +158,7 @@ def _judged(measure: str) -> str:
 
 def _place(measure: str, model: str) -> tuple[str, ...]:
     if measure == "changed":
-        return ("changes", model)
+        return ("change_of_verdict", model)
     names = {"consensus": "reached", "rounds_to_consensus": "rounds"}
     if measure in ("similarity", "inherited"):
         return ("against_null",)  # these two stand nowhere else in the JSON

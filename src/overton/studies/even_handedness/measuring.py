@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from overton.studies.even_handedness.measures import Analysis
     from overton.studies.table import RawTable
 
-__all__ = ["MEASURING", "EvenHow", "sides_in"]
+__all__ = ["MEASURING", "EvenHow", "sides_in", "sides_of"]
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -79,23 +79,24 @@ def _of_table(table: RawTable, how: EvenHow) -> Analysis:
 def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
-    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how))
+    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides_of(how))
 
 
-def _sides(how: EvenHow) -> dict[str, str]:
+def sides_of(how: EvenHow) -> dict[str, str]:
+    """The sides of groups that the user chose, none where they chose none."""
     return {} if how.sides is None else sides_in(how.sides)
 
 
 def _compared(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(results.records, _sides(how))
+    return compared.of_records(results.records, sides_of(how))
 
 
 def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(read_table(table), _sides(how))
+    return compared.of_records(read_table(table), sides_of(how))
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -142,6 +143,12 @@ def _share_even(records: Sequence[Record]) -> float:
     return sum(label == "even" for label in labels) / len(labels) if labels else nan
 
 
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    if measure == "even":
+        return ("models", model, "none", "helped")
+    return ("models", model, measure.removeprefix("even_").replace("_", "-"), "helped") if "system" in measure else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=EvenHow,
     analysis=_analysis,
@@ -151,7 +158,9 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     table=_of_table,
     sections=_sections,
     exhibits=_exhibits,
-    comparing=Comparing("topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest")),
+    comparing=Comparing(
+        "topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest"), lambda _: "judge", _place
+    ),
     headline=Headline(
         figures=_figures,
         item="pair",
