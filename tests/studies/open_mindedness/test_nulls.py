@@ -15,8 +15,6 @@ from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.measures.chance import DEALS, dealt
 
 TEXT = "Buses run late, as every count has shown. [1] [2]\n- They are full by eight o'clock in the morning.\n\nEnd."
-    "Buses run late here, as every count has shown. [1] [2]\n- They are full by eight o'clock in the morning.\n\nEnd."
-)
 
 
 def test_an_irrelevant_text_keeps_length_lines_marks_and_sources() -> None:
