@@ -17,6 +17,8 @@ _MARKS = re.compile(r"(?:\s?\[[^\[\]\n]{1,12}\])+")
 """Citation marks behind a sentence: ' [1] [2]'."""
 _LEAD = re.compile(r"\s*(?:[-*•#]+\s+|\d{1,2}[.)]\s+|>\s*)?")
 """What a line begins with before its words: a bullet, a number, a heading's mark."""
+_SHORT = 60
+"""Letters of a line that holds no sentence as long as ours: a heading, say."""
 
 
 def instead_of(argument: Argument, draw: Draw) -> Argument:
@@ -56,10 +58,17 @@ def _line(line: str, sentences: Iterator[str]) -> str:
     wanted = len(line) - len(begins) - sum(map(len, marks))
     if wanted < 1:
         return line
-    chosen = list(_up_to(wanted, sentences))
+    chosen = [_beginning(next(sentences), wanted)] if wanted < _SHORT else list(_up_to(wanted, sentences))
     for place, mark in enumerate(marks):
         chosen[place % len(chosen)] += mark
     return begins + " ".join(chosen)
+
+
+def _beginning(sentence: str, wanted: int) -> str:
+    """The first words of a sentence, one at least and not much longer than what stands on a short line."""
+    if len(sentence) <= wanted:
+        return sentence
+    return f"{sentence[:wanted].rpartition(' ')[0] or sentence.partition(' ')[0]}."
 
 
 def _up_to(wanted: int, sentences: Iterator[str]) -> Iterator[str]:
