@@ -184,6 +184,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
     ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
+    ("audit", "plan"): Form(added=("schema", "nulls")),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),
@@ -220,7 +221,10 @@ FORMS: dict[tuple[str, str], Form] = {
         reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
     ),
     ("audit", "summary"): Form(
-        added=(*HEAD, "level", "judges > * > itself"), resampled=_BOUNDS, over_items=("**",), reshape=printed
+        added=(*HEAD, "level", "judges > * > itself", "controls", *_NULLS, "findings"),
+        resampled=_BOUNDS,
+        over_items=("**",),
+        reshape=printed,
     ),
     ("compared-clusterings", "summary"): Form(
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed

@@ -19,6 +19,8 @@ __all__ = ["not_asked"]
 
 def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
     """Which nulls were not asked, and about what they would cost; '' where all were, or there are none to ask."""
+    if study.kind != "asks":  # what labels or makes items has controls at most
+        return ""
     missing = {run.path: [null for null in askable(study.nulls) if null.name not in _chosen(run)] for run in runs}
     names = list(dict.fromkeys(null.name for some in missing.values() for null in some))
     if not names:
