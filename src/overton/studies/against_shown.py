@@ -29,7 +29,7 @@ def findings_against(found: Sequence[Found], comparing: Comparing | None) -> lis
     """One sentence for each headline of each model: of which of its nulls it stands clear, of which not."""
     groups: dict[tuple[str, str], list[Found]] = {}
     for one in found:
-        if comparing and (one[0].leads or comparing.place(one[0].name, one[2].model)):
+        if one[2].items and comparing and (one[0].leads or comparing.place(one[0].name, one[2].model)):
             groups.setdefault((one[2].model, one[2].measure), []).append(one)
     return [_finding(one, comparing) for one in groups.values() if comparing]
 
