@@ -44,7 +44,7 @@ def test_a_run_is_extended_by_nulls_one_after_the_other() -> None:
 
 
 def test_a_study_without_nulls_has_no_such_option() -> None:
-    assert "nulls" not in study_named("audit").options.__struct_fields__
+    assert "nulls" not in study_named("rephrase").options.__struct_fields__
 
 
 def test_a_copy_of_a_study_has_its_nulls_once() -> None:
