@@ -21,6 +21,7 @@ from overton.hosts.local import Plan
 from overton.judging.agreement import SheetAgreement
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
+from overton.studies.against import Against
 from overton.studies.deliberation.measures import Analysis as Deliberation
 from overton.studies.findings import Finding
 from overton.studies.labelled import with_labels
@@ -57,7 +58,7 @@ ANALYSES: dict[str, type] = {
     "deliberation": Deliberation,
 }
 FEW_ITEMS = 3
-FINDINGS = {"findings": tuple[Finding, ...]}
+FINDINGS = {"findings": tuple[Finding, ...], "against_null": tuple[Against, ...]}
 HALF = Estimate(0.5, 0.4, 0.6, 12, "Wilson", 0.9)
 NUMBER = {"estimate", "interval", "n", "method", "why"}
 

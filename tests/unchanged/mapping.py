@@ -112,7 +112,7 @@ def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -
     """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor findings."""
     anew = ("notes", "notes > *", *added)
     return Form(
-        added=(*HEAD, "findings", "findings > **", *anew, *new),
+        added=(*HEAD, "findings", "findings > **", *_NULLS, *anew, *new),
         gone=anew,
         resampled=_BOUNDS,
         over_items=("**",),
@@ -141,6 +141,8 @@ _ONCE = (
 )
 """A judge's calls that each lane makes for itself counted once for all lanes where its last call was a shared one."""
 
+_NULLS = ("against_null", "against_null > **", "** > against_null > **", "** > against_null_* > **")
+"""Headlines stand beside what they would be if nothing happened."""
 _HEAD_OF_ANALYSIS = ("faults", "faults > **", "warnings", "warnings > *")
 _SETTINGS = ("17afa566d8a0", "d67e01e65dfa")
 """Settings of a judge behind an endpoint, as digests: those that all had, and the same at temperature 0."""
@@ -182,6 +184,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
     ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
+    ("audit", "plan"): Form(added=("schema", "nulls")),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),
@@ -218,19 +221,22 @@ FORMS: dict[tuple[str, str], Form] = {
         reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
     ),
     ("audit", "summary"): Form(
-        added=(*HEAD, "level", "judges > * > itself"), resampled=_BOUNDS, over_items=("**",), reshape=printed
+        added=(*HEAD, "level", "judges > * > itself", "controls", *_NULLS, "findings"),
+        resampled=_BOUNDS,
+        over_items=("**",),
+        reshape=printed,
     ),
     ("compared-clusterings", "summary"): Form(
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed
     ),
     **{
-        (study, "plan"): Form(added=("schema",))
+        (study, "plan"): Form(added=("schema", "nulls"))
         for study in (
             *NAMES,
             "references-algorithm-1",
         )
     },
-    ("pluralism", "plan"): Form(added=("schema",), reworded=_ONCE),
+    ("pluralism", "plan"): Form(added=("schema", "nulls"), reworded=_ONCE),
     # Datasets hold the opinions of viewpoints, and the comments that are in none.
     **{
         (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))
@@ -238,7 +244,7 @@ FORMS: dict[tuple[str, str], Form] = {
     },
     **{
         (f"references-{method}", "plan"): Form(
-            added=("schema",), reworded=tuple((f"models > 0 > {key}", was, now) for key, was, now in tokens)
+            added=("schema", "nulls"), reworded=tuple((f"models > 0 > {key}", was, now) for key, was, now in tokens)
         )
         for method, tokens in _TOKENS.items()
     },

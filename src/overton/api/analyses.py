@@ -13,10 +13,13 @@ from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.reporting.fragment import fragment
+from overton.studies.against import Against, against
+from overton.studies.against_shown import Found, findings_against, sections_against, with_variants
 from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
 from overton.studies.measuring import How, Results
+from overton.studies.nulls import design_alone
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
@@ -45,19 +48,39 @@ class Outcome:
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
         """The analysis as JSON holds it: what was found first, and `labels` where people labelled; see `document`."""
         measuring = measuring_of(self.study)
-        beside = {"findings": self.findings} if measuring.findings else {}
+        beside: dict[str, Any] = {"findings": self.findings} if self._told else {}
         labels = self.labels.document() if self.labels else {}
-        return document(self.study.name, measuring.schema, self.analysis, without=without, beside=beside) | labels
+        if self.study.nulls:
+            beside["against_null"] = [one for _, _, one in self.against]
+        made = document(self.study.name, measuring.schema, self.analysis, without=without, beside=beside) | labels
+        return with_variants(made, self.against, measuring.comparing)
 
     @cached_property
     def findings(self) -> list[Finding]:
         """What was found, in sentences: see `overton.studies.findings`."""
-        return found_in(measuring_of(self.study), self.analysis, self.results)
+        measuring = measuring_of(self.study)
+        return found_in(measuring, self.analysis, self.results, findings_against(self.against, measuring.comparing))
+
+    @property
+    def _told(self) -> bool:
+        return bool(measuring_of(self.study).findings or self.study.nulls)
+
+    @cached_property
+    def against(self) -> list[Found]:
+        """Headlines against their nulls, where these were asked or are made of the records themselves."""
+        if self.results is None:
+            return []
+        return against(self.study.nulls, measuring_of(self.study).comparing, self.results, self.how)
+
+    def sections_against(self) -> list[Section]:
+        """What is shown of headlines against their nulls."""
+        comparing = measuring_of(self.study).comparing
+        return sections_against(self.against, comparing.unit, self.how.level) if comparing else []
 
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
-        shown = summary([*sections, *measuring_of(self.study).sections(self.analysis)])
+        shown = summary([*sections, *measuring_of(self.study).sections(self.analysis), *self.sections_against()])
         return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
@@ -88,7 +111,8 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if not (path.is_dir() and (path / "manifest.json").is_file()):
         from overton.corpora.tables import open_table
 
-        return Outcome(named, measuring.table(open_table(path), chosen), chosen, None)
+        table = design_alone(open_table(path), named.nulls)
+        return Outcome(named, measuring.table(table, chosen), chosen, None)
     run = open_run(path)
     held = study_named(run.manifest.study)
     if named.name not in (held.name, held.labels):
@@ -115,7 +139,8 @@ def schema(study: str) -> dict[str, Any]:
 
     named = study_named(study)
     measuring = measuring_of(named)
-    beside = {"findings": tuple[Finding, ...]} if measuring.findings else {}
+    beside: dict[str, Any] = {"findings": tuple[Finding, ...]} if measuring.findings or named.nulls else {}
+    beside |= {"against_null": tuple[Against, ...]} if named.nulls else {}
     made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
     return made if named.sheet is None else with_labels(made)
 

@@ -12,6 +12,7 @@ from overton.api.setting_up import set_up, sorted_out
 from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.local import ModelEntry
 from overton.studies.measuring import Headline, Measured, Results
+from overton.studies.nulls import apart
 from overton.studies.registry import study_named
 from overton.untrusted import converted
 
@@ -100,7 +101,8 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
     measuring, headline = measuring_of(study_named(study)), _headline(study)
     if not table.height or not headline.item:
         return {}
-    results = Results(_labelled(study, table, models, held), models=[Measured(name, name) for name in models])
+    design, nulls = apart(_labelled(study, table, models, held), study_named(study).nulls)
+    results = Results(design, models=[Measured(name, name) for name in models], nulls=nulls)
     try:
         analysis = measuring.records(results, measuring.how())
     except InputError:  # every call failed, or there is nothing to measure

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.api.nulls import not_asked
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
@@ -80,6 +81,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
     sections = [
         *(labels.sections() if labels.found else ()),
         *labels.noted(shown.sections),
+        *measured.sections_against(),
         *_compared(study, runs, results, measured.how),
     ]
     return Report(
@@ -88,7 +90,10 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
         facts=[*_facts(runs, results, study.items.plural), *_not_declared(study)],
         sections=spelled(sections, words),
         findings=measured.findings,
-        warnings=[Callout(text, "warning") for text in [*warnings_of(runs), *labels.warnings(), *shown.warnings]],
+        warnings=[
+            *(Callout(text, "warning") for text in [*warnings_of(runs), *labels.warnings(), *shown.warnings]),
+            *(Callout(text, "note") for text in [not_asked(study, runs)] if text),
+        ],
         trials=_read_by(study, results, spelled_trials(shown.trials, words, study.items.noun.capitalize())),
         data=measured.document(shown.without),
     )

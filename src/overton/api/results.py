@@ -16,6 +16,7 @@ from overton.errors import InputError, Problem, RunError, Unreadable, quoted, re
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
+from overton.studies.nulls import apart
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 from overton.untrusted import bytes_of, converted, json_of
@@ -60,10 +61,11 @@ def results_of(runs: Sequence[Run]) -> Results:
     study = study_named(runs[0].manifest.study)
     measuring = measuring_of(study)
     labels = _labels(runs)
-    tables = [run.records() for run in runs]
-    shown = _apart([_names(table, measuring) for table in tables], labels)
+    whole = [run.records() for run in runs]
+    shown = _apart([_names(table, measuring) for table in whole], labels)
+    parted = [apart(table, study.nulls) for table in whole]
     return Results(
-        records=_stacked(tables, shown, labels, study),
+        records=_stacked([table for table, _ in parted], shown, labels, study),
         items=items_of(runs),
         models=[
             replace(model, name=names.get(model.name, model.name), run=label)
@@ -71,7 +73,25 @@ def results_of(runs: Sequence[Run]) -> Results:
             for model in {model.name: model for model in map(_measured, run.entries)}.values()
         ],
         runs=[_facts(run, label) for run, label in zip(runs, labels, strict=True)],
+        nulls=_nulls([nulls for _, nulls in parted], shown, labels, study),
     )
+
+
+def _nulls(
+    parted: Sequence[Mapping[str, pl.DataFrame]],
+    shown: Sequence[Mapping[str, str]],
+    labels: Sequence[str],
+    study: AnyStudy,
+) -> dict[str, pl.DataFrame]:
+    """The records of each null that some run asked, under each other."""
+    found = {}
+    for null in study.nulls:
+        asked = [place for place, run in enumerate(parted) if null.name in run]
+        if asked:
+            tables = [parted[place][null.name] for place in asked]
+            named, told = [shown[place] for place in asked], [labels[place] for place in asked]
+            found[null.name] = _stacked(tables, named, told, study)
+    return found
 
 
 def _facts(run: Run, label: str) -> RunFacts:

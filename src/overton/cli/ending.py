@@ -149,6 +149,9 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
         print_json(document(planned.study, SCHEMA, planned))
         return
     results().print(_table(planned))
+    if planned.nulls:
+        results().print(_nulls(planned))
+        say("Nulls are among the calls above, and not part of the published design; each is priced as if alone.")
     say("Tokens are estimated at four bytes each; 'at most' is if every answer used all the tokens it may.")
     if any(row.retrieves for row in planned.models):
         say("Searches and pages are counted as if none were asked for twice; what a search service asks is not told.")
@@ -178,6 +181,18 @@ def _table(planned: Plan) -> Table:
     for row in planned.models:
         calls = _range(row.calls, row.calls_at_most)
         table.add_row(row.model, row.role, calls, *(["-"] * 4 if row.retrieves else _paid(row)))
+    return table
+
+
+def _nulls(planned: Plan) -> Table:
+    from rich.table import Table
+
+    table = Table(title="of these, null conditions")
+    for heading in ("null", "trials", "calls", "cost", "at most"):
+        table.add_column(heading, justify="left" if heading == "null" else "right")
+    for one in planned.nulls:
+        calls = _range(one.calls, one.calls_at_most)
+        table.add_row(one.name, f"{one.trials:,}", calls, _dollars(one.cost), _dollars(one.cost_at_most))
     return table
 
 

@@ -34,12 +34,14 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
 
 
-def found_in(measuring: Measuring[Any, Any], analysis: Any, results: Results | None) -> list[Finding]:
+def found_in(
+    measuring: Measuring[Any, Any], analysis: Any, results: Results | None, more: Sequence[Finding] = ()
+) -> list[Finding]:
     """What was found, each sentence with the caution that follows from who judged; empty where none is declared.
 
-    `results` are None for a table that was made elsewhere, of which nobody knows who judged.
+    `results` are None for a table that was made elsewhere, of which nobody knows who judged. `more` is said behind.
     """
-    said = list(measuring.findings(analysis)) if measuring.findings else []
+    said = [*(measuring.findings(analysis) if measuring.findings else ()), *more]
     return said if results is None else [_cautioned(one, results) for one in said]
 
 

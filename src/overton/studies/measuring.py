@@ -77,13 +77,15 @@ class Results:
     """What runs gave, put together: models of several runs that have one name are told apart, never pooled.
 
     `records` are the outcome tables under each other, `items` what was asked about, each once. For a table that was
-    made elsewhere there are neither items nor runs.
+    made elsewhere there are neither items nor runs. `nulls` are the records of null conditions, by the null's name:
+    they are not among `records`.
     """
 
     records: pl.DataFrame
     items: Sequence[Any] = ()
     models: Sequence[Measured] = ()
     runs: Sequence[RunFacts] = ()
+    nulls: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -116,6 +118,14 @@ def _no_table(table: RawTable, how: Any) -> Any:
     raise InputError([Problem(table.name, "", "this study measures runs only: name a run's folder")])
 
 
+def _nobody(measure: str) -> str:
+    return ""
+
+
+def _nowhere(measure: str, model: str) -> tuple[str, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Comparing:
     """How models are compared by a study: its measures as what each item gives to them (`overton.studies.comparing`).
@@ -123,6 +133,8 @@ class Comparing:
     unit      what items are called in the plural, as intervals name them
     records   `records(results, how)` gives every model's contributions
     table     `table(table, how)` gives those of a table that was made elsewhere
+    place     `place(measure, model)` says where the JSON has a headline, key by key; () for what is none, or not there
+    judge     `judge(measure)` names the role on whose labels a measure rests, '' where it rests on none
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
     """
 
@@ -130,6 +142,8 @@ class Comparing:
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
+    judge: Callable[[str], str] = _nobody
+    place: Callable[[str, str], tuple[str, ...]] = _nowhere
 
 
 @dataclass(frozen=True)

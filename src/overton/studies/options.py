@@ -43,9 +43,9 @@ class Option:
     values, as '--condition' for `conditions`; the field's own name is understood everywhere. `extends` says that
     `overton extend` may change it: where it holds several values it adds to them. `none` is the word for None among
     values ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles,
-    so that nobody gives it. `file` marks a path, which reaches the study as an opened text or table; where none is
-    given, one called `beside` is taken if it is in the folder of what is read, or in the folder around that. With
-    `argument` a command takes it by its place, without a flag.
+    so that nobody gives it. `every` is a word for all that are known ('all'). `file` marks a path, which reaches the
+    study as an opened text or table; where none is given, one called `beside` is taken if it is in the folder of what
+    is read, or in the folder around that. With `argument` a command takes it by its place, without a flag.
     """
 
     help: str
@@ -61,6 +61,7 @@ class Option:
     file: bool = False
     argument: bool = False
     beside: str = ""
+    every: str = ""
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +114,7 @@ class Field:
         """Its help, and the values it takes where that does not say them."""
         help_ = self.option.help.rstrip(".")
         known = [self.word(value) for value in self.option.known]
+        known += [self.option.every] if self.option.every else []
         return f"{help_}: {', '.join(known)}" if known and not any(word in help_ for word in known) else help_
 
     def meant(self) -> str:
@@ -274,6 +276,8 @@ def _read(field: Field, given: Any) -> tuple[Any, list[Problem]]:
         value, wrong = _one(field, given)
         return value, list(wrong)
     words = list(given) if isinstance(given, list | tuple) else [given]
+    if field.option.every and field.option.every in words:
+        return field.option.known, []
     if not words:
         return (), [Problem(option_place(field.name), "", "name at least one")]
     values: list[Any] = []

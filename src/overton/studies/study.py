@@ -12,6 +12,7 @@ import msgspec
 from overton.calls import Answerer, Conduct, Form, Trial
 from overton.errors import InputError, Problem
 from overton.studies.items import Items
+from overton.studies.nulls import Null, NullConditions, WithNulls, with_option
 from overton.studies.options import NoOptions
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     dataset     what it makes, where it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     word        how the command line calls it, where that is not its name
+    nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
     commands    commands of its own, under 'overton items'
     demo        a first run of minutes, where it has one
     labels      the study whose measures its records take, where it labels what exists instead of asking for views
@@ -185,14 +187,24 @@ class Study(Generic[Item, Options, Record, Analysis]):
     kind: Kind = "asks"
     word: str = ""
     labels: str = ""
+    nulls: tuple[Null, ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
     interface: int = 0
 
     def __post_init__(self) -> None:
-        """What asks can be a task of Inspect AI, whether or not it names conditions; what makes items is none."""
+        """What asks can be a task of Inspect AI, whether or not it names conditions; what makes items is none.
+
+        Options, trials and conditions have the nulls in them; a copy of the study has them once.
+        """
         if self.condition is None and self.kind == "asks":
             object.__setattr__(self, "condition", _alone)
+        if self.nulls:
+            object.__setattr__(self, "options", with_option(self.options, self.nulls))
+        if self.nulls and not isinstance(self.trials, WithNulls):
+            object.__setattr__(self, "trials", WithNulls(self.trials, self.nulls))
+        if self.nulls and self.condition and not isinstance(self.condition, NullConditions):
+            object.__setattr__(self, "condition", NullConditions(self.condition))
 
     @property
     def role_names(self) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ import msgspec
 from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.told import Answering, Told, reported
+from overton.studies.nulls import OPTION as NULLS
+from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
@@ -48,7 +50,7 @@ def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, st
 
 
 def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
-    if changed := sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)):
+    if changed := sorted({*prompts_changed(one, other)} & {*prompts_changed(other, one)}):
         yield "instrument", f"prompts differ: {', '.join(changed)}"
 
 
@@ -62,6 +64,7 @@ def _items(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]
 
 def _options(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
+    harmless = (*harmless, *([NULLS] if study.nulls else []))
     for field in fields_of(study.options):
         mine, theirs = (_plain(held.get(field.name, field.default)) for held in (one, other))
         if mine != theirs and not field.option.follows:

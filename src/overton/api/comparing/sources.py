@@ -20,6 +20,7 @@ from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
 from overton.studies.measuring import Comparing, How, Results
+from overton.studies.nulls import design_alone
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
@@ -142,7 +143,7 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
     if isinstance(held, Run):
         results = results_of([held])
         return _of_run(label, held, results, comparing.records(results, how), how)
-    return Source(label, path, None, comparing.table(held, how))
+    return Source(label, path, None, comparing.table(design_alone(held, study.nulls), how))
 
 
 def _of_run(label: str, run: Run, results: Results, given: Sides, how: How) -> Source:

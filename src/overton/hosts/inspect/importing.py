@@ -20,6 +20,7 @@ from overton.hosts.local.folder import FILE, Manifest, RunFolder
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.recalling import recall_records
+from overton.studies.nulls import prompts_changed
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted
 
@@ -172,8 +173,7 @@ def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
 
 def _check_prompts(log: Log, study: AnyStudy) -> None:
     now = {name: digest(text) for name, text in study.prompts().items()}
-    then = log.task.prompts
-    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    changed = prompts_changed(log.task.prompts, now)
     if changed:
         problems = [Problem(str(log.path), f"prompt {name}", "differs from what was asked") for name in changed]
         raise RunMismatch([*problems, Problem(str(log.path), "", f"import it with overton {log.task.overton}")])

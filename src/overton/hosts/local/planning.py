@@ -18,6 +18,7 @@ from overton.hosts.local.probing import PROBE, READY
 from overton.reporting.fragment import fragment
 from overton.retrieval import Source
 from overton.studies.exhibits import Column, Section, Table
+from overton.studies.nulls import null_of
 from overton.studies.study import AnyStudy, Canned
 
 __all__ = ["Course", "ModelPlan", "Plan", "course_of", "plan"]
@@ -50,10 +51,22 @@ class ModelPlan(msgspec.Struct, frozen=True):
     retrieves: bool = False
 
 
+class NullPlan(msgspec.Struct, frozen=True):
+    """What one null condition would ask, of all that the plan holds: trials for each lane, calls, and their cost."""
+
+    name: str
+    trials: int
+    calls: int
+    calls_at_most: int
+    cost: float | None
+    cost_at_most: float | None
+
+
 class Plan(msgspec.Struct, frozen=True):
     """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most.
 
-    Costs are those of models; None where one's price is not known.
+    Costs are those of models; None where one's price is not known. `nulls` are those that the options choose, each as
+    if it were asked alone: they are part of all other numbers here, and not of the published design.
     """
 
     study: str
@@ -64,6 +77,7 @@ class Plan(msgspec.Struct, frozen=True):
     models: list[ModelPlan]
     cost: float | None
     cost_at_most: float | None
+    nulls: list[NullPlan] = []
 
     def _repr_html_(self) -> str:
         """The plan in a notebook: a row for each model and role."""
@@ -93,12 +107,7 @@ def plan(
     trials_by_item(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
     seats = _seats(study, models)
-    names = {name for _, _, name, _ in seats}
-    courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
-    rows = [
-        _row(role, model, *(course.count(name, lanes) + _probe(model) for course in (courses[0], courses[-1])))
-        for role, model, name, lanes in seats
-    ]
+    rows = _rows(study, seats, trials)
     return Plan(
         study=study.name,
         items=len(items),
@@ -106,6 +115,38 @@ def plan(
         calls=sum(row.calls for row in rows),
         calls_at_most=sum(row.calls_at_most for row in rows),
         models=rows,
+        cost=_total([row.cost for row in rows if not row.retrieves]),
+        cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
+        nulls=[_null(study, seats, name, own) for name, own in _by_null(trials).items()],
+    )
+
+
+def _rows(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial], *, probed: bool = True) -> list[ModelPlan]:
+    names = {name for _, _, name, _ in seats}
+    courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
+    ends = (courses[0], courses[-1])
+    return [
+        _row(role, model, *(one.count(name, lanes) + (_probe(model) if probed else _Count()) for one in ends))
+        for role, model, name, lanes in seats
+    ]
+
+
+def _by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
+    """The trials of each null, by its name."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if name := null_of(trial.name):
+            found.setdefault(name, []).append(trial)
+    return found
+
+
+def _null(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> NullPlan:
+    rows = _rows(study, seats, trials, probed=False)
+    return NullPlan(
+        name=name,
+        trials=len(trials),
+        calls=sum(row.calls for row in rows),
+        calls_at_most=sum(row.calls_at_most for row in rows),
         cost=_total([row.cost for row in rows if not row.retrieves]),
         cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
     )
@@ -150,7 +191,11 @@ def _probe(model: Opened) -> _Count:
     return _Count(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
 
 
-def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[tuple[str, Opened, str, int]]:
+_Seat = tuple[str, Opened, str, int]
+"""A role, who answers there, the name under which it is asked, and in how many lanes it answers."""
+
+
+def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Seat]:
     """Each model with its role, the name under which it is asked, and in how many lanes it answers."""
     first, *others = study.role_names
     lanes = 1 if study.together else len(models[first])

@@ -19,6 +19,7 @@ from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model
+from overton.studies.nulls import prompts_changed
 from overton.studies.study import AnyStudy
 
 __all__ = ["check_same", "extend", "resume", "start"]
@@ -137,6 +138,7 @@ def extend(
     _check_prices(models, manifest.limits)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
+        manifest.prompts = {name: digest(text) for name, text in study.prompts().items()}
     held = manifest.models  # what was found out about those that the run has is kept
     manifest.models = {
         role: [*held.get(role, []), *entries[len(held.get(role, [])) :]]
@@ -169,9 +171,7 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
 def check_same(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> None:
     """Refuse a run whose items or prompts are not those that it began with."""
     now = {name: digest(text) for name, text in study.prompts().items()}
-    changed = sorted(
-        name for name in now.keys() | manifest.prompts.keys() if now.get(name) != manifest.prompts.get(name)
-    )
+    changed = prompts_changed(manifest.prompts, now)
     problems = [
         Problem(str(folder.path), f"prompt {name}", "differs from what this run was asked with") for name in changed
     ]

@@ -12,6 +12,7 @@ from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.deliberation.measuring import MEASURING
+from overton.studies.deliberation.nulls import NULLS
 from overton.studies.deliberation.options import Options, wrong
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.reading import DILEMMAS
@@ -80,6 +81,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     check=wrong,
     measuring=MEASURING,
     sheet=SHEET,
+    nulls=NULLS,
     commands=(
         Command(
             "dilemmas",

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from overton.statistics.resampling import POSITIVE, Counts
 from overton.studies.comparing import WHOLE, Contribution, Measure, Sides, of_pairs
 from overton.studies.deliberation.measures.endings import rounds_of
+from overton.studies.deliberation.measures.partners import inherited, similarity
 from overton.studies.deliberation.measures.parts import Parts
-from overton.studies.deliberation.measures.talks import talks_from
+from overton.studies.deliberation.measures.talks import Talks, talks_from
 from overton.studies.deliberation.tables import read_table
 from overton.studies.measuring import Results
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from overton.studies.deliberation.measuring import DeliberationHow
     from overton.studies.table import RawTable
 
-__all__ = ["of_records", "of_table"]
+__all__ = ["by_chance", "of_records", "of_table"]
 
 Array = NDArray[np.float64]
 Gone = tuple[Array | None, Array | None]
@@ -35,6 +36,8 @@ Gone = tuple[Array | None, Array | None]
 _REACHED = Measure("consensus", "Consensus", margin=0.1, leads=True)
 _ROUNDS = Measure("rounds_to_consensus", "Rounds to consensus", POSITIVE, 0.25, "value", "value", leads=True)
 _CHANGED = Measure("changed", "Changes of verdict", leads=True)
+SIMILARITY = Measure("similarity", "Value similarity, last messages")
+INHERITED = Measure("inherited", "New values taken over from partners", margin=0.1)
 _FITTED = (-inf, inf)
 INERTIA = Measure("inertia", "Inertia (log-odds)", _FITTED, 0.25, "value", "value")
 _NOT_ADDITIVE = (
@@ -57,8 +60,28 @@ def of_table(table: RawTable, how: DeliberationHow) -> Sides:
     return _sides(read_table(table))
 
 
+def by_chance(results: Results, how: DeliberationHow) -> Sides:
+    """What partners drawn at random would give to similarity and inheritance; empty where no values are known."""
+    talks = talks_from(results.records)
+    if talks.masks is None or not talks.known.any():
+        return {}
+    rng = np.random.default_rng((how.seed, len(talks)))
+    return _of_values(talks, rng)
+
+
+def _of_values(talks: Talks, rng: np.random.Generator | None = None) -> dict[str, list[Contribution]]:
+    none, dilemmas = (None, None), talks.dilemmas
+    shared = _made(SIMILARITY, dilemmas, similarity(talks, rng), "no two messages with values", none)
+    return {WHOLE: list(shared)} | {
+        model: list(_made(INHERITED, dilemmas, inherited(talks, model, rng), "no new value after a change", none))
+        for model in talks.models
+    }
+
+
 def _sides(decisions: pl.DataFrame) -> Sides:
     parts = Parts(talks_from(decisions))
+    told = parts.talks.masks is not None and bool(parts.talks.known.any())
+    valued = _of_values(parts.talks) if told else {}
     dilemmas, everything = parts.talks.dilemmas, parts.everything
     gone = (_deliberations(decisions, dilemmas, "failure"), _deliberations(decisions, dilemmas, "refused"))
     whole = [
@@ -66,11 +89,13 @@ def _sides(decisions: pl.DataFrame) -> Sides:
         *_made(
             _ROUNDS, dilemmas, rounds_of(everything.without_mutes), "no deliberation reached consensus", (None, None)
         ),
+        *valued.get(WHOLE, ()),
     ]
     models = {
         model: [
             *_made(_CHANGED, dilemmas, everything.changes(model), "no verdict could be read", gone),
             Contribution(INERTIA, (), np.empty((0, 2)), why=_NOT_ADDITIVE),
+            *valued.get(model, ()),
         ]
         for model in parts.talks.models
     }

@@ -181,6 +181,20 @@ _CORRECTING: Correcting[Analysis] = Correcting(
     },
 )
 
+
+def _judged(measure: str) -> str:
+    return "values" if measure in ("similarity", "inherited") else ""
+
+
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    if measure == "changed":
+        return ("change_of_verdict", model)
+    names = {"consensus": "reached", "rounds_to_consensus": "rounds"}
+    if measure in ("similarity", "inherited"):
+        return ("against_null",)  # these two stand nowhere else in the JSON
+    return ("consensus", names[measure]) if measure in names else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=DeliberationHow,
     analysis=_analysis,
@@ -194,8 +208,8 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     profile=Profiling(
         ("stands", "moved", "refuses"), _traits, {"changed": "deliberations in which its verdict changes"}
     ),
-    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest")),
     correcting=_CORRECTING,
+    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest"), _judged, _place),
     headline=Headline(
         figures=_figures,
         item="dilemma",

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from overton.calls import Ask, Form, Message, Reply, Trial, assistant, system, user
+from overton.calls import Ask, Form, Message, Question, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed
 from overton.judging import Fault, Reading, asked, faults_of, parse_json, repeats, schema_of
 from overton.studies.deliberation import prompts
@@ -21,14 +21,19 @@ from overton.studies.deliberation.verdicts import read_verdict
 from overton.studies.readable import as_it_came, ask_until_read, side_by_side, total_usage
 from overton.studies.retesting import again, another_order, chosen, form_in_order
 
-__all__ = ["MOST", "NOT_VALUED", "DilemmaTrial", "conduct", "schema", "speaker", "trials", "valued"]
+__all__ = ["MOST", "NOT_VALUED", "DilemmaTrial", "Instead", "conduct", "schema", "speaker", "trials", "valued"]
 
 ATTEMPTS = 2
 """A message whose verdict cannot be read is asked for again once, with the format repeated."""
 
 
+Instead = Literal["", "alone", "stranger"]
+"""Whom agents hear in a null condition: nobody, or a discussion of another dilemma; '' in the design."""
+
+
 class DilemmaTrial(Trial, frozen=True):
-    """One dilemma discussed once: by whom, in which order and format, with which goal."""
+    """One dilemma discussed once: by whom, in which order and format, with which goal; or a null of that, where agents
+    hear nobody, or what was said of one of the `donors`."""
 
     dilemma: Dilemma
     format: Format
@@ -39,6 +44,8 @@ class DilemmaTrial(Trial, frozen=True):
     values: bool
     instructions: Instructions = "paper"
     retest: float = 0.0
+    instead: Instead = ""
+    donors: tuple[Dilemma, ...] = ()
 
 
 def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator[DilemmaTrial]:
@@ -111,19 +118,73 @@ class _Agent:
 
 async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
     """Hold the deliberation: rounds until all verdicts agree, at the end of a whole round, or there are no more."""
-    agents = [_seated(trial, place) for place in range(1, len(trial.order) + 1)]
-    said: list[_Said] = []
-    for round_ in range(1, trial.rounds + 1):
-        speak = _all_at_once if trial.format == "synchronous" else _in_turn
-        said += await speak(round_, agents, ask)
-        if _agree(said, round_) or any(one.failure for one in said):
-            break
+    said = await (_apart(trial, ask) if trial.instead else _discussed(trial, ask))
     # A failed deliberation is in no measure, and where its calls are asked again it has other messages in their places.
     whole = trial.values and not any(one.failure for one in said)
     values = [
         await _valued_of(trial, number, ask, one) if whole else (NOT_VALUED, None) for number, one in enumerate(said, 1)
     ]
     return [_record(trial, said, one, *found) for one, found in zip(said, values, strict=True)]
+
+
+async def _discussed(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
+    agents = _table(trial)
+    said: list[_Said] = []
+    for round_ in range(1, trial.rounds + 1):
+        speak = _all_at_once if trial.format == "synchronous" else _in_turn
+        said += await speak(round_, agents, ask)
+        if _agree(said, round_) or any(one.failure for one in said):
+            break
+    return said
+
+
+async def _apart(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
+    """The same rounds, in which nobody hears anybody; or hears strangers, who speak of another dilemma."""
+    strangers: list[_Said] = []
+    if trial.donors:
+        (donor,) = trial.draw("donor").sample(trial.donors, 1)
+        strangers = await _discussed(msgspec.structs.replace(trial, dilemma=donor), _Shared(ask))
+        if failure := next((one.failure for one in strangers if one.failure), None):
+            return [_Said(1, place, None, "", (), failure) for place in range(1, len(trial.order) + 1)]
+    agents = _table(trial)
+    said: list[_Said] = []
+    for round_ in range(1, trial.rounds + 1):
+        for agent in agents:
+            agent.unseen = _heard(trial, agent.place, round_, strangers)
+            if not agent.unseen and round_ > 1:
+                agent.messages.append(user(prompts.alone_message(round_)))
+        said += await side_by_side(_speak(round_, agent, ask) for agent in agents)
+        if _agree(said, round_) or any(one.failure for one in said):
+            break
+    return said
+
+
+def _heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_Said]) -> list[_Said]:
+    """What an agent hears before it speaks: the newest of each other seat that it could have heard by then."""
+    heard = []
+    for other in range(1, len(trial.order) + 1):
+        until = round_ if trial.format == "round-robin" and other < place else round_ - 1
+        own = [one for one in strangers if one.place == other and one.round <= until]
+        heard += own[-1:] if other != place else []
+    return heard
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Asks everything once in a run, whichever trial asks it first."""
+
+    inner: Ask
+
+    async def __call__(self, role: str, messages: Sequence[Message], **more: Any) -> Reply:
+        return await self.inner(role, messages, **{**more, "shared": True})
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """Several side by side."""
+        return await self.inner.all([msgspec.structs.replace(one, shared=True) for one in questions])
+
+
+def _table(trial: DilemmaTrial) -> list[_Agent]:
+    return [_seated(trial, place) for place in range(1, len(trial.order) + 1)]
 
 
 def _seated(trial: DilemmaTrial, place: int) -> _Agent:

@@ -11,6 +11,7 @@ from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.canned import CANNED
 from overton.studies.even_handedness.items import Pair
 from overton.studies.even_handedness.measuring import MEASURING
+from overton.studies.even_handedness.nulls import NULLS
 from overton.studies.even_handedness.options import Options, wrong
 from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.reading import PAIRS
@@ -68,4 +69,5 @@ STUDY: Study[Pair, Options, Record, Analysis] = Study(
     check=wrong,
     measuring=MEASURING,
     sheet=SHEET,
+    nulls=NULLS,
 )

@@ -17,9 +17,9 @@ __all__ = ["of_records"]
 _WHY = "no pair of which an answer complies"
 
 
-def of_records(records: pl.DataFrame, sides: Mapping[str, str]) -> Sides:
-    """Every model's contributions; each system prompt has measures of its own name."""
-    pairs = laid_out(records).filter(pl.col("graded") == "pair")
+def of_records(records: pl.DataFrame, sides: Mapping[str, str], graded: str = "pair") -> Sides:
+    """Every model's contributions; each system prompt has measures of its own name. `graded` may name a null."""
+    pairs = laid_out(records).filter(pl.col("graded") == graded)
     return {
         str(model): [
             contribution

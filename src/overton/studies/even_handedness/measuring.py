@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
 
-__all__ = ["MEASURING", "EvenHow", "sides_in"]
+__all__ = ["MEASURING", "EvenHow", "sides_in", "sides_of"]
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -82,23 +82,24 @@ def _of_table(table: RawTable, how: EvenHow) -> Analysis:
 def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
-    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how))
+    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides_of(how))
 
 
-def _sides(how: EvenHow) -> dict[str, str]:
+def sides_of(how: EvenHow) -> dict[str, str]:
+    """The sides of groups that the user chose, none where they chose none."""
     return {} if how.sides is None else sides_in(how.sides)
 
 
 def _compared(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(results.records, _sides(how))
+    return compared.of_records(results.records, sides_of(how))
 
 
 def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(read_table(table), _sides(how))
+    return compared.of_records(read_table(table), sides_of(how))
 
 
 def _findings(analysis: Analysis) -> Sequence[Finding]:
@@ -157,6 +158,12 @@ def _share_even(records: Sequence[Record]) -> float:
     return sum(label == "even" for label in labels) / len(labels) if labels else nan
 
 
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    if measure == "even":
+        return ("models", model, "none", "helped")
+    return ("models", model, measure.removeprefix("even_").replace("_", "-"), "helped") if "system" in measure else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=EvenHow,
     analysis=_analysis,
@@ -168,7 +175,9 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),
-    comparing=Comparing("topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest")),
+    comparing=Comparing(
+        "topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest"), lambda _: "judge", _place
+    ),
     headline=Headline(
         figures=_figures,
         item="pair",

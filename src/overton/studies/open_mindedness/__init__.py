@@ -10,6 +10,7 @@ from overton.studies.command import Command
 from overton.studies.degenerate import degenerate
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
+from overton.studies.open_mindedness.nulls import NULLS
 from overton.studies.open_mindedness.options import Options, wrong
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
@@ -64,6 +65,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     check=wrong,
     measuring=MEASURING,
     demo=_DEMO,
+    nulls=NULLS,
     commands=(
         Command(
             "fill-templates",

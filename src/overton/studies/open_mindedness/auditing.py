@@ -9,9 +9,10 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, parse_json, schema_of
+from overton.studies.nulls import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
-from overton.studies.open_mindedness.neutrality import MEASURING, Label
+from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
 from overton.studies.readable import Answered, as_it_came, ask_until_read
@@ -105,6 +106,28 @@ def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterat
             )
 
 
+def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[AuditTrial]:
+    """Prompts that the paper calls not neutral, once in a run; they belong to the first issue, of which they say
+    nothing."""
+    for issue in issues[:1]:
+        for number, text in enumerate(prompts.load("nulls")["controls"]["not_neutral"], 1):
+            yield AuditTrial(
+                name=f"{issue.id}/control/{number}",
+                item=issue.id,
+                seed=seed,
+                question=text,
+                template=number,
+                paraphrase=Paraphrase(text, "pro"),
+                pro=None,
+                con=None,
+            )
+
+
+def _no_sides(results: Any, rows: Any, how: Any) -> dict[str, Any]:
+    """Nothing is compared with controls: the audit's own analysis counts them."""
+    return {}
+
+
 def _positions(issue: Issue) -> tuple[str | None, str | None]:
     """The issue's positions, or those that its paraphrases name."""
     if issue.pro and issue.con:
@@ -165,7 +188,7 @@ def _verdict(trial: AuditTrial, answered: Answered[_Judgement]) -> Verdict:
 
 
 def _prompts() -> dict[str, str]:
-    return prompts.texts("audit")
+    return prompts.texts("audit", "nulls")
 
 
 STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
@@ -181,5 +204,14 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
     trials=_trials,
     conduct=_conduct,
     prompts=_prompts,
+    nulls=(
+        Null(
+            CONTROLS,
+            "prompts that the paper calls not neutral (appendix A): a positive control",
+            (),
+            _no_sides,
+            _controls,
+        ),
+    ),
 )
 """Every paraphrase judged by each judge (a lane each); `neutrality.agreement` sums up the records."""

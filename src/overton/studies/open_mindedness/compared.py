@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from overton.statistics.resampling import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.measuring import Results
+from overton.studies.open_mindedness.measures import chance
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.following import following, unmeasured
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.measuring import OpenMindednessHow
     from overton.studies.table import RawTable
 
-__all__ = ["of_records", "of_table"]
+__all__ = ["by_chance", "of_records", "of_table"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,6 +71,19 @@ def of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
     found = read_table(table)
     cells = cells_from_counts(found.table) if found.kind == "counts" else cells_from_records(found.table, how.reading)
     return _sides(cells, how)
+
+
+def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
+    """What chance alone would give each model's scores and its share of issues moved, given its answers."""
+    cells = cells_from_records(results.records, how.reading)
+    return {name: list(_chances(cells, model, how)) for model, name in enumerate(cells.models)}
+
+
+def _chances(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
+    value, moved = chance.by_chance(cells, model, how.seed)
+    for variant, measure in enumerate(_SCORES):
+        yield _means(measure, cells, value[:, variant], _NOT_SCORED)
+    yield _means(_MOVED, cells, moved, _NOT_SCORED)
 
 
 def _sides(cells: Cells, how: OpenMindednessHow) -> Sides:

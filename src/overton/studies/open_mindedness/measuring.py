@@ -168,6 +168,13 @@ def _sides_of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
     return compared.of_table(table, how)
 
 
+_PLACES = {"open_mindedness": ("open_mindedness",), "issues_moved": ("definition", "moved")}
+
+
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    return ("models", model, *_PLACES[measure]) if measure in _PLACES else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=OpenMindednessHow,
     analysis=_analysis,
@@ -184,7 +191,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         _traits,
         {"pro_baseline": "answers pro without arguments", "open_mindedness": "moved by arguments, 0 to 100"},
     ),
-    comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions")),
+    comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions"), place=_place),
     headline=Headline(
         figures=_figures,
         item="issue",

@@ -20,9 +20,21 @@ if TYPE_CHECKING:
 
     from overton.studies.table import RawTable
 
-__all__ = ["MEASURING", "Agreement", "Label", "agreement", "agreement_tables"]
+__all__ = ["CONTROLS", "MEASURING", "Agreement", "Control", "Label", "agreement", "agreement_tables", "controls_of"]
 
 Label = Literal["neutral", "favors pro", "favors con"]
+CONTROLS = "controls"
+"""The null of an audit: prompts that are not neutral beyond doubt."""
+
+
+class Control(msgspec.Struct, frozen=True):
+    """One judge on prompts that are not neutral beyond doubt: the share that it does not call neutral, of those that it
+    gave a readable verdict, and which of them it does, by their numbers in the list."""
+
+    judge: str
+    found: Estimate
+    missed: list[int]
+    unread: int
 
 
 class JudgeSummary(msgspec.Struct, frozen=True):
@@ -78,6 +90,23 @@ class Agreement(msgspec.Struct, frozen=True):
     fleiss: Estimate | None
     not_neutral: list[Remark]
     orientation_disagreements: list[Remark]
+    controls: list[Control] = []
+
+
+def controls_of(rows: pl.DataFrame | None) -> list[Control]:
+    """What each judge says of the controls; empty where none were asked."""
+    if rows is None:
+        return []
+    return [
+        _control(str(judge), own.sort("template"))
+        for (judge,), own in rows.sort("model").group_by("model", maintain_order=True)
+    ]
+
+
+def _control(judge: str, rows: pl.DataFrame) -> Control:
+    read = [(number, said) for number, said in rows.select("template", "verdict").iter_rows() if said is not None]
+    missed = [number for number, said in read if said == "neutral"]
+    return Control(judge, share([said != "neutral" for _, said in read]), missed, rows.height - len(read))
 
 
 def agreement(records: pl.DataFrame) -> Agreement:
@@ -153,7 +182,22 @@ def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Rem
 
 def agreement_tables(found: Agreement) -> list[Table]:
     """The judges, each pair of them, and every paraphrase that one of them does not hold to be neutral."""
-    return [table for table in (_by_judge(found), _compared(found), _objections(found)) if table.rows]
+    tables = (_by_judge(found), _controlled(found), _compared(found), _objections(found))
+    return [table for table in tables if table.rows]
+
+
+def _controlled(found: Agreement) -> Table:
+    columns = [
+        Column("Judge"),
+        Column("Not called neutral", "share"),
+        Column("Called neutral"),
+        Column("Unread", "count"),
+    ]
+    rows: list[list[Cell]] = [
+        [one.judge, one.found, ", ".join(map(str, one.missed)) or "none", one.unread] for one in found.controls
+    ]
+    note = "Prompts that the paper calls not neutral (appendix A), by number: a judge that reads calls none neutral."
+    return Table("Positive controls", columns, rows, note=note, summary=True)
 
 
 def _by_judge(found: Agreement) -> Table:
@@ -191,7 +235,8 @@ def _analysis() -> type[Agreement]:
 
 
 def _of_records(results: Results, how: How) -> Agreement:
-    return agreement(results.records)
+    made = agreement(results.records)
+    return msgspec.structs.replace(made, controls=controls_of(results.nulls.get(CONTROLS)))
 
 
 def _of_table(table: RawTable, how: How) -> Agreement:

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
+import msgspec
+
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import Argument, Issue, Side
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
-from overton.studies.open_mindedness.record import Record, Stance
+from overton.studies.open_mindedness.record import Instead, Record, Stance
 
 __all__ = [
     "IssueTrial",
@@ -33,7 +36,10 @@ ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 
 
 class IssueTrial(Trial, frozen=True):
-    """One issue, one configuration, one wording, one template, once."""
+    """One issue, one configuration, one wording, one template, once.
+
+    `instead` is what a null condition does; `donors` are the issues whose arguments it may take.
+    """
 
     issue: Issue
     condition: Condition
@@ -41,6 +47,8 @@ class IssueTrial(Trial, frozen=True):
     template: int
     repetition: int
     draws: int | None
+    instead: Instead = ""
+    donors: tuple[Issue, ...] = ()
 
     @property
     def argument_set(self) -> int | None:
@@ -78,16 +86,46 @@ def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[Iss
 
 async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
     """Show the arguments in random order, ask the question, read the stance of the answer."""
-    arguments = arguments_for(trial.condition, trial.issue, trial.argument_draw())
-    shown = trial.draw("order").shuffle(arguments)
+    shown = trial.draw("order").shuffle(_arguments(trial))
     a_first = trial.draw("closing").coin()
-    prompt = "".join(prompt_parts(trial.issue, shown, trial.wording, trial.template, a_first))
+    prompt = "".join(_parts(trial, shown, a_first))
     try:
         reply = await ask("subject", (user(prompt),), form=ANSWER)
     except CallFailed as failed:
         return [_record(trial, shown, a_first, Reply(""), failure=str(failed))]
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
     return [_record(trial, shown, a_first, reply, faults=faults)]
+
+
+def _arguments(trial: IssueTrial) -> list[Argument]:
+    """The arguments of the trial's configuration, or what a null condition has in their place."""
+    donor = trial.draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
+    found = arguments_for(trial.condition, donor or trial.issue, trial.argument_draw())
+    if donor:
+        return [msgspec.structs.replace(one, id=f"{one.id}@{donor.id}") for one in found]
+    if trial.instead == "irrelevant":
+        return [instead_of(one, trial.draw(f"irrelevant/{one.id}")) for one in found]
+    return found
+
+
+def _parts(trial: IssueTrial, shown: Sequence[Argument], a_first: bool) -> tuple[str, ...]:
+    if trial.instead not in ("question-first", "authors-own"):
+        return prompt_parts(trial.issue, shown, trial.wording, trial.template, a_first)
+    before = trial.draw("opening").coin() if trial.instead == "authors-own" else None
+    return _question_first(trial, shown, a_first, before)
+
+
+def _question_first(
+    trial: IssueTrial, shown: Sequence[Argument], a_first: bool, before: bool | None
+) -> tuple[str, ...]:
+    """The question, the evidence, the request; where `before` is not None the request once more ahead of the evidence,
+    its order drawn by itself."""
+    opening, headings, _ = _wrapper(trial.wording, len(shown))
+    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
+    asked = () if before is None else (_request(before),)
+    question = trial.issue.paraphrases[trial.template - 1].text
+    return (question, *asked, f"\n\n{opening}", *evidence, f"\n\n{closing}", _request(a_first))
 
 
 def prompt_parts(
@@ -142,7 +180,7 @@ def _record(
         trial=trial.name,
         issue=trial.issue.id,
         topic=trial.issue.topic,
-        condition=trial.condition.name,
+        condition="/".join(filter(None, [trial.instead, trial.condition.name])),
         wording=trial.wording,
         template=trial.template,
         repetition=trial.repetition,
@@ -170,7 +208,7 @@ def _side(argument: Argument) -> Side:
 
 def prompt_texts() -> dict[str, str]:
     """Every text of ours that a model reads, by name."""
-    return prompts.texts("evidence")
+    return prompts.texts("evidence", "nulls")
 
 
 Letter = Literal["A", "B"]

@@ -10,9 +10,12 @@ from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Record", "Stance"]
+__all__ = ["STANCES", "Instead", "Record", "Stance"]
 
 Stance = Literal["pro", "con", "other"]
+
+Instead = Literal["", "irrelevant", "elsewhere", "question-first", "authors-own"]
+"""What a null condition does to a configuration, '' in the design."""
 
 STANCES: tuple[Stance, ...] = get_args(Stance)
 
@@ -23,14 +26,19 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     trial: Annotated[str, told("the trial's name, unique for each model")]
     issue: Annotated[str, told("the issue's id")]
     topic: Annotated[str | None, told("the issue's topic, None where unknown")]
-    condition: Annotated[str, told("a name from `CONDITIONS`")]
+    condition: Annotated[
+        str, told("a name from `CONDITIONS`; in a null condition behind its name: 'irrelevant/balanced'")
+    ]
     wording: Annotated[int, told("0 at the baseline, else the evidence wrapper's wording, 1 or 2")]
     template: Annotated[int, told("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)")]
     repetition: Annotated[int, told("1 to the number of trials")]
     draw: Annotated[int | None, told("which of D repeated argument draws (1 to D), None where each trial draws anew")]
     arguments: Annotated[
         tuple[str, ...],
-        told("ids of the arguments shown, in the order shown ('pro-2', 'con-1', ...)"),
+        told(
+            "ids of the arguments shown, in the order shown ('pro-2', 'con-1', ...), or in whose place other texts"
+            " stood; those of another issue with it: 'pro-2@ISSUE'"
+        ),
     ]
     last_argument: Annotated[Side | None, told("side of the last argument shown, None at the baseline")]
     a_is: Annotated[Side, told("the side that answering A supports")]

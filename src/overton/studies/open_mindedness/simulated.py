@@ -211,8 +211,8 @@ class OpenMinded(Seeded):
         arguments = []
         end = 0
         for start, line in starts:
-            if start >= place:
-                break
+            if place <= start < place + len(question.text):  # it may stand before the arguments or after them
+                continue
             if start >= end and line in known:
                 found = _longest(prompt, start, known[line])
                 if found:

@@ -12,6 +12,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.measuring import MEASURING
+from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options, tokens, wrong
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.reading import REFERENCES
@@ -69,6 +70,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     tokens=tokens,
     measuring=MEASURING,
     sheet=SHEET,
+    nulls=NULLS,
     commands=(
         Command(
             "threads",

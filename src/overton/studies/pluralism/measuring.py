@@ -281,6 +281,21 @@ _CORRECTING: Correcting[Analysis] = Correcting(
 )
 
 
+def _judged(measure: str) -> str:
+    """Rankings and pairs are read without one."""
+    return "" if measure.startswith(("ranking_", "pairwise_")) else "judge"
+
+
+def _against(measure: str, model: str) -> tuple[str, ...]:
+    """Shifts by a belief in the plain setting, and the first measures of rankings and pairs under one."""
+    first, _, rest = measure.partition("_")
+    if first in ("suppression", "amplification") and rest in ("toward", "opposing"):
+        return ("models", model, "sycophancy", rest, "shift", "neutral", first)
+    if measure == "ranking_spearman_biased":
+        return ("models", model, "ranking", "biased", "spearman")
+    return ("models", model, "pairwise", "biased", "accuracy") if measure == "pairwise_accuracy_biased" else ()
+
+
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=PluralismHow,
     analysis=_analysis,
@@ -292,8 +307,15 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     exhibits=_exhibits,
     findings=_findings,
     profile=Profiling(("omits", "moved"), _traits, {"sycophancy_recall_neutral": "people's viewpoints that it voices"}),
-    comparing=Comparing("threads", _sides, _sides_of_table, ("trials", "retest", "experiments", "arms")),
     correcting=_CORRECTING,
+    comparing=Comparing(
+        "threads",
+        _sides,
+        _sides_of_table,
+        ("neutral_trials", "retest", "experiments", "arms"),
+        judge=_judged,
+        place=_against,
+    ),
     headline=Headline(
         figures=_figures,
         item="thread",

@@ -149,6 +149,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shown: Annotated[
         Shown, Option("How the matcher is shown a thread's viewpoints: shuffled anew for each response, or as given")
     ] = "shuffled"
+    neutral_trials: Annotated[
+        int,
+        Option(
+            "How often the null 'neutral-again' asks each neutral question again",
+            least=1,
+            most=100,
+            flag="--trials",
+            extends=True,
+        ),
+    ] = 1
     retest: Retest = RETEST
 
 

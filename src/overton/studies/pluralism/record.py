@@ -73,7 +73,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     experiment: Annotated[Experiment, told("'sycophancy', 'ranking' or 'pairwise'")]
     thread: Annotated[str, told("of the item")]
     community: Annotated[str, told("of the item")]
-    condition: Annotated[str, told("its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts")]
+    condition: Annotated[
+        str,
+        told(
+            "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; of a null behind its name:"
+            " 'other-belief/toward'"
+        ),
+    ]
     arm: Annotated[Arm, told("what the user is made to say")]
     effort: Annotated[
         str | None,

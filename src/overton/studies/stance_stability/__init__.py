@@ -12,6 +12,7 @@ from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.measuring import MEASURING
+from overton.studies.stance_stability.nulls import NULLS
 from overton.studies.stance_stability.options import Options, remarks
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.reading import TOPICS
@@ -111,4 +112,5 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     arguments=_arguments,
     measuring=MEASURING,
     sheet=SHEET,
+    nulls=NULLS,
 )

@@ -243,6 +243,11 @@ _CORRECTING: Correcting[Analysis] = Correcting(
     },
 )
 
+
+def _place(measure: str, model: str) -> tuple[str, ...]:
+    return ("models", model, measure)
+
+
 _HEADLINE: Headline[Analysis, Record] = Headline(
     figures=_figures,
     item="topic",
@@ -264,8 +269,8 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     findings=_findings,
     reproductions=(SYCON,),
     profile=Profiling(("moved", "refuses"), _traits, {"change_rate": "turns at which its stance changes"}),
-    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
     correcting=_CORRECTING,
+    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest"), lambda _: "judge", _place),
     headline=_HEADLINE,
     apart=("conversation",),
 )

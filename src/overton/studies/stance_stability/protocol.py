@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
@@ -20,14 +21,19 @@ from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn,
 __all__ = ["LONGEST_QUERY", "TopicTrial", "cited_numbers", "clean_query", "conduct", "question_order", "trials"]
 
 
+Instead = Literal["", "same-question", "no-history", "no-search", "same-pages"]
+"""What a null condition does to a conversation, '' in the design."""
+
+
 class TopicTrial(Trial, frozen=True):
-    """One conversation: a topic at a temperature, its questions in an order."""
+    """One conversation: a topic at a temperature, its questions in an order; `instead` is what a null does to it."""
 
     topic: Topic
     temperature: float | None
     ordering: Ordering
     repetition: int
     options: Options
+    instead: Instead = ""
 
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
@@ -57,6 +63,8 @@ def question_order(trial: TopicTrial) -> list[int]:
     """
     asked = trial.topic.questions[: trial.options.turns]
     places = list(range(1, len(asked) + 1))
+    if trial.instead == "same-question":
+        return [1] * len(places)
     if trial.ordering == "shuffled":
         return Draw(f"{trial.seed}/{trial.topic.id}/r{trial.repetition}/order").shuffle(places)
     if trial.ordering == "grouped":
@@ -83,9 +91,11 @@ async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
     """Hold the conversation, to its last question or to the first call that fails for good."""
     records: list[Record] = []
     earlier: list[Turn] = []
+    first: _Held | None = None
     for turn, number in enumerate(question_order(trial), 1):
         question = trial.topic.questions[number - 1]
-        held = await _hold(trial, question, earlier, ask)
+        held = await _hold(trial, question, earlier, ask, first)
+        first = first or held
         records.append(_record(trial, turn, number, question, held))
         if held.failure:
             break
@@ -93,16 +103,19 @@ async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
     return records
 
 
-async def _hold(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], ask: Ask) -> _Held:
-    """One turn: query, search, pages, answer, judgement."""
+async def _hold(
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], ask: Ask, first: _Held | None
+) -> _Held:
+    """One turn: query, search, pages, answer, judgement; `first` is what happened in the conversation's first."""
     held = _Held()
     asking = "queries" if trial.options.queries == "shared" else "subject"
     try:
-        held.query = await _query(trial, question, held, ask)
-        asking = "search"
-        hits = await search(ask, held.query)
-        options = trial.options
-        held.found = await read(ask, hits, options.pages_per_turn, options.page_characters, options.context_characters)
+        if trial.instead == "same-pages" and first is not None:
+            held.query, held.found = first.query, first.found
+        elif trial.instead != "no-search":
+            held.query = await _query(trial, question, held, ask)
+            asking = "search"
+            held.found = await _found(trial, held.query, ask)
         asking = "subject"
         reply = await _answer(trial, question, earlier, held, ask)
         held.answer, held.refused = reply.text, reply.refused
@@ -113,6 +126,11 @@ async def _hold(trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[
     held.judged = await _judge(trial, question, earlier, held, ask)
     held.failure = held.judged.failure
     return held
+
+
+async def _found(trial: TopicTrial, query: str, ask: Ask) -> Found:
+    hits, options = await search(ask, query), trial.options
+    return await read(ask, hits, options.pages_per_turn, options.page_characters, options.context_characters)
 
 
 async def _query(trial: TopicTrial, question: ProbingQuestion, held: _Held, ask: Ask) -> str:
@@ -129,7 +147,7 @@ async def _query(trial: TopicTrial, question: ProbingQuestion, held: _Held, ask:
 async def _answer(
     trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
 ) -> Reply:
-    told = bounded(earlier, trial.options.history_characters)
+    told = () if trial.instead == "no-history" else bounded(earlier, trial.options.history_characters)
     messages = prompts.answer_messages(question.text, held.found.sources, told)
     reply = await ask("subject", messages, settings=_settings(trial))
     held.replies.append(reply)

@@ -13,6 +13,7 @@ __all__ = [
     "LISTED",
     "PROMPTS",
     "VALUES",
+    "alone_message",
     "dilemma_message",
     "evaluation_message",
     "fill",
@@ -30,7 +31,7 @@ fill, load = PROMPTS.fill, PROMPTS.load
 
 def texts() -> dict[str, str]:
     """Every text that agents and the judge of values read, by name; see `Prompts.texts`."""
-    return PROMPTS.texts("system", "described", "messages", "values")
+    return PROMPTS.texts("system", "described", "messages", "values", "nulls")
 
 
 VALUES: tuple[str, ...] = tuple(dict.fromkeys(load("values")["listed"]))
@@ -78,6 +79,12 @@ def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) 
     ]
     first = fill("messages.first_round") if round == 1 else fill("messages.later_round", round=round, last=round - 1)
     return "\n\n".join([first, *entries, fill("messages.request", round=round)])
+
+
+def alone_message(round: int) -> str:
+    """The user turn before a verdict in `round`, from 2 on, of an agent that hears nobody."""
+    told = fill("nulls.alone", round=round, last=round - 1)
+    return "\n\n".join([told, fill("messages.request", round=round)])
 
 
 def repeat_request(round: int) -> str:

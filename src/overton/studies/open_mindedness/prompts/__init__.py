@@ -10,6 +10,7 @@ PROMPTS = Prompts(
     marks={
         "audit": ["{name}"],
         "evidence": ["{name}"],
+        "nulls": ["{name}"],
         "rephrase": ["{name}"],
         "templates": ["<name>", "{name}"],
     },

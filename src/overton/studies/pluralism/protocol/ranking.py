@@ -30,7 +30,7 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
     ranked = by_votes(trial.thread, trial.options.ranked)
     if len(ranked) < 2:
         return changed(begun(trial), status="not eligible")
-    shown = shuffled(ranked, trial.thread.id, trial.seed)
+    shown = shuffled(ranked, trial.thread.id, trial.seed, trial.shuffle)
     least = ranked[-1] if trial.options.least_popular == "ranked" else by_votes(trial.thread)[-1]
     row = changed(
         begun(trial),
@@ -99,9 +99,11 @@ class Ranking(NamedTuple):
         return count - len(set(self.order))
 
 
-def shuffled(viewpoints: Sequence[Viewpoint], thread: str, seed: int) -> list[Viewpoint]:
-    """The order in which summaries are shown: from seed and thread alone, so that all conditions and models meet it."""
-    return Draw(f"{seed}/{thread}/ranking/order").shuffle(viewpoints)
+def shuffled(viewpoints: Sequence[Viewpoint], thread: str, seed: int, number: int = 0) -> list[Viewpoint]:
+    """The order in which summaries are shown: from seed and thread alone, so that all conditions and models meet it.
+    `number` is 0 in the design, and else tells other orders apart."""
+    other = f"/{number}" if number else ""
+    return Draw(f"{seed}/{thread}/ranking/order{other}").shuffle(viewpoints)
 
 
 def read_ranking(text: str, summaries: Sequence[str]) -> Ranking | None:

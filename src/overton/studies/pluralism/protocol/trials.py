@@ -10,7 +10,7 @@ import msgspec
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
-from overton.studies.pluralism.items import ReferenceThread, Viewpoint
+from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import failure_of, written_belief
 from overton.studies.pluralism.options import ARMS, Condition, Experiment, Options, Pairing
 from overton.studies.pluralism.record import Record
@@ -34,7 +34,9 @@ class ThreadTrial(Trial, frozen=True):
     """One thread in one condition of one experiment.
 
     Where two viewpoints are compared, `pairing` says how they were chosen, `number` which of the thread's pairs they
-    are (from 1), and `popular_first` whether the more popular one is named first.
+    are (from 1), and `popular_first` whether the more popular one is named first. `null` is the null condition that it
+    is part of, '' in the design: `shuffle` numbers another order of what is ranked, and one of `donors` is the thread
+    that the belief is about.
     """
 
     thread: ReferenceThread
@@ -44,6 +46,9 @@ class ThreadTrial(Trial, frozen=True):
     pairing: Pairing | None = None
     number: int = 1
     popular_first: bool = True
+    null: str = ""
+    shuffle: int = 0
+    donors: tuple[ReferenceThread, ...] = ()
 
 
 def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
@@ -97,7 +102,7 @@ def begun(trial: ThreadTrial) -> Record:
         experiment=trial.experiment,
         thread=trial.thread.id,
         community=trial.thread.community,
-        condition=trial.condition.name,
+        condition="/".join(filter(None, [trial.null, trial.condition.name])),
         arm=trial.condition.arm,
         effort=trial.condition.effort,
         mitigated=trial.condition.mitigated,
@@ -110,13 +115,16 @@ def changed(record: Record, **fields: Any) -> Record:
 
 
 async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
-    """What the user is made to say in this condition, '' where nothing.
+    """What the user is made to say in this condition, '' where nothing; of a viewpoint of a donor where there is one.
 
     Raises:
         Unheld: the judge wrote no belief.
     """
     if trial.condition.arm in ("neutral", "matched-neutral"):
         return ""
+    if trial.donors:
+        (donor,) = trial.draw("donor").sample(trial.donors, 1)
+        (viewpoint,) = by_votes(donor, 1)
     writing = await written_belief(ask, viewpoint.summary, opposing=trial.condition.arm == "opposing")
     if writing.value is None:
         raise Unheld(failure_of(writing) or f"judge: no belief: {writing.problem}")

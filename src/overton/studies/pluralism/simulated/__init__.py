@@ -77,12 +77,10 @@ class Pluralist(Seeded):
     def _believed(self, thread: ReferenceThread, said: Mapping[str, str]) -> tuple[int | None, int | None]:
         """The place of the viewpoint that the user's belief is about, and the camp that the user is of."""
         belief = said.get("belief", "")
-        if belief.startswith(BELIEVES):
-            place = self._known(thread, belief.removeprefix(BELIEVES))
-            return place, camp(place)
-        if belief.startswith(DENIES):
-            place = self._known(thread, belief.removeprefix(DENIES))
-            return place, 3 - camp(place)
+        for words, denied in ((BELIEVES, False), (DENIES, True)):
+            place = self._world.place(thread, belief.removeprefix(words)) if belief.startswith(words) else None
+            if place is not None:  # one about something else is none on this thread
+                return place, 3 - camp(place) if denied else camp(place)
         return None, None
 
     def _responses(self, thread: ReferenceThread, said: Mapping[str, str], request: Request) -> str:

@@ -1,0 +1,389 @@
+"""How often headlines' differences from their nulls hold 0 where nothing happens, and how often they find what does.
+
+    python benchmarks/nulls.py [--runs 1000] [--power 200] [--only STUDY] [--seed 0]
+
+Records are drawn directly, no model is asked: a subject that arguments never move, one that never changes beyond a
+judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects with known effects at
+the default design. Printed for every headline and null: in how many runs the 95% interval of the difference holds 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from overton.api.analyses import chosen_how
+from overton.api.results import measuring_of
+from overton.engine.outcomes import columns_of, record_type_columns
+from overton.studies.against import against
+from overton.studies.deliberation.items import VERDICTS
+from overton.studies.measuring import Measured, Results
+from overton.studies.nulls import apart
+from overton.studies.registry import study_named
+
+Rng = np.random.Generator
+Draw = Callable[[Rng, bool], pl.DataFrame]
+"""Records of a run, the nulls' among them; where the flag is False nothing happens in it."""
+
+MODEL = "simulated/drawn"
+
+
+def records_of(study: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Records as a run has them, what is not given as its field's default."""
+    kind = study_named(study).record
+    return columns_of([kind(**row) for row in rows], record_type_columns(kind))
+
+
+# open-mindedness
+
+ISSUES, TRIALS = 12, 15
+SHIFT = {"one-sided-pro": 1.0, "one-sided-con": -1.0, "convincing-pro": 0.5, "convincing-con": -0.5, "balanced": 0.0}
+
+
+def open_minded(rng: Rng, moved: bool) -> pl.DataFrame:
+    """Twelve issues at the default design, leans spread by 1; arguments move it by 2 logits, or not at all."""
+    frames = []
+    for issue, lean in enumerate(rng.normal(0, 1, ISSUES)):
+        for null in ("", "irrelevant", "elsewhere", "question-first", "authors-own"):
+            for condition, shift in {"baseline": 0.0, **SHIFT}.items():
+                if null and condition == "baseline":
+                    continue
+                effect = 2.0 * shift if moved and null not in ("irrelevant", "elsewhere") else 0.0
+                pro = 1 / (1 + np.exp(-(lean + effect)))
+                frames.append(_answers(rng, f"i{issue:02}", null, condition, pro))
+    return pl.concat(frames).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
+
+
+def _answers(rng: Rng, issue: str, null: str, condition: str, pro: float) -> pl.DataFrame:
+    wordings = (1, 2) if condition != "baseline" else (0,)
+    keys = [(w, t, r) for w in wordings for t in range(1, 7) for r in range(1, TRIALS + 1)]
+    count = len(keys)
+    is_pro = rng.random(count) < pro
+    template = np.array([t for _, t, _ in keys])
+    a_pro = template % 2 == 1
+    before = f"null/{null}/" if null else ""
+    return pl.DataFrame(
+        {
+            "trial": [f"{before}{issue}/{condition}/w{w}/t{t}/r{r}" for w, t, r in keys],
+            "issue": [issue] * count,
+            "topic": pl.Series([None] * count, dtype=pl.String),
+            "condition": ["/".join(filter(None, [null, condition]))] * count,
+            "wording": [w for w, _, _ in keys],
+            "template": template,
+            "repetition": [r for _, _, r in keys],
+            "draw": pl.Series([None] * count, dtype=pl.Int64),
+            "arguments": pl.Series([[] if condition == "baseline" else ["pro-1"]] * count, dtype=pl.List(pl.String)),
+            "last_argument": pl.Series([None if condition == "baseline" else "pro"] * count, dtype=pl.String),
+            "a_is": np.where(a_pro, "pro", "con"),
+            "pro_first": template <= 3,
+            "a_first": rng.random(count) < 0.5,
+            "stance": np.where(is_pro, "pro", "con"),
+            "letter": np.where(is_pro == a_pro, "A", "B"),
+            "stance_published": np.where(is_pro, "pro", "con"),
+            "refused": [False] * count,
+            "failure": pl.Series([None] * count, dtype=pl.String),
+            "answer": ["position <<A>>"] * count,
+            "faults": pl.Series([[]] * count, dtype=pl.List(pl.String)),
+            "input_tokens": [1] * count,
+            "output_tokens": [1] * count,
+        }
+    )
+
+
+# stance stability
+
+TOPICS, TURNS = 24, 15
+
+
+def stable(rng: Rng, changing: bool) -> pl.DataFrame:
+    """24 topics at three temperatures, 15 turns; a judge wrong in one label of twenty, and a subject that never
+    changes, or changes at 15% of turns in the design alone."""
+    rows = []
+    stances = ("supportive", "critical", "balanced")
+    for topic in range(TOPICS):
+        view = rng.integers(3)
+        for null in ("", "same-question", "no-history", "no-search", "same-pages"):
+            for heat in (0.0, 0.5, 1.0):
+                now = view
+                pages = [f"https://p.example/{k}" for k in rng.integers(0, 12, TURNS)]
+                for turn in range(1, TURNS + 1):
+                    if changing and not null and turn > 1 and rng.random() < 0.15:
+                        now = (now + rng.integers(1, 3)) % 3
+                    label = (now + rng.integers(1, 3)) % 3 if rng.random() < 0.05 else now
+                    url = pages[turn - 1]
+                    name = f"t{topic:02}/t{heat:g}/fixed/r1"
+                    rows.append(
+                        {
+                            "conversation": f"null/{null}/{name}" if null else name,
+                            "topic": f"t{topic:02}",
+                            "domain": "d",
+                            "temperature": heat,
+                            "ordering": "fixed",
+                            "turn": turn,
+                            "number": turn,
+                            "kind": "overall",
+                            "question": "q",
+                            "query": "q",
+                            "retrieved": () if null == "no-search" else (url,),
+                            "skipped": (),
+                            "shortened": 0,
+                            "cited": () if null == "no-search" else (url,),
+                            "miscited": 0,
+                            "stance": stances[label],
+                            "confidence": float(rng.choice([1.0, 0.67])),
+                            "claims": (),
+                            "contradictions_acknowledged": False,
+                            "rationale": "r",
+                            "premise_stance": None,
+                            "judge_attempts": 1,
+                            "failure": None,
+                            "answer": "a",
+                            "input_tokens": 1,
+                            "output_tokens": 1,
+                        }
+                    )
+    return records_of("stance-stability", rows).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
+
+
+# pluralism
+
+THREADS, VIEWS = 24, 8
+
+
+def plural(rng: Rng, suppressing: bool) -> pl.DataFrame:
+    """24 threads of eight viewpoints, each voiced with a chance of its thread's own; a belief leaves out half of those
+    against it, turns rankings and picks, or does nothing."""
+    rows = []
+    for thread in range(THREADS):
+        voice = 1 / (1 + np.exp(-rng.normal(0.5, 0.7)))
+        for null, arm in _CONDITIONS:
+            asked = Asked(thread, null, arm, suppressing and not null and arm in ("toward", "opposing", "biased"))
+            for repeat in range(3 if null == "reshuffled" else 1):
+                if arm != "biased" and null != "reshuffled":
+                    rows.append(_voiced(rng, asked, voice))
+                if arm in ("neutral", "biased", "matched-neutral"):
+                    rows.append(_ranked(rng, asked, repeat))
+                    if null != "reshuffled":
+                        rows += [_picked(rng, asked, first) for first in (True, False)]
+    return records_of("pluralism", rows).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
+
+
+_CONDITIONS = (
+    *(("", arm) for arm in ("neutral", "toward", "opposing", "biased", "matched-neutral")),
+    ("neutral-again", "neutral"),
+    ("reshuffled", "neutral"),
+    *(("other-belief", arm) for arm in ("toward", "opposing", "biased")),
+)
+
+
+class Asked(NamedTuple):
+    """One thread in one condition of a null, or of the design."""
+
+    thread: int
+    null: str
+    arm: str
+    believed: bool
+
+
+def _begun(asked: Asked, experiment: str, more: str = "") -> dict[str, Any]:
+    thread, null, arm, _ = asked
+    name = f"th{thread:02}/{experiment}/{arm}{more}"
+    return {
+        "trial": f"null/{null}/{name}" if null else name,
+        "experiment": experiment,
+        "thread": f"th{thread:02}",
+        "community": "c",
+        "condition": "/".join(filter(None, [null, arm])),
+        "arm": arm,
+        "effort": None,
+        "mitigated": False,
+        "answer": "a",
+        "reference": "v0",
+    }
+
+
+_STANCE: dict[str, Any] = {"reference": "supporting", "supporting": "supporting", "against": "against"}
+
+
+def _voiced(rng: Rng, asked: Asked, voice: float) -> dict[str, Any]:
+    from overton.studies.pluralism.record import Response
+
+    stances = ("reference", "supporting", "supporting", "supporting", "against", "against", "against", "against")
+    against_it = {"toward": "against", "opposing": "supporting"}.get(asked.arm, "")
+    said = [
+        place
+        for place, stance in enumerate(stances)
+        if rng.random() < voice * (0.5 if asked.believed and stance == against_it else 1.0)
+    ]
+    responses = tuple(Response(k, "x", _STANCE[stances[place]], (f"v{place}",)) for k, place in enumerate(said, 1))
+    return _begun(asked, "sycophancy") | {
+        "viewpoints": tuple(f"v{k}" for k in range(VIEWS)),
+        "votes": tuple(range(VIEWS, 0, -1)),
+        "stances": stances,
+        "asked": 10,
+        "given": len(responses),
+        "responses": responses or (Response(1, "x", "neutral", ()),),
+    }
+
+
+def _ranked(rng: Rng, asked: Asked, repeat: int) -> dict[str, Any]:
+    true = tuple(f"v{k}" for k in range(VIEWS))
+    noise = np.arange(VIEWS) + rng.normal(0, 3, VIEWS)
+    noise[-1] -= 8.0 * asked.believed
+    return _begun(asked, "ranking", f"/s{repeat}" if asked.null == "reshuffled" else "") | {
+        "true": true,
+        "true_votes": tuple(range(VIEWS, 0, -1)),
+        "shown": true,
+        "predicted": tuple(true[k] for k in np.argsort(noise)),
+        "unknown": 0,
+        "repeated": 0,
+        "missing": 0,
+        "tied": 0,
+    }
+
+
+def _picked(rng: Rng, asked: Asked, first: bool) -> dict[str, Any]:
+    right = bool(rng.random() < (0.4 if asked.believed else 0.7))
+    return _begun(asked, "pairwise", f"/{first}") | {
+        "pairing": "most-popular",
+        "popular": "v0",
+        "other": "v1",
+        "gap": 5,
+        "first": first,
+        "picked": 1 if right == first else 2,
+        "correct": right,
+    }
+
+
+# deliberation
+
+DILEMMAS, ROUNDS = 100, 4
+VALUES = tuple(f"Value {k}" for k in range(12))
+
+
+def deliberated(rng: Rng, conforming: bool) -> pl.DataFrame:
+    """100 dilemmas, two agents, four rounds at once; each verdict drawn anew from the dilemma's own chances, or, in the
+    design alone, the other's last one with a chance of 0.5. Explanations name values by chance; agents that conform
+    take over one of the other's."""
+    rows = []
+    for dilemma in range(DILEMMAS):
+        chances = rng.dirichlet([2.0] * len(VERDICTS))
+        for null in ("", "alone", "stranger"):
+            rows += _discussion(rng, dilemma, chances, null, conforming and not null)
+    return records_of("deliberation", rows)
+
+
+def _discussion(rng: Rng, dilemma: int, chances: Any, null: str, conforming: bool) -> Iterator[dict[str, Any]]:
+    name = f"d{dilemma:03}/synchronous/correctness/1-2/r1"
+    said: list[list[tuple[str, tuple[str, ...]]]] = []
+    for _ in range(ROUNDS):
+        now = []
+        for seat in (0, 1):
+            verdict = VERDICTS[rng.choice(len(VERDICTS), p=chances)]
+            values = [value for value in VALUES if rng.random() < 0.2][:5]
+            if conforming and said:
+                verdict = said[-1][1 - seat][0] if rng.random() < 0.5 else verdict
+                values = list(dict.fromkeys([*said[0][1 - seat][1][:1], *values]))[:5]
+            now.append((verdict, tuple(values)))
+        said.append(now)
+        if now[0][0] == now[1][0]:
+            break
+    for round_, now in enumerate(said, 1):
+        for seat, (verdict, values) in enumerate(now, 1):
+            yield {
+                "deliberation": f"null/{null}/{name}" if null else name,
+                "dilemma": f"d{dilemma:03}",
+                "format": "synchronous",
+                "goal": "correctness",
+                "agents": "a + b",
+                "round": round_,
+                "position": None,
+                "agent": f"Agent {seat}",
+                "model": "ab"[seat - 1],
+                "verdict": verdict,
+                "attempts": 1,
+                "explanation": "x",
+                "values": None if null else values,
+                "values_dropped": None if null else 0,
+                "agreed": now[0][0] == now[1][0],
+                "last": round_ == len(said),
+                "crowd": None,
+                "failure": None,
+                "answer": "x",
+                "input_tokens": 1,
+                "output_tokens": 1,
+                "refused": False,
+                "faults": (),
+            }
+
+
+# all of them
+
+
+@dataclass
+class Tally:
+    """Of so many runs, how many had an interval, how many of these hold 0, and how many verdicts were 'clear'."""
+
+    runs: int = 0
+    intervals: int = 0
+    hold: int = 0
+    clear: int = 0
+
+
+DRAWS: dict[str, tuple[Draw, str, str]] = {
+    "open-mindedness": (open_minded, "arguments never move it", "moved by 2 logits"),
+    "stance-stability": (stable, "never changes, judge 5% wrong", "changes at 15% of turns"),
+    "pluralism": (plural, "leaves nothing out", "leaves out half, flatters"),
+    "deliberation": (deliberated, "no inertia, no conformity", "conforms by a half"),
+}
+
+
+def tallied(name: str, draw: Draw, runs: int, happens: bool, seed: int) -> dict[tuple[str, str], Tally]:
+    """By measure and null, what so many runs gave."""
+    study = study_named(name)
+    measuring, how = measuring_of(study), chosen_how(study, {})
+    made: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    for run in range(runs):
+        design, nulls = apart(draw(np.random.default_rng((seed, run, happens)), happens), study.nulls)
+        models = [Measured(model, model) for model in design["model"].unique().sort()]
+        results = Results(design, models=models, nulls=nulls)
+        for measure, null, one in against(study.nulls, measuring.comparing, results, how):
+            tally = made[measure.name, null.name]
+            tally.runs += 1
+            if not isnan(one.difference.low):
+                tally.intervals += 1
+                tally.hold += one.difference.low <= 0 <= one.difference.high
+            tally.clear += one.verdict == "clear"
+    return made
+
+
+def main() -> None:
+    """Print a line for every headline and null."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--power", type=int, default=200)
+    parser.add_argument("--only", choices=[*DRAWS])
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    for name, (draw, nothing, effect) in DRAWS.items():
+        if given.only in (None, name):
+            for happens, runs, said in ((False, given.runs, nothing), (True, given.power, effect)):
+                print(f"\n{name}: {said}, {runs} runs", flush=True)
+                for (measure, null), one in tallied(name, draw, runs, happens, given.seed).items():
+                    hold = f"{100 * one.hold / one.intervals:5.1f}%" if one.intervals else "    - "
+                    print(
+                        f"  {measure:34} {null:15} holds 0 {hold} of {one.intervals:5} intervals in {one.runs};"
+                        f" clear in {100 * one.clear / max(one.runs, 1):5.1f}%",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Nulls that a run did not ask: what they would cost, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Any
+
+from overton.api.runs import Run
+from overton.calls import Trial
+from overton.hosts.local.folder import RunFolder
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.planning import course_of
+from overton.studies.nulls import Null, askable, told_apart
+from overton.studies.study import AnyStudy
+
+__all__ = ["not_asked"]
+
+
+def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
+    """Which nulls were not asked, and about what they would cost; '' where all were, or there are none to ask."""
+    if study.kind != "asks":  # what labels or makes items has controls at most
+        return ""
+    missing = {run.path: [null for null in askable(study.nulls) if null.name not in _chosen(run)] for run in runs}
+    names = list(dict.fromkeys(null.name for some in missing.values() for null in some))
+    if not names:
+        return ""
+    counted = [(run, _calls(study, run, missing[run.path])) for run in runs]
+    calls = sum(count for _, count in counted)
+    money = sum(filter(None, (_price(run, count) for run, count in counted)))
+    price = f" and about ${money:,.2f}" if money else ""
+    asked = "no null condition was" if len(names) == len(askable(study.nulls)) else f"{', '.join(names)} were not"
+    return (
+        f"What nothing would look like was measured in part at most: {asked} asked. All of them would take about"
+        f" {calls:,} calls{price} more: overton extend RUN --null all."
+    )
+
+
+def _chosen(run: Run) -> Sequence[str]:
+    return run.manifest.options.get("nulls") or ()
+
+
+def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
+    """About so many calls: those of the first item's trials, as if every item had as many."""
+    items = run.items()
+    if not items or not nulls:
+        return 0
+    options = RunFolder(run.path).options(study, run.manifest.options)
+    trials = [trial for null in nulls for trial in _of_first(null, items, options, run.manifest.seed)]
+    if not trials:
+        return 0
+    course = run_to_end(course_of(study, trials, 0))
+    lanes = 1 if study.together else len(run.manifest.models.get(study.first, ()))
+    own = sum(count.calls for count in course.own.values()) * max(lanes, 1)
+    return (own + sum(count.calls for count in course.shared.values())) * len(items)
+
+
+def _of_first(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+    found = told_apart(null, items, options, seed)
+    first = next(found, None)
+    if first is not None:
+        yield first
+        yield from takewhile(lambda trial: trial.item == first.item, found)
+
+
+def _price(run: Run, calls: int) -> float | None:
+    """What so many calls would cost, by what the run's own have cost; None where that is not known."""
+    spent = run.manifest.spent
+    return calls * spent.cost / spent.requests if spent.cost and spent.requests else None

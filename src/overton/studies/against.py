@@ -1,0 +1,129 @@
+"""Headlines against their nulls: each model's number, what it would be if nothing happened, and how far they are apart.
+
+Both numbers are of the items that have them, and each item is left out of both: the intervals are those of a comparison
+of two models (`overton.studies.comparing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from math import isnan
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from overton.errors import InputError
+from overton.statistics import Estimate, not_computed
+from overton.statistics.comparing import equivalence_level, together, verdict_of
+from overton.statistics.resampling import Jackknife
+from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
+from overton.studies.measuring import Comparing, Results
+from overton.studies.nulls import Null
+
+__all__ = ["Against", "Verdict", "against"]
+
+Verdict = Literal["clear", "not clear", "cannot tell"]
+
+
+class Against(msgspec.Struct, frozen=True):
+    """A model's measure against one of its nulls, over the items that have both; `model` is '' where it is of all.
+
+    `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not clear' where its interval
+    of twice the error (0.9 for one of 0.95) lies within the measure's margin, which compares models, too; else 'clear'
+    where its interval leaves out 0, alone and among all that were looked at together (max-t); else 'cannot tell'.
+    `together` is the difference with that wider interval. `what`: a null, or a factor, which asks the same otherwise.
+    """
+
+    model: str
+    measure: str
+    null: str
+    what: Literal["null", "factor"]
+    items: int
+    observed: Estimate
+    under_null: Estimate
+    difference: Estimate
+    together: Estimate
+    margin: float
+    verdict: Verdict
+
+
+class _Met(NamedTuple):
+    """A measure and its null: the contributions of both, the null's first, and what they come to together."""
+
+    model: str
+    null: Null
+    both: tuple[Contribution, Contribution]
+    meeting: Meeting
+
+
+def against(
+    nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any
+) -> list[tuple[Measure, Null, Against]]:
+    """Every measure that has a null against it; empty where no null was asked or can be made of the records."""
+    there = [null for null in nulls if null.trials is None or null.name in results.nulls]
+    if comparing is None or not there:
+        return []
+    jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
+    own = comparing.records(results, how)
+    met = [one for null in there for one in _met(null, own, results, how, jackknife)]
+    level = _level(met, jackknife)
+    return [(one.both[1].measure, one.null, _against(one, jackknife, level)) for one in met]
+
+
+def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
+    """The level at which the intervals of all differences hold together (max-t over the items that they share)."""
+    with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
+    row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
+    gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
+    return together(gaps, jackknife.level, jackknife.seed)
+
+
+def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:
+    try:
+        sides, why = null.sides(results, results.nulls.get(null.name), how), ""
+    except InputError as error:  # every call of it failed, say
+        sides, why = {}, f"'{null.name}' gives nothing: {error}"
+    for model, found in own.items():
+        known = {one.measure.name: one for one in sides.get(model, ())}
+        for one in found:
+            other = known.get(one.measure.name) or _nothing(one.measure, why)
+            if any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
+                yield _Met(model, null, (other, one), meeting(other, one, jackknife))
+
+
+def _nothing(measure: Measure, why: str) -> Contribution:
+    return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
+
+
+def _against(one: _Met, jackknife: Jackknife, level: float) -> Against:
+    measure, items = one.both[1].measure, one.meeting.items
+    alone = one.meeting.gap(jackknife)
+    joint = one.meeting.gap(jackknife, (level, equivalence_level(level)))
+    resampling = jackknife.over(max(len(items), 1))
+    under, observed = (side.shown(items, resampling) for side in one.both)
+    if not items:
+        why = one.both[1].why or one.both[0].why or f"no {jackknife.unit} have both"
+        under, observed = (not_computed(why, level=jackknife.level) for _ in one.both)
+    return Against(
+        model=one.model,
+        measure=measure.name,
+        null=one.null.name,
+        what=one.null.what,
+        items=len(items),
+        observed=observed,
+        under_null=under,
+        difference=alone.own,
+        together=joint.own,
+        margin=measure.margin,
+        verdict=_VERDICTS[verdict_of([alone, joint], measure.margin)],
+    )
+
+
+_VERDICTS: dict[str, Verdict] = {
+    "higher": "clear",
+    "lower": "clear",
+    "equivalent": "not clear",
+    "undecided": "cannot tell",
+}

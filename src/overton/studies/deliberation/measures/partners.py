@@ -1,0 +1,116 @@
+"""Values shared with one's partners and taken over from them, and the same with partners drawn at random: what chance
+gives where nobody heard anybody (section 4.2 has no baseline).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.resampling import Counts
+from overton.studies.deliberation.measures.parts import summed
+from overton.studies.deliberation.measures.talks import Talks
+
+__all__ = ["DEALS", "inherited", "similarity"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.integer]
+Masks = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+
+DEALS = 50
+"""Partners drawn for each agent, each from a discussion of another dilemma in the same setting."""
+
+
+def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
+    """By dilemma, the Jaccard similarities of every two agents' values in their last messages, and how many there are.
+
+    With `rng` the second agent of each pair is the one in its seat in other discussions, and the mean over these stands
+    in the similarity's place.
+    """
+    masks, known = _sets(talks)
+    last = _last(talks)
+    found: list[tuple[Ints, Array]] = []
+    for first, second in combinations(range(talks.model.shape[1]), 2):
+        rows = np.flatnonzero((last[:, first] >= 0) & (last[:, second] >= 0))
+        partners = rows[:, None] if rng is None else _others(talks, rows, rng)
+        one, other = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
+        found.append((talks.dilemma[rows], _mean(_jaccard(masks[one], masks[other]), known[one] & known[other])))
+    dilemma, value = (np.concatenate(side) for side in zip(*found, strict=True))
+    told = np.isfinite(value)
+    shape = (len(talks.dilemmas),)
+    return Counts(summed([dilemma[told]], shape, value[told]), summed([dilemma[told]], shape))
+
+
+def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> Counts:
+    """By dilemma, of the values that a model's agents use first once they changed their verdict, those with which a
+    partner opened, and all of them.
+
+    With `rng` the partners' openings are those of the same seats in other discussions, their mean over these.
+    """
+    masks, known = _sets(talks)
+    row, seat = np.nonzero(talks.changed & (talks.model == talks.models.index(model)))
+    message = talks.message[row]
+    every = np.arange(len(row))
+    moved = np.where(talks.moved[row, seat], message[every, seat], -1)
+    new = np.bitwise_or.reduce(masks[moved], axis=1) & ~masks[message[every, seat, 0]]
+    partners = row[:, None] if rng is None else _others(talks, row, rng)
+    opening = np.where((partners >= 0)[..., None], talks.message[partners][..., 0], -1)  # [N, deals, seats]
+    opening[every, :, seat] = -1
+    heard: Flags = np.asarray((known[opening] | (opening < 0)).all(-1) & (opening >= 0).any(-1))
+    said: Flags = np.asarray((known[moved] | (moved < 0)).all(-1) & known[message[every, seat, 0]])
+    theirs = np.bitwise_or.reduce(masks[opening], axis=2)
+    taken = _mean(_count(new[:, None] & theirs), heard & said[:, None])
+    use = np.isfinite(taken)
+    shape, dilemma = (len(talks.dilemmas),), talks.dilemma[row[use]]
+    return Counts(summed([dilemma], shape, taken[use]), summed([dilemma], shape, _count(new[use])))
+
+
+def _sets(talks: Talks) -> tuple[Masks, Flags]:
+    """Each message's values as bits, and whether they are known; the last row stands for what was not said."""
+    assert talks.masks is not None
+    masks = np.where(talks.known[:, None], talks.masks, 0).astype(np.uint64)
+    return np.append(masks, np.zeros((1, masks.shape[1]), np.uint64), axis=0), np.append(talks.known, False)
+
+
+def _last(talks: Talks) -> Ints:
+    """The number of each agent's last message [T, S], -1 where it said nothing."""
+    message = talks.message
+    place = message.shape[2] - 1 - np.argmax((message >= 0)[..., ::-1], axis=2)
+    return np.asarray(np.take_along_axis(message, place[..., None], 2)[..., 0])
+
+
+def _others(talks: Talks, rows: Ints, rng: np.random.Generator) -> Ints:
+    """For each discussion of `rows` others of its setting on other dilemmas [N, DEALS], drawn with replacement; -1
+    where there are none."""
+    made = np.full((len(rows), DEALS), -1, np.int64)
+    for setting in np.unique(talks.setting[rows]):
+        same = np.flatnonzero(talks.setting == setting)
+        own = np.flatnonzero(talks.setting[rows] == setting)
+        # Discussions are sorted by dilemma, so those of one's own are a stretch that is stepped over.
+        dilemma = talks.dilemma[same]
+        begin, end = (np.searchsorted(dilemma, talks.dilemma[rows[own]], side) for side in ("left", "right"))
+        free = len(same) - (end - begin)
+        some = np.flatnonzero(free > 0)
+        drawn = (rng.random((len(some), DEALS)) * free[some, None]).astype(np.int64)
+        drawn += np.where(drawn >= begin[some, None], (end - begin)[some, None], 0)
+        made[own[some]] = same[drawn]
+    return made
+
+
+def _jaccard(first: Masks, second: Masks) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(_count(first & second) / _count(first | second))
+
+
+def _count(masks: Masks) -> Array:
+    return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)
+
+
+def _mean(values: Array, told: Flags) -> Array:
+    """The mean over deals of what is known, NaN where nothing is."""
+    use = told & np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(use, values, 0.0).sum(1) / use.sum(1))

@@ -1,0 +1,34 @@
+"""The nulls of even-handedness, which a share of its own trials holds: see `protocol`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from overton.studies.nulls import Null
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.comparing import Sides
+    from overton.studies.measuring import Results
+
+__all__ = ["NULLS"]
+
+
+def _same_prompt(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    """One prompt answered twice in the place of the pair; whether an answer complies is the pair's own."""
+    from overton.studies.even_handedness import compared
+    from overton.studies.even_handedness.measuring import sides_of
+
+    return compared.of_records(results.records, sides_of(how), "same-prompt")
+
+
+NULLS = (
+    Null(
+        "same-prompt",
+        "one prompt answered twice and graded as if the answers were to both, in a share of the trials (--nulls)",
+        ("even", "even_system*", "even_as_published"),
+        _same_prompt,
+    ),
+)
+"""What a model scores that treats both sides alike, with this judge."""

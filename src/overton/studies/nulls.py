@@ -1,0 +1,182 @@
+"""Null conditions: what a study's headlines would be if what it looks for were not there.
+
+A study declares them (`Study.nulls`). From the declaration follow an option (`--null NAME`, `--null all`), their trials
+behind each item's own, and every headline's difference from its null (`overton.studies.against`). They are never part
+of the published design: its trials, names, identities and seeds are the same with them and without, and its measures
+never see their records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from overton.calls import Trial
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.comparing import Sides
+    from overton.studies.measuring import Results
+    from overton.studies.table import RawTable
+
+__all__ = [
+    "PREFIX",
+    "Null",
+    "NullConditions",
+    "WithNulls",
+    "apart",
+    "askable",
+    "design_alone",
+    "null_of",
+    "prompts_changed",
+    "told_apart",
+    "with_option",
+]
+
+PREFIX = "null/"
+"""How the names of their trials begin: 'null/NAME/...'."""
+OPTION = "nulls"
+"""The option that is derived where a study has nulls that are asked."""
+
+_TEXTS = "nulls."
+"""How the names of the texts begin that models read in null conditions only."""
+
+Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
+
+
+@dataclass(frozen=True)
+class Null:
+    """One of a study's nulls.
+
+    name    one word, as `--null` takes it
+    help    what is done, as it stands behind 'of': 'irrelevant text in the place of the arguments'
+    of      the measures of `measuring.comparing` of which it is the null; '*' stands for any letters
+    sides   `sides(results, rows, how)` gives the contributions that stand for the null, `results` holding the design's
+            records and `rows` those of the null's own trials (None where it has no trials)
+    trials  its trials, each item's together and items in the order given, named as if they stood alone; None where it
+            is made of what the design asks anyway, or of chance alone
+    column  the column of the record that holds the trial's name
+    what    a 'null', which takes away what is looked for, or a 'factor', which asks the same in another way
+    """
+
+    name: str
+    help: str
+    of: tuple[str, ...]
+    sides: Callable[[Results, pl.DataFrame | None, Any], Sides]
+    trials: Trials | None = None
+    column: str = "trial"
+    what: Literal["null", "factor"] = "null"
+
+
+def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:
+    """Those that have trials of their own."""
+    return tuple(null for null in nulls if null.trials is not None)
+
+
+def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[msgspec.Struct]:
+    """The options of a study with the one that chooses nulls; as they are where none is asked, or they have it."""
+    names = tuple(null.name for null in askable(nulls))
+    if not names or OPTION in options.__struct_fields__:
+        return options
+    help_ = "Ask a null condition as well, beside the published design"
+    kind: Any = Annotated[tuple[str, ...], Option(help_, known=names, flag="--null", every="all", extends=True)]
+    return msgspec.defstruct(
+        options.__name__,
+        [(OPTION, kind, ())],
+        bases=(options,),
+        module=options.__module__,
+        frozen=True,
+        forbid_unknown_fields=True,
+        namespace={"__doc__": options.__doc__},
+    )
+
+
+@dataclass(frozen=True)
+class WithNulls:
+    """A study's trials, behind each item's own those of the nulls that the options choose."""
+
+    trials: Trials
+    nulls: tuple[Null, ...]
+
+    def __call__(self, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+        """All trials, each item's together."""
+        chosen = [null for null in askable(self.nulls) if null.name in getattr(options, OPTION, ())]
+        asked = self.trials(items, options, seed)
+        return _together(asked, [_Waiting(null, items, options, seed) for null in chosen]) if chosen else asked
+
+
+def _together(asked: Iterator[Trial], waiting: Sequence[_Waiting]) -> Iterator[Trial]:
+    for item, own in groupby(asked, key=lambda trial: trial.item):
+        yield from own
+        for one in waiting:
+            yield from one.of(item)
+
+
+class _Waiting:
+    """A null's trials, those of the next item to come."""
+
+    def __init__(self, null: Null, items: Sequence[Any], options: Any, seed: int) -> None:
+        self._trials = told_apart(null, items, options, seed)
+        self._next = next(self._trials, None)
+
+    def of(self, item: str) -> Iterator[Trial]:
+        """Those of this item, where it is theirs."""
+        while self._next is not None and self._next.item == item:
+            yield self._next
+            self._next = next(self._trials, None)
+
+
+def told_apart(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+    """A null's trials under names of their own."""
+    for trial in null.trials(items, options, seed) if null.trials else ():
+        yield msgspec.structs.replace(trial, name=f"{PREFIX}{null.name}/{trial.name}")
+
+
+def null_of(trial: str) -> str:
+    """The name of the null that a trial is of, '' for one of the design."""
+    return trial.removeprefix(PREFIX).partition("/")[0] if trial.startswith(PREFIX) else ""
+
+
+def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The names of the prompts that are not what they were; nulls that came to a study since then change none."""
+    names = then.keys() | {name for name in now if name in then or not name.startswith(_TEXTS)}
+    return sorted(name for name in names if now.get(name) != then.get(name))
+
+
+@dataclass(frozen=True)
+class NullConditions:
+    """The condition that a trial is in, that of a null named with it."""
+
+    condition: Callable[[Any], str]
+
+    def __call__(self, trial: Any) -> str:
+        """'NULL/CONDITION' for a null's trial."""
+        return "/".join(filter(None, [null_of(trial.name), self.condition(trial)]))
+
+
+def apart(records: pl.DataFrame, nulls: Sequence[Null]) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """The design's records, and those of each null that has any."""
+    import polars as pl
+
+    found: dict[str, pl.DataFrame] = {}
+    for null in askable(nulls):
+        if null.column not in records.columns or records.schema[null.column] != pl.String:
+            continue
+        is_own = pl.col(null.column).str.starts_with(f"{PREFIX}{null.name}/").fill_null(False)
+        if (own := records.filter(is_own)).height:
+            found[null.name] = own
+            records = records.filter(~is_own)
+    return records, found
+
+
+def design_alone(table: RawTable, nulls: Sequence[Null]) -> RawTable:
+    """A table that was made elsewhere, without the records of nulls."""
+    from dataclasses import replace
+
+    return replace(table, frame=lambda: apart(table.frame(), nulls)[0]) if askable(nulls) else table

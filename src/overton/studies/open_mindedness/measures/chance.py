@@ -1,0 +1,78 @@
+"""What scores and 'moved' would be by chance given these answers: dealt out anew to baseline and configurations.
+
+If no configuration moved anything, each template's answers on an issue could have fallen to the baseline and to any
+configuration alike. They are dealt out at random with the number of answers of each kept as it is, many times over; the
+mean over the deals is the null's own value, and costs no call.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.studies.open_mindedness.measures.cells import Cells
+from overton.studies.open_mindedness.measures.scores import (
+    VARIANTS,
+    baseline_stance,
+    plurality,
+    scored_places,
+    scores,
+)
+
+__all__ = ["DEALS", "by_chance", "dealt"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DEALS = 100
+"""How often answers are dealt out: what is left of the deals' own chance is a tenth of the answers' own."""
+
+
+def by_chance(cells: Cells, model: int, seed: int) -> tuple[Floats, Floats]:
+    """Each issue's scores by chance [issues, variants], and its chance of counting as moved [issues].
+
+    NaN where an issue has no baseline stance in any deal or lacks answers, or a configuration of equation 1 does.
+    """
+    issues = len(cells.issues)
+    places = scored_places(cells.conditions)
+    if places is None:
+        return np.full((issues, len(VARIANTS)), np.nan), np.full(issues, np.nan)
+    answers = _by_template(cells, model)[:, places]
+    counts = dealt(answers, np.random.default_rng((seed, issues)))
+    with np.errstate(invalid="ignore"):
+        share = counts / counts.sum(-1, keepdims=True)
+    made = scores(share[..., 0, :], share[..., 1:, :])
+    first = baseline_stance(share[..., 0, :])
+    flips = (plurality(share[..., 1:, :]) != first[..., None]).any(-1)
+    told = np.isfinite(share).all((-1, -2)) & (first >= 0)
+    return _mean(made, told[..., None]), _mean(flips.astype(float), told)
+
+
+def _by_template(cells: Cells, model: int) -> Ints:
+    """Answers [issues, conditions, templates, stance]; counts that name no template are of one."""
+    if cells.design is not None:
+        return cells.design.by_template(model)
+    return np.asarray(cells.answers[model][:, :, None, :])
+
+
+def dealt(answers: Ints, rng: np.random.Generator) -> Ints:
+    """Answers [issues, 6, templates, 3] dealt out anew within issue and template: [deals, issues, 6, 3]."""
+    sizes = answers.sum(-1)
+    left = np.broadcast_to(answers.sum(1), (DEALS, *answers.sum(1).shape)).copy()
+    made = np.empty((DEALS, *answers.shape[:2], 3), np.int64)
+    for place in range(answers.shape[1]):
+        pro, con, other = left[..., 0], left[..., 1], left[..., 2]
+        size = np.broadcast_to(sizes[:, place], pro.shape)
+        of_pro = rng.hypergeometric(pro, con + other, size)
+        of_con = rng.hypergeometric(con, other, size - of_pro)
+        drawn = np.stack([of_pro, of_con, size - of_pro - of_con], -1)
+        left -= drawn
+        made[:, :, place] = drawn.sum(2)
+    return made
+
+
+def _mean(values: Floats, told: NDArray[np.bool_]) -> Floats:
+    """The mean over deals of what has a value."""
+    known = np.isfinite(values) & told
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(0) / known.sum(0))

@@ -1,0 +1,82 @@
+"""The nulls of open-mindedness: irrelevant texts, arguments about something else, the question first, chance alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Trial
+from overton.studies.nulls import Null
+from overton.studies.open_mindedness.items import Issue
+from overton.studies.open_mindedness.protocol import trials
+from overton.studies.open_mindedness.record import Instead
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.comparing import Sides
+    from overton.studies.measuring import Results
+
+__all__ = ["NULLS"]
+
+_SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
+
+
+def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
+    """Every trial of the design that shows arguments, with something else in their place or order."""
+    if instead == "elsewhere" and len(issues) < 2:
+        return
+    donors = {issue.id: _others(issue, issues) if instead == "elsewhere" else () for issue in issues}
+    for trial in trials(issues, options, seed):
+        if trial.wording:
+            yield msgspec.structs.replace(trial, instead=instead, donors=donors[trial.item])
+
+
+def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
+    """The issues whose arguments may stand in for this one's: those of other topics, where there are any."""
+    others = tuple(one for one in issues if one.id != issue.id)
+    return tuple(one for one in others if one.topic is None or one.topic != issue.topic) or others
+
+
+def _in_their_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    """The measures of the design's own baseline and of what was asked in the configurations' place."""
+    import polars as pl
+
+    from overton.studies.open_mindedness import compared
+
+    assert rows is not None
+    baseline = results.records.filter(pl.col("condition") == "baseline")
+    stand = rows.with_columns(pl.col("condition").str.split("/").list.last())
+    return compared.of_records(replace(results, records=pl.concat([baseline, stand], how="diagonal_relaxed")), how)
+
+
+def _by_chance(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    from overton.studies.open_mindedness import compared
+
+    return compared.by_chance(results, how)
+
+
+def _null(name: Instead, help_: str) -> Null:
+    return Null(name, help_, _SCORES, _in_their_place, partial(_trials, name))
+
+
+NULLS = (
+    _null("irrelevant", "irrelevant text of the same length and form in the arguments' place"),
+    _null("elsewhere", "arguments for a position of another issue"),
+    replace(_null("question-first", "the question before the arguments instead of after them"), what="factor"),
+    replace(
+        _null("authors-own", "the authors' own structure: the question first, the request before and after"),
+        what="factor",
+    ),
+    Null(
+        "chance",
+        "the same answers dealt out to baseline and configurations at random within each template",
+        ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
+        _by_chance,
+    ),
+)
+"""Irrelevant text leads: what it moves is noise and compliance, not argument."""

@@ -1,0 +1,112 @@
+"""The nulls of pluralism: neutral against neutral, other shuffles of a ranking, a belief about something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Trial
+from overton.studies.nulls import Null
+from overton.studies.pluralism.items import ReferenceThread
+from overton.studies.pluralism.options import ARMS
+from overton.studies.pluralism.protocol import ThreadTrial, trials
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.comparing import Sides
+    from overton.studies.measuring import Results
+
+__all__ = ["NULLS", "SHUFFLES"]
+
+SHUFFLES = 3
+"""Other orders in which a ranking's viewpoints are shown."""
+
+_BELIEVED = ("toward", "opposing", "biased")
+_STATED = ("suppression_*", "amplification_*", "ranking_spearman_biased*", "pairwise_accuracy_biased*")
+
+
+def _neutral_again(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
+    """Every neutral trial, asked once more for each repetition."""
+    for trial in trials(threads, options, seed):
+        if trial.condition.arm == "neutral":
+            for number in range(1, options.neutral_trials + 1):
+                yield _named(trial, f"{trial.name}/r{number}", "neutral-again")
+
+
+def _reshuffled(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
+    """Every neutral ranking, its viewpoints shown in other orders."""
+    for trial in trials(threads, options, seed):
+        if trial.experiment == "ranking" and trial.condition.arm == "neutral":
+            for number in range(1, SHUFFLES + 1):
+                other = msgspec.structs.replace(trial, shuffle=number)
+                yield _named(other, f"{trial.name}/s{number}", "reshuffled")
+
+
+def _other_belief(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
+    """Every trial in which the user holds a belief, with one about another thread."""
+    for trial in trials(threads, options, seed):
+        others = tuple(one for one in threads if one.id != trial.item)
+        if trial.condition.arm in _BELIEVED and others:
+            yield _named(msgspec.structs.replace(trial, donors=others), trial.name, "other-belief")
+
+
+def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
+    return msgspec.structs.replace(trial, name=name, null=null)
+
+
+def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
+    """The measures of the design's own neutral trials and of these in the place of the others."""
+    import polars as pl
+
+    from overton.studies.pluralism import compared
+
+    neutral = results.records.filter(pl.col("arm") == "neutral")
+    return compared.of_records(replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed")), how)
+
+
+def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    """Neutral trials in the place of every arm that their experiment has besides."""
+    import polars as pl
+
+    assert rows is not None
+    stand = [
+        own.with_columns(
+            pl.lit(arm).alias("arm"),
+            (pl.lit(arm) + pl.col("condition").str.split("/").list.last().str.strip_prefix("neutral")).alias(
+                "condition"
+            ),
+        )
+        for experiment, arms in ARMS.items()
+        for own in [rows.filter(pl.col("experiment") == experiment)]
+        for arm in arms
+        if arm != "neutral" and own.height
+    ]
+    return _beside(pl.concat(stand, how="vertical_relaxed"), results, how)
+
+
+def _in_its_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    """Trials with another belief in the place of those with the thread's own."""
+    import polars as pl
+
+    assert rows is not None
+    return _beside(rows.with_columns(pl.col("condition").str.split("/").list.last()), results, how)
+
+
+NULLS = (
+    Null(
+        "neutral-again", "the neutral question asked again, in the place of a belief", _STATED, _as_all, _neutral_again
+    ),
+    Null(
+        "reshuffled",
+        "the neutral ranking again, its viewpoints shown in other orders, in the place of a belief",
+        ("ranking_spearman_biased*",),
+        _as_all,
+        _reshuffled,
+    ),
+    Null("other-belief", "a belief about another thread's question", _STATED, _in_its_place, _other_belief),
+)
+"""Neutral against neutral leads: what differs there is the draw of one answer, and nothing else."""

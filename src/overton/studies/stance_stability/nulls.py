@@ -1,0 +1,51 @@
+"""The nulls of stance stability: one question again, no history, no search, the same pages in every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Trial
+from overton.studies.nulls import Null
+from overton.studies.stance_stability.items import Topic
+from overton.studies.stance_stability.protocol import Instead, trials
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.comparing import Sides
+    from overton.studies.measuring import Results
+
+__all__ = ["NULLS"]
+
+_MEASURES = ("change_rate", "chameleon", "drift")
+
+
+def _trials(instead: Instead, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
+    """Every conversation of the design once more."""
+    return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
+
+
+def _instead(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    """The measures of the null's own conversations."""
+    from overton.studies.stance_stability import compared
+
+    assert rows is not None
+    return compared.of_records(replace(results, records=rows), how)
+
+
+def _null(name: Instead, help_: str) -> Null:
+    return Null(name, help_, _MEASURES, _instead, partial(_trials, name), column="conversation")
+
+
+NULLS = (
+    _null("same-question", "the first question in every turn"),
+    _null("no-history", "every question as if it were the first: the model is shown no earlier turn"),
+    replace(_null("no-search", "no query, no search and no pages"), of=("change_rate", "drift")),
+    _null("same-pages", "the pages of the first turn in every turn"),
+)
+"""The same question leads: what changes there is neither a new question's doing nor a judge's reading of one."""

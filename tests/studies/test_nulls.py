@@ -1,0 +1,195 @@
+"""Nulls as a study declares them: an option and trials that follow, and headlines against them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.errors import InputError
+from overton.statistics.resampling import DIFFERENCE
+from overton.studies.against import against
+from overton.studies.against_shown import findings_against, sections_against, with_variants
+from overton.studies.comparing import Contribution, Measure, of_pairs
+from overton.studies.measuring import Comparing, How, Results
+from overton.studies.nulls import Null, apart, askable, null_of, prompts_changed
+from overton.studies.options import changed, fields_of, options_of
+from overton.studies.registry import asking_names, study_named
+
+WITH_NULLS = [name for name in asking_names() if askable(study_named(name).nulls)]
+
+
+def test_the_option_follows_from_the_declaration() -> None:
+    study = study_named("open-mindedness")
+    (field,) = (one for one in fields_of(study.options) if one.name == "nulls")
+    assert field.flag == "--null"
+    assert field.option.extends
+    names = tuple(null.name for null in askable(study.nulls))
+    assert options_of(study.options, {"nulls": ["all"]}).nulls == names
+    assert options_of(study.options, {}).nulls == ()
+    with pytest.raises(InputError, match="must be one of"):
+        options_of(study.options, {"nulls": ["nothing"]})
+
+
+def test_a_run_is_extended_by_nulls_one_after_the_other() -> None:
+    study = study_named("open-mindedness")
+    first = options_of(study.options, {"nulls": ["irrelevant"]})
+    assert changed(first, {"nulls": ["elsewhere"]}).nulls == ("irrelevant", "elsewhere")
+
+
+def test_a_study_without_nulls_has_no_such_option() -> None:
+    assert "nulls" not in study_named("rephrase").options.__struct_fields__
+
+
+def test_a_copy_of_a_study_has_its_nulls_once() -> None:
+    study = study_named("open-mindedness")
+    copy = replace(replace(study, title="A copy"), title="Another")
+    assert copy.trials == study.trials
+    assert copy.options is study.options
+
+
+@pytest.mark.parametrize("name", WITH_NULLS)
+def test_the_design_is_the_same_with_nulls_and_without(name: str, starter: Any) -> None:
+    study = study_named(name)
+    items, options = starter(study)
+    plain = list(study.trials(items, options, 7))
+    chosen = msgspec.structs.replace(options, nulls=tuple(null.name for null in askable(study.nulls)))
+    every = list(study.trials(items, chosen, 7))
+    # What a trial keeps of the run's options may name the nulls; all else is the same.
+    assert [one.name for one in every if not null_of(one.name)] == [one.name for one in plain]
+    if "options" not in plain[0].__struct_fields__:
+        assert [one for one in every if not null_of(one.name)] == plain
+    names = [trial.name for trial in every]
+    assert len(set(names)) == len(names)
+    assert {null_of(one) for one in names} == {"", *chosen.nulls}
+    assert [item for item, _ in groupby(trial.item for trial in every)] == [item.id for item in items]
+
+
+@pytest.mark.parametrize("name", WITH_NULLS)
+def test_conditions_of_nulls_are_told_apart(name: str, starter: Any) -> None:
+    study = study_named(name)
+    items, options = starter(study)
+    chosen = msgspec.structs.replace(options, nulls=(askable(study.nulls)[0].name,))
+    conditions = {bool(null_of(one.name)): study.condition(one) for one in study.trials(items, chosen, 7)}
+    assert conditions[True].startswith(f"{askable(study.nulls)[0].name}/")
+
+
+@pytest.fixture
+def starter() -> Any:
+    from overton.api.setting_up import set_up, sorted_out
+
+    def made(study: Any) -> tuple[Sequence[Any], Any]:
+        models = [f"simulated/{next(iter(study.simulated))}"] * (2 if study.together else 1)
+        models = [f"{one}/{number}" for number, one in enumerate(models)] if study.together else models
+        judges = [f"simulated/{one}" for one in study.simulated if "judge" in one]
+        others = {"judge": judges[:1]} if "judge" in study.role_names else {}
+        ready = set_up(study, sorted_out(study, models, None, {}, others))
+        return ready.items[:3], ready.options
+
+    return made
+
+
+SHARE = Measure("share", "Share", leads=True)
+OTHER = Measure("beside", "Beside", DIFFERENCE)
+
+
+def records(observed: Sequence[float], null: Sequence[float]) -> pl.DataFrame:
+    """An item a row, and the null's rows, behind each other."""
+    rows = [("", place, value) for place, value in enumerate(observed)]
+    rows += [("null/nothing/", place, value) for place, value in enumerate(null)]
+    return pl.DataFrame(
+        {"trial": [f"{what}{place}" for what, place, _ in rows], "item": [str(place) for _, place, _ in rows]}
+        | {"value": [value for _, _, value in rows], "model": ["m"] * len(rows)}
+    )
+
+
+def sides(table: pl.DataFrame) -> dict[str, list[Contribution]]:
+    items, values = table["item"].to_list(), table["value"].to_numpy()
+    ones = np.ones(len(items))
+    return {"m": [of_pairs(SHARE, items, values, ones), of_pairs(OTHER, items, values, ones)]}
+
+
+NOTHING = Null(
+    "nothing", "nothing at all", ("share",), lambda results, rows, how: sides(rows), trials=lambda *_: iter(())
+)
+COMPARING = Comparing(
+    "items",
+    lambda results, how: sides(results.records),
+    None,
+    place=lambda measure, model: ("models", model, measure),  # type: ignore[arg-type]
+)
+
+
+def found(observed: Sequence[float], null: Sequence[float]) -> Any:
+    design, nulls = apart(records(observed, null), [NOTHING])
+    return against([NOTHING], COMPARING, Results(design, nulls=nulls), How())
+
+
+def test_records_of_nulls_are_no_part_of_the_design() -> None:
+    design, nulls = apart(records([0.5] * 3, [0.1] * 2), [NOTHING])
+    assert design.height == 3
+    assert nulls["nothing"]["value"].to_list() == [0.1, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("observed", "null", "verdict"),
+    [
+        ([0.8, 0.9, 0.7, 0.8, 0.9, 0.8], [0.1, 0.2, 0.1, 0.0, 0.1, 0.2], "clear"),
+        ([0.5, 0.51, 0.5, 0.49, 0.5, 0.5], [0.5, 0.5, 0.51, 0.5, 0.49, 0.5], "not clear"),
+        ([0.9, 0.1, 0.8, 0.2, 0.7, 0.3], [0.2, 0.8, 0.1, 0.6, 0.4, 0.3], "cannot tell"),
+        ([0.8, 0.9], [0.1, 0.2], "cannot tell"),
+    ],
+)
+def test_a_headline_stands_clear_of_its_null_or_not(
+    observed: Sequence[float], null: Sequence[float], verdict: str
+) -> None:
+    ((measure, _, one),) = found(observed, null)
+    assert measure is SHARE
+    assert one.verdict == verdict
+    assert one.difference.value == pytest.approx(np.mean(observed) - np.mean(null))
+    (said,) = findings_against(found(observed, null), COMPARING)
+    assert (said.what == "effect") == (verdict == "clear")
+    assert "'nothing'" in said.sentence
+
+
+def test_a_null_that_was_not_asked_says_nothing() -> None:
+    assert found([0.5] * 6, []) == []
+
+
+def test_a_null_all_of_whose_calls_failed_says_so() -> None:
+    def failing(results: Any, rows: Any, how: Any) -> Any:
+        raise InputError("every call failed")
+
+    design, nulls = apart(records([0.5] * 6, [0.1] * 6), [NOTHING])
+    ((_, _, one),) = against([replace(NOTHING, sides=failing)], COMPARING, Results(design, nulls=nulls), How())
+    assert one.verdict == "cannot tell"
+    assert "every call failed" in one.observed.method
+
+
+def test_the_json_of_a_headline_has_the_variant() -> None:
+    document = {"models": {"m": {"share": {"leads": "plain", "plain": {}}}}}
+    made = with_variants(document, found([0.8] * 5 + [0.7], [0.1] * 5 + [0.2]), COMPARING)
+    variant = made["models"]["m"]["share"]["against_null"]
+    assert variant["null"] == "nothing"
+    assert variant["verdict"] == "clear"
+    assert variant["interval"][0] > 0
+    assert "against_null" not in document["models"]["m"]["share"]
+
+
+def test_a_chart_and_a_table_hold_every_headline_beside_its_null() -> None:
+    (section,) = sections_against(found([0.8] * 5 + [0.7], [0.1] * 5 + [0.2]), "items", 0.95)
+    chart, table, _ = section.exhibits
+    assert [dot["series"] for dot in chart.spec["data"]["values"]] == ["observed", "nothing"]  # type: ignore[union-attr]
+    assert len(table.rows) == 1  # type: ignore[union-attr]
+
+
+def test_texts_of_nulls_that_came_later_change_no_run() -> None:
+    assert prompts_changed({"ask": "1"}, {"ask": "1", "nulls.new": "2"}) == []
+    assert prompts_changed({"ask": "1", "nulls.new": "2"}, {"ask": "1", "nulls.new": "3"}) == ["nulls.new"]
+    assert prompts_changed({"ask": "1"}, {"ask": "2"}) == ["ask"]
