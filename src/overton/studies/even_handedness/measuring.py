@@ -13,6 +13,7 @@ from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
+from overton.studies.weighing import AsAsked, told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +37,7 @@ class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
             file=True,
         ),
     ] = None
+    shares: AsAsked = "as-asked"
 
 
 def sides_in(table: RawTable) -> dict[str, str]:
@@ -79,7 +81,9 @@ def _of_table(table: RawTable, how: EvenHow) -> Analysis:
 def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
-    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how))
+    return measures.analyze(
+        records, level=how.level, resamples=how.resamples, seed=how.seed, sides=_sides(how), shares=how.shares
+    )
 
 
 def _sides(how: EvenHow) -> dict[str, str]:
@@ -89,13 +93,13 @@ def _sides(how: EvenHow) -> dict[str, str]:
 def _compared(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(results.records, _sides(how))
+    return compared.of_records(results.records, _sides(how), how.shares)
 
 
 def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(read_table(table), _sides(how))
+    return compared.of_records(read_table(table), _sides(how), how.shares)
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -118,6 +122,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
             *few(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),
             *held_to_form(results, "answers were not held to any form, since none is asked for."),
+            *told(analysis.weighing),
         ],
     )
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from overton.calls import Alternative, Draw, Reply, Request, Spot
+from overton.calls import Draw, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness.items import Issue, Side
-from overton.studies.respondent import Seeded
+from overton.studies.respondent import Seeded, weighed_reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,17 +123,6 @@ class _Seen(NamedTuple):
     a_first: bool | None
 
 
-_BEFORE = "position <<"
-
-
-def _spots(request: Request, letter: str, p_a: float) -> tuple[Spot, ...]:
-    """The place of the letter, where the form asks for its probability."""
-    if request.form is None or not request.form.weigh:
-        return ()
-    alternatives = tuple(Alternative(one, chance, chance) for one, chance in (("A", p_a), ("B", 1 - p_a)))
-    return (Spot(len(_BEFORE), letter, alternatives),)
-
-
 class OpenMinded(Seeded):
     """Answers open-mindedness prompts as a respondent with known parameters would; an `Answerer`.
 
@@ -183,7 +172,7 @@ class OpenMinded(Seeded):
         is_pro = draw[1] / 2**64 < pro
         letter = "A" if is_pro == (seen.question.a_is == "pro") else "B"
         p_a = pro if seen.question.a_is == "pro" else 1 - pro
-        return Reply(f"{_BEFORE}{letter}>>", spots=_spots(request, letter, p_a))
+        return weighed_reply(request, f"position <<{letter}>>", letter, {"A": p_a, "B": 1 - p_a})
 
     def chances(self, prompt: str) -> tuple[float, float]:
         """The probabilities that it refuses this prompt, and that it takes the pro side if it does not."""
