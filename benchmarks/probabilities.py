@@ -156,7 +156,7 @@ def demos() -> None:
         ):
             began = perf_counter()
             run = overton.run("open-mindedness", models=[MODEL], only=only, out=Path(folder) / name, **options)
-            print(f"{name}: {run.records.height} trials, {perf_counter() - began:.0f} s", flush=True)
+            print(f"{name}: {run.records().height} trials, {perf_counter() - began:.0f} s", flush=True)
 
 
 def main() -> None:
