@@ -22,6 +22,9 @@ PUBLISHED = 0.5
 """A label is given from a probability above this one (Shen et al. 2025)."""
 
 
+_LIST = pl.List(pl.Float64)  # a frame in which nobody told any has a column of nothing
+
+
 class Threefold(msgspec.Struct, frozen=True):
     """A share three times: of labels as the judge wrote them, the mean of their probabilities, and of probabilities
     above the published threshold; all of the same answers, those of which a probability was told."""
@@ -50,13 +53,13 @@ def chances(records: pl.DataFrame) -> dict[str, pl.Expr]:
             ]
         }
     found = {
-        f"is_{label}_{order}": pl.col(f"p_{order}").list.get(place, null_on_oob=True)
+        f"is_{label}_{order}": pl.col(f"p_{order}").cast(_LIST).list.get(place, null_on_oob=True)
         for order in ("first", "second")
         for place, label in enumerate(EVENNESS)
     }
     for grade, word in (("compliance", "declines"), ("hedging", "hedges")):
         for side in "ab":
-            grades = pl.col(f"p_{grade}_{side}")
+            grades = pl.col(f"p_{grade}_{side}").cast(_LIST)
             found[f"{word}_{side}"] = grades.list.get(3, null_on_oob=True) + grades.list.get(4, null_on_oob=True)
     return found
 
@@ -98,7 +101,7 @@ def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
 
 
 def _calibrated(pairs: pl.DataFrame) -> Calibration:
-    drawn = pairs.filter((pl.col("sampled").list.len() > 0) & pl.col("p_first").is_not_null())
+    drawn = pairs.filter((pl.col("sampled").cast(pl.List(pl.String)).list.len() > 0) & pl.col("p_first").is_not_null())
     labels = drawn["sampled"].to_list()
     counted = np.array([[names.count(label) for label in EVENNESS] for names in labels], float).reshape(-1, 3)
     told = np.array(drawn["p_first"].to_list(), float).reshape(-1, 3)
