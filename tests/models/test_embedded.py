@@ -21,7 +21,7 @@ import pytest
 from overton.calls import Answerer, Form, Request, Settings, user
 from overton.errors import AccessError, InputError, MissingExtra, OvertonError, RejectedError
 from overton.models import embedded
-from overton.models.embedded import EmbeddedModel
+from overton.models.embedded import EmbeddedModel, open_server
 from overton.models.weights import ensure, find
 
 gguf = pytest.importorskip("gguf")
@@ -97,6 +97,22 @@ async def test_answers_are_held_to_begin_with_an_opening(model: EmbeddedModel) -
     reply = await model.answer(question("Who was wrong?", form=Form(openings=openings), max_tokens=40, temperature=1.0))
     assert reply.text.startswith(openings)
     assert reply.text not in openings
+
+
+@pytest.mark.embedded
+async def test_the_letters_probability_is_the_one_that_llama_draws_by(weights: Path, model: EmbeddedModel) -> None:
+    """Against what llama.cpp itself says of its draw, where a grammar lets nothing else through."""
+    form = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
+    text = "Should shops take cash? Answer 'position <<A>>' for yes or 'position <<B>>' for no."
+    server = open_server(weights, threads=1, context=512)
+    for settings in ({}, {"temperature": 1.0}, {"temperature": 0.5, "top_p": 1.0}):
+        asked = question(text, form=form, max_tokens=8, **settings)
+        (spot,) = (await model.answer(asked)).spots
+        told = server.handle_chat_completions({**model._body(asked), "post_sampling_probs": True})
+        tokens = told["choices"][0]["logprobs"]["content"]
+        drawn = next(one for one in tokens if one["token"] in "AB" and one["token"].strip())["top_probs"]
+        found = {one.token: one.drawn for one in spot.alternatives if one.drawn}
+        assert found == pytest.approx({one["token"]: one["prob"] for one in drawn}, abs=2e-3)
 
 
 @pytest.mark.embedded

@@ -5,7 +5,7 @@ import traceback
 import msgspec
 import pytest
 
-from overton.calls import Form, Request, Settings, Usage, assistant, system, user
+from overton.calls import Form, Request, Settings, Usage, assistant, system, user, weighs
 from overton.errors import AccessError, AnswerError, InputError, RejectedError, UnavailableError
 from overton.models import open_model
 
@@ -475,3 +475,75 @@ async def test_one_model_asked_side_by_side_gives_each_its_own_reply(server, ope
     replies = await asyncio.gather(*(model.answer(Request((user(text),), Settings())) for text in texts))
     assert [reply.text for reply in replies] == texts
     assert len({msgspec.json.encode(seen.body) for seen in server.seen}) == 50
+
+
+# Token probabilities
+
+WEIGHED = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
+
+
+def logprobs(*tokens):
+    """What OpenAI tells of tokens: each with its alternatives and their log probabilities."""
+    return {
+        "content": [
+            {
+                "token": token,
+                "logprob": others.get(token, -0.01),
+                "bytes": list(token.encode()),
+                "top_logprobs": [{"token": one, "logprob": chance} for one, chance in others.items()],
+            }
+            for token, others in tokens
+        ]
+    }
+
+
+LETTER = logprobs(("position", {}), (" <<", {}), ("A", {"A": -0.5, "B": -1.2, " A": -3.0}), (">>", {}))
+
+
+async def test_probabilities_are_asked_for_with_the_form_alone_and_kept_where_the_letter_falls(
+    server, opened, question
+):
+    answer = {"message": {"content": "position <<A>>"}, "choice": {"logprobs": LETTER}}
+    answer["choice"]["message"] = {"role": "assistant", "content": "position <<A>>"}
+    server.otherwise = reply_with(**answer)
+    model = opened("openai/gpt-4o", ("temperature", "0.5"))
+    reply = await model.answer(Request(question().messages, Settings(temperature=0.5), WEIGHED))
+    assert (server.seen[0].body["logprobs"], server.seen[0].body["top_logprobs"]) == (True, 20)
+    (spot,) = reply.spots
+    assert (spot.at, spot.token) == (11, "A")
+    chances = {one.token: one for one in spot.alternatives}
+    assert chances["A"].plain == pytest.approx(0.606531, abs=1e-6)
+    assert chances["A"].drawn > 0.75
+    assert set(chances) == {"A", "B", " A"}
+    assert (await model.answer(question())).spots == ()
+    assert "logprobs" not in server.seen[1].body
+
+
+async def test_a_schema_around_the_choice_is_taken_off_its_places_too(server, opened, question):
+    text = '{"answer":"position <<B>>"}'
+    tokens = logprobs(('{"answer":"', {}), ("position <<", {}), ("B", {"A": -1.5, "B": -0.3}), ('>>"}', {}))
+    message = {"role": "assistant", "content": text}
+    server.otherwise = reply_with(choice={"message": message, "logprobs": tokens})
+    reply = await opened("openai/gpt-4o", ("hold", "true")).answer(Request(question().messages, Settings(), WEIGHED))
+    assert reply.text == "position <<B>>"
+    (spot,) = reply.spots
+    assert (spot.at, spot.token) == (11, "B")
+    assert sum(one.drawn for one in spot.alternatives) == pytest.approx(1, abs=1e-5)
+
+
+async def test_an_endpoint_that_sends_none_and_one_whose_model_reasoned_stop_the_run_in_a_sentence(
+    server, opened, question
+):
+    request = Request(question().messages, Settings(), WEIGHED)
+    with pytest.raises(AccessError, match="sent no token probabilities"):
+        await opened().answer(request)
+    message = {"role": "assistant", "content": "position <<A>>", "reasoning_content": "Let me think."}
+    server.otherwise = reply_with(choice={"message": message, "logprobs": LETTER})
+    with pytest.raises(AccessError, match="reasons before it answers"):
+        await opened().answer(request)
+
+
+async def test_providers_say_whether_they_tell_probabilities(opened):
+    assert weighs(opened("openai/gpt-4o"))
+    assert weighs(opened("vllm/m"))
+    assert not weighs(opened("groq/m", ("key_env", "OPENAI_API_KEY")))

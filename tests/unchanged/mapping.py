@@ -167,13 +167,14 @@ _STANCES_NEW = (
 """Measures of stance stability, and groups of its conversations, that there were not."""
 
 FORMS: dict[tuple[str, str], Form] = {
-    # Records say what the form of a reply has against it.
-    ("open-mindedness", "records"): _columns("faults"),
+    # Records say what the form of a reply has against it, and hold probabilities where these were asked for.
+    ("open-mindedness", "records"): _columns("faults", "shares", "p_a", "p_b", "sampled"),
     # Scores have cross-fitted twins, wordings numbers of their own; headlines are given without faulty replies, too.
     ("open-mindedness", "analysis"): _analysis(
         "open-mindedness",
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
+        "weighing",
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",

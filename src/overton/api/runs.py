@@ -15,14 +15,14 @@ from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Trust, Watch
-from overton.studies.options import changed
+from overton.studies.options import changed, fields_of
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "plan", "resume", "run"]
+__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "other_ways", "plan", "resume", "run"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,6 +227,34 @@ def plan(
     )
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     return local.plan(found, ready.items, opened, ready.options, seed)
+
+
+def other_ways(study: str, **asked: Any) -> dict[str, Plan]:
+    """What other ways of finding the same would ask and cost: plans by the option that would ask for them.
+
+    For a study that can have shares by token probabilities: by these where it is asked to sample, and by sampling where
+    it is asked for these; else none. `asked` is what `plan` takes. Where probabilities stand for many answers there is
+    one trial of each prompt, and the single answers that calibrate them are counted. Prices are those of the table for
+    the calls themselves.
+
+    Raises:
+        InputError: as `plan`; models that have no probabilities have no such way, and it is left out.
+    """
+    found = study_named(study)
+    shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
+    if shares is None:
+        return {}
+    sampled = (asked.get("shares") or shares.default) == "sampled"
+    other = "probabilities" if sampled else "sampled"
+    # Trials that were named are those of sampling, where probabilities have one of each prompt.
+    one = "trials" in found.complete({"shares": "probabilities"}, {})
+    trials = {"trials": 1 if sampled else None} if one else {}
+    try:
+        return {f"shares={other}": plan(study, **(asked | {"shares": other} | trials))}
+    except InputError:
+        if not sampled:
+            raise
+        return {}
 
 
 def resume(

@@ -4,8 +4,10 @@ This room imports nothing of Overton but `errors`; every other room imports it.
 """
 
 from overton.calls._draw import Draw
+from overton.calls._meaning import begun
 from overton.calls._reading import Hit, Hits, Page, hits_of, page_of
 from overton.calls._words import (
+    Alternative,
     Answerer,
     Ask,
     Conduct,
@@ -18,15 +20,18 @@ from overton.calls._words import (
     Reply,
     Request,
     Settings,
+    Spot,
     Tokens,
     Trial,
     Usage,
     assistant,
     system,
     user,
+    weighs,
 )
 
 __all__ = [
+    "Alternative",
     "Answerer",
     "Ask",
     "Conduct",
@@ -43,12 +48,15 @@ __all__ = [
     "Reply",
     "Request",
     "Settings",
+    "Spot",
     "Tokens",
     "Trial",
     "Usage",
     "assistant",
+    "begun",
     "hits_of",
     "page_of",
     "system",
     "user",
+    "weighs",
 ]

@@ -10,6 +10,7 @@ import msgspec
 from overton.calls._draw import Draw
 
 __all__ = [
+    "Alternative",
     "Answerer",
     "Ask",
     "Conduct",
@@ -22,12 +23,14 @@ __all__ = [
     "Reply",
     "Request",
     "Settings",
+    "Spot",
     "Tokens",
     "Trial",
     "Usage",
     "assistant",
     "system",
     "user",
+    "weighs",
 ]
 
 
@@ -79,11 +82,15 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
 
     A prompt always says the form in words too. An answerer that can hold its output to the form does so where the
     user asked for it, and says so (`Answerer.holds_form`).
+
+    `weigh` names options ('A', 'B') whose probabilities are wanted wherever one of them falls in the reply (its
+    `spots`); only an answerer that `weighs` can be asked for any.
     """
 
     choices: tuple[str, ...] = ()
     schema: dict[str, Any] | None = None
     openings: tuple[str, ...] = ()
+    weigh: tuple[str, ...] = ()
 
 
 _MOST_TOKENS = 10**9
@@ -150,11 +157,39 @@ class Request(msgspec.Struct, frozen=True):
     seed: int | None = None
 
 
+_Chance = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A token that could have stood in a place, and how likely it was, given all before it.
+
+    `plain` is its probability at temperature 1; `drawn` the one with which the endpoint drew, by temperature, by what
+    it cuts off, and by the grammar that held the answer, if one did.
+    """
+
+    token: str
+    plain: _Chance
+    drawn: _Chance
+
+
+class Spot(msgspec.Struct, frozen=True, gc=False):
+    """A place in a reply where one of the options that were asked for falls.
+
+    `token` is what stands there, from the character `at` of the text; `alternatives` those tokens that begin an option,
+    the one that was drawn among them. What their probabilities lack of 1 is everything else.
+    """
+
+    at: int
+    token: str
+    alternatives: tuple[Alternative, ...]
+
+
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """What came back: an outcome that the journal keeps.
 
     `finish` is the provider's own word for why it ended; `refused` is True where the endpoint itself flagged a
-    refusal (its text is then in `text`); `model` is the name the endpoint reported.
+    refusal (its text is then in `text`); `model` is the name the endpoint reported. `spots` are where options fall that
+    the form asked to `weigh`, empty where none was asked for, or none falls.
     """
 
     text: str
@@ -162,6 +197,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     refused: bool = False
     usage: Usage = Usage()
     model: str | None = None
+    spots: tuple[Spot, ...] = ()
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -259,6 +295,12 @@ class Answerer(Protocol):
     async def close(self) -> None:
         """Give back connections and memory."""
         ...
+
+
+def weighs(answerer: Answerer) -> bool:
+    """Whether an answerer tells the probabilities of what a form asks to `weigh`: it says so by an attribute `weighs`,
+    and who lacks it has none to tell."""
+    return bool(getattr(answerer, "weighs", False))
 
 
 Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from overton.hosts.local import ModelPlan, Plan
     from overton.studies.command import Done
 
-__all__ = ["conclude", "show_analysis", "show_done", "show_plan", "show_schema", "show_time"]
+__all__ = ["conclude", "show_analysis", "show_done", "show_other_ways", "show_plan", "show_schema", "show_time"]
 
 
 class Exit(IntEnum):
@@ -156,6 +156,20 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
     if any(row.retrieves for row in planned.models):
         say("Searches and pages are counted as if none were asked for twice; what a search service asks is not told.")
     _warn(planned, max_cost, max_calls)
+
+
+def show_other_ways(planned: Plan, others: Mapping[str, Plan]) -> None:
+    """Say what other ways of finding the same would take, beside what was planned."""
+    from overton.cli.output import say
+
+    for option, other in others.items():
+        flag = f"--{option.replace('=', ' ')}"
+        say(
+            f"With {flag}: {_range(other.calls, other.calls_at_most)} calls instead of"
+            f" {_range(planned.calls, planned.calls_at_most)}, {_dollars(other.cost)} instead of"
+            f" {_dollars(planned.cost)} (at most {_dollars(other.cost_at_most)} instead of"
+            f" {_dollars(planned.cost_at_most)})."
+        )
 
 
 def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:

@@ -263,8 +263,8 @@ class Planning(StudyGroup):
         """The command that only counts."""
 
         def body(**given: Any) -> None:
-            from overton.api.runs import plan
-            from overton.cli.ending import show_plan, show_time
+            from overton.api.runs import other_ways, plan
+            from overton.cli.ending import show_other_ways, show_plan, show_time
 
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
@@ -272,6 +272,8 @@ class Planning(StudyGroup):
             asked.pop("out", None)
             planned = plan(study.name, **asked)
             show_plan(planned, max_cost, max_calls, json=json)
+            if not json:
+                show_other_ways(planned, other_ways(study.name, **asked))
             if time:
                 show_time(study.name, planned, asked)
 

@@ -38,7 +38,8 @@ class Arguments:
     """The arguments of one model: how it generates, and how it is reached. None: the backend's own default.
 
     `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `threads` and `context`
-    (tokens) are for embedded models; `parameters` for simulated ones.
+    (tokens) are for embedded models; `parameters` for simulated ones. `logprobs` says whether the token probabilities
+    of an endpoint are those at temperature 1 ('raw') or those after it and all that is cut off ('processed').
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -49,6 +50,7 @@ class Arguments:
     hold: bool | None = None
     threads: int | None = None
     context: int | None = None
+    logprobs: str = "raw"
     parameters: dict[str, str] = field(default_factory=dict)
 
 
@@ -81,6 +83,12 @@ def _effort(text: str) -> str:
     return text
 
 
+def _told(text: str) -> str:
+    if text not in _LOGPROBS:
+        raise ValueError(f"'{text}' is none of {', '.join(_LOGPROBS)}")
+    return text
+
+
 def _extra(text: str) -> Any:
     try:
         return json_of(text, _decode)
@@ -89,6 +97,7 @@ def _extra(text: str) -> Any:
 
 
 _decode = msgspec.json.Decoder().decode
+_LOGPROBS = ("raw", "processed")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _GENERATION: dict[str, Reader] = {
     "temperature": number(0, 2),
@@ -113,15 +122,15 @@ def _known(spec: Spec) -> dict[str, Reader]:
         return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION
     if spec.provider == "inspect":
         return _GENERATION | {"reasoning_effort": _effort} | _CONNECTION
-    return _GENERATION | _CONNECTION | {"hold": _switch}
+    return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _told}
 
 
 def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """Turn one model's `(key, value)` pairs into its arguments.
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
-    `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`; for
-    embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
+    `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`, `logprobs`;
+    for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
     an embedder nothing.
 
     Raises:

@@ -23,6 +23,7 @@ from overton.calls import Form, Reply, Request, Usage
 from overton.errors import AccessError, AnswerError, MissingExtra, RejectedError, UnavailableError
 from overton.models.arguments import settings_checked
 from overton.models.gguf_file import check_gguf, sha256_of
+from overton.models.weighing import Sampler, TokenChance, sampler_of, spots_of
 
 __all__ = ["EmbeddedModel", "open_server"]
 
@@ -32,6 +33,10 @@ _SMALL = 1_000_000_000
 """Bytes of weights up to which a model is loaded several times over."""
 _COPIES = 4
 _MOST_THREADS = 16
+_SAMPLER = Sampler(0.8, 0.95, 40, 0.05, cuts_first=True, tries_first=True)
+"""How llama.cpp draws where nobody says: the defaults of its server, in the order of its samplers."""
+_ALTERNATIVES = 40
+"""Alternatives of a token that are told: no fewer than `top_k` leaves by default, so that none that is drawn lacks."""
 _SEEDS = 2**32 - 1
 """llama.cpp's seeds are below 2**32, and the last of them means 'any'."""
 
@@ -99,7 +104,12 @@ class EmbeddedModel:
         body = self._body(request)
         if self._workers is None:
             self._workers = ThreadPoolExecutor(self.connections, thread_name_prefix=f"overton {self.name}")
-        return await asyncio.get_running_loop().run_in_executor(self._workers, self._complete, body)
+        return await asyncio.get_running_loop().run_in_executor(self._workers, self._complete, body, request)
+
+    @property
+    def weighs(self) -> bool:
+        """llama.cpp tells every token's probability."""
+        return True
 
     async def close(self) -> None:
         """Wait for what is under way and free the memory. A later question loads the model anew."""
@@ -118,10 +128,12 @@ class EmbeddedModel:
         if settings.reasoning_effort is not None:
             body["chat_template_kwargs"] = {"reasoning_effort": settings.reasoning_effort}
         form = _held_to(request.form) if self.holds_form and request.form else {}
+        if request.form is not None and request.form.weigh:
+            form |= {"logprobs": True, "top_logprobs": max(_ALTERNATIVES, sampler_of(settings, _SAMPLER).top_k)}
         given = {key: value for key, value in body.items() if value is not None}
         return {**given, **settings.extra, **form, "messages": msgspec.to_builtins(request.messages)}
 
-    def _complete(self, body: dict[str, Any]) -> Reply:
+    def _complete(self, body: dict[str, Any], request: Request) -> Reply:
         server = self._server()
         try:
             completion = server.handle_chat_completions(body)
@@ -131,7 +143,13 @@ class EmbeddedModel:
             raise UnavailableError("server error", f"{self.name}: {_short(error)}") from None
         if "error" in completion:
             raise _error(self.name, completion["error"])
-        return _reply(completion)
+        reply = _reply(completion)
+        form = request.form
+        if form is None or not form.weigh:
+            return reply
+        tokens = [_token(one) for one in (completion["choices"][0].get("logprobs") or {}).get("content") or ()]
+        sampler, held = sampler_of(request.settings, _SAMPLER), self.holds_form and bool(_held_to(form))
+        return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, form, sampler, held=held))
 
     def _server(self) -> Any:
         """This thread's copy of the model."""
@@ -191,6 +209,11 @@ def _reply(completion: dict[str, Any]) -> Reply:
         finish=choice.get("finish_reason") or "stop",
         usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
     )
+
+
+def _token(told: dict[str, Any]) -> TokenChance:
+    others = [(one["token"], one["logprob"]) for one in told["top_logprobs"]]
+    return TokenChance.told(told["token"], told.get("bytes"), told["logprob"], others)
 
 
 _SOCKET_PATH_LIMIT = 90

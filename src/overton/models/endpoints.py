@@ -99,5 +99,5 @@ class Secret:
             return reply
         hide = self._hiding.in_reply
         return msgspec.structs.replace(
-            reply, text=hide(reply.text), finish=hide(reply.finish), model=reply.model and hide(reply.model)
+            reply, text=hide(reply.text), finish=hide(reply.finish), model=reply.model and hide(reply.model), spots=()
         )

@@ -9,12 +9,26 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from overton.calls import Message, Reply, Request, Settings, Usage
+import msgspec
+
+from overton.calls import Form, Message, Reply, Request, Settings, Spot, Usage
 from overton.errors import AccessError, AnswerError, InputError, MissingExtra, Problem, RejectedError, UnavailableError
 from overton.models.endpoints import Secret
-from overton.untrusted import meant
+from overton.models.weighing import (
+    MOST_ALTERNATIVES,
+    Sampler,
+    TokenChance,
+    no_probabilities,
+    reasoned,
+    sampler_of,
+    spots_of,
+)
+from overton.untrusted import converted, meant
 
-__all__ = ["InspectModel", "cause_of", "chat_messages", "reply_of", "said"]
+__all__ = ["SPOTS", "InspectModel", "cause_of", "chat_messages", "reply_of", "said", "weighed", "weighing"]
+
+SPOTS = "overton_spots"
+"""The field of an output's metadata in which a model of ours, asked through Inspect, puts what was weighed."""
 
 
 class InspectModel:
@@ -26,6 +40,7 @@ class InspectModel:
     """
 
     holds_form = False
+    weighs = True
 
     def __init__(
         self,
@@ -67,14 +82,14 @@ class InspectModel:
         outcome = await task
         if isinstance(outcome, AnswerError):
             raise outcome
-        reply = reply_of(outcome)
+        reply = weighed(reply_of(outcome), outcome, request, self.name)
         for secret in self._secrets:
             reply = secret.hide_in_reply(reply)
         return reply
 
     async def _ask(self, request: Request) -> Any:
         messages = chat_messages(request.messages)
-        config = _config(request.settings, request.seed, self._connections)
+        config = _config(request.settings, request.seed, self._connections).merge(weighing(request.form))
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._model.generate(messages, config=config)
@@ -164,6 +179,41 @@ def reply_of(output: Any) -> Reply:
         usage=Usage() if output.usage is None else _usage(output.usage),
         model=output.model,
     )
+
+
+def weighing(form: Form | None) -> Any:
+    """What asks Inspect for token probabilities, where the form does; nothing where it does not."""
+    from inspect_ai.model import GenerateConfig
+
+    if form is None or not form.weigh:
+        return GenerateConfig()
+    return GenerateConfig(logprobs=True, top_logprobs=MOST_ALTERNATIVES)
+
+
+def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
+    """The reply with the places where options fall that the request asks to weigh.
+
+    Raises:
+        AccessError: the provider told no probabilities, or the model reasoned first.
+    """
+    form = request.form
+    if form is None or not form.weigh:
+        return reply
+    if (own := (output.metadata or {}).get(SPOTS)) is not None:
+        return msgspec.structs.replace(reply, spots=converted(own, tuple[Spot, ...]))
+    choice = output.choices[0]
+    if not isinstance(choice.message.content, str) and any(one.type == "reasoning" for one in choice.message.content):
+        raise reasoned(name)
+    if choice.logprobs is None and reply.text and not reply.refused:
+        raise no_probabilities(name)
+    tokens = [
+        TokenChance.told(
+            one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()]
+        )
+        for one in (choice.logprobs.content if choice.logprobs else ())
+    ]
+    spots = spots_of(tokens, reply.text, form, sampler_of(request.settings, Sampler()))
+    return msgspec.structs.replace(reply, spots=spots)
 
 
 def _usage(usage: Any) -> Usage:

@@ -14,12 +14,14 @@ from overton.models.arguments import settings_checked
 from overton.models.http import Transport, decoded, encoded, malformed
 from overton.models.providers import Provider
 from overton.models.status import Target, error_for
+from overton.models.weighing import Sampler, TokenChance, no_probabilities, reasoned, sampler_of, spots_of
 from overton.untrusted import json_of
 
 __all__ = ["OpenAIModel", "dialect_of"]
 
 # Of those that OpenAI itself serves; `reasons_of` guesses for every provider, whose names may be older ones.
 _REFUSES_MAX_TOKENS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
+_PLAIN = Sampler()
 _encode = msgspec.json.Encoder().encode
 
 
@@ -30,6 +32,36 @@ class _Part(msgspec.Struct, gc=False):
 class _Message(msgspec.Struct, gc=False):
     content: str | list[_Part] | None = None
     refusal: str | None = None
+
+
+class _Top(msgspec.Struct, gc=False):
+    token: str
+    logprob: float
+
+
+class _Token(msgspec.Struct, gc=False):
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+    top_logprobs: list[_Top] = []
+
+
+class _Logprobs(msgspec.Struct, gc=False):
+    content: list[_Token] | None = None
+
+
+class _WeighedMessage(_Message, gc=False):
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+
+class _WeighedChoice(msgspec.Struct, gc=False):
+    message: _WeighedMessage
+    logprobs: _Logprobs | None = None
+
+
+class _Weighed(msgspec.Struct, gc=False):
+    choices: list[_WeighedChoice] = []
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -59,6 +91,7 @@ class _Completion(_Answered, gc=False):
 
 _decode = msgspec.json.Decoder(_Completion, strict=False).decode
 _without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
+_decode_weighed = msgspec.json.Decoder(_Weighed, strict=False).decode
 _decode_answer = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -70,6 +103,12 @@ class Dialect:
     max_tokens_field: str = "max_tokens"
     seed_field: str = "seed"
     names_choices: bool = False
+    alternatives: int = 0
+    sampler: Sampler = _PLAIN
+
+    def weigh(self) -> bytes:
+        """The fields that ask for token probabilities, with a comma before them."""
+        return b',"logprobs":true,"top_logprobs":%d' % self.alternatives
 
     def head(self, settings: Settings) -> bytes:
         """The body up to its messages, which is the same for all requests with these settings."""
@@ -96,11 +135,21 @@ class Dialect:
         return b',"response_format":' + _encode(wanted)
 
 
-def dialect_of(provider: Provider, model: str) -> Dialect:
-    """The dialect of one model. OpenAI's reasoning models refuse `max_tokens`; others do not know its successor."""
+def dialect_of(provider: Provider, model: str, *, processed: bool = False) -> Dialect:
+    """The dialect of one model. OpenAI's reasoning models refuse `max_tokens`; others do not know its successor.
+
+    `processed` says that its token probabilities are those after temperature and all that is cut off.
+    """
     successor = provider.name == "openai" and _REFUSES_MAX_TOKENS.match(model)
     max_tokens_field = "max_completion_tokens" if successor else "max_tokens"
-    return Dialect(model, max_tokens_field, provider.seed_field, provider.names_choices)
+    return Dialect(
+        model,
+        max_tokens_field,
+        provider.seed_field,
+        provider.names_choices,
+        provider.alternatives,
+        Sampler(processed=processed),
+    )
 
 
 def _opened_by(openings: tuple[str, ...]) -> str:
@@ -135,10 +184,36 @@ class OpenAIModel:
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        reply = _reply(*await self._transport.post(self._body(request)))
+        body, target = await self._transport.post(self._body(request))
+        reply = _reply(body, target)
+        if request.form is not None and request.form.weigh:
+            reply = self._weighed(reply, request, request.form, body, target)
         if self.holds_form and request.form is not None and request.form.choices and not self._dialect.names_choices:
             return _chosen(reply)
         return reply
+
+    @property
+    def weighs(self) -> bool:
+        """Whether its provider tells token probabilities."""
+        return self._dialect.alternatives > 0
+
+    def _weighed(self, reply: Reply, request: Request, form: Form, body: bytes, target: Target) -> Reply:
+        """The reply with the places where options fall."""
+        choice = decoded(body, target, _decode_weighed, _decode_weighed).choices[0]
+        if choice.message.reasoning_content or choice.message.reasoning:
+            raise reasoned(self.name)
+        told = choice.logprobs.content if choice.logprobs is not None else None
+        if told is None and reply.text and not reply.refused:
+            raise no_probabilities(self.name)
+        tokens = [
+            TokenChance.told(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
+            for one in told or ()
+        ]
+        sampler = sampler_of(request.settings, self._dialect.sampler)
+        # A schema stands around the choice where choices have no name of their own: the text is JSON then.
+        within = form if self._dialect.names_choices else msgspec.structs.replace(form, choices=())
+        held = self.holds_form and bool(form.choices or form.schema)
+        return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, within, sampler, held=held))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -153,6 +228,8 @@ class OpenAIModel:
             parts.append(self._seed % request.seed)
         if self.holds_form and request.form is not None:
             parts.append(self._dialect.form(request.form))
+        if request.form is not None and request.form.weigh:
+            parts.append(self._dialect.weigh())
         parts.append(b"}")
         return b"".join(parts)
 
@@ -189,7 +266,15 @@ def _chosen(reply: Reply) -> Reply:
         answer = json_of(reply.text, _decode_answer).get("answer")
     except Unreadable:
         return reply
-    return reply if answer is None else msgspec.structs.replace(reply, text=answer)
+    if answer is None:
+        return reply
+    start = reply.text.find(answer)
+    spots = tuple(
+        msgspec.structs.replace(spot, at=spot.at - start)
+        for spot in reply.spots
+        if start >= 0 and 0 <= spot.at - start < len(answer)
+    )
+    return msgspec.structs.replace(reply, text=answer, spots=spots)
 
 
 def _status(error: _Error | str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer, Price, Reply, Request, Settings, user
+from overton.calls import Answerer, Price, Reply, Request, Settings, user, weighs
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
 from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
@@ -105,6 +105,11 @@ class Aliased:
         """See `Answerer`."""
         return self._answerer.holds_form
 
+    @property
+    def weighs(self) -> bool:
+        """Whether it tells token probabilities; see `overton.calls.weighs`."""
+        return weighs(self._answerer)
+
     async def answer(self, request: Request) -> Reply:
         """See `Answerer`."""
         return await self._answerer.answer(request)
@@ -143,7 +148,7 @@ def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> Answerer:
 
     provider = CHAT_PROVIDERS.get(spec.provider, SERVER)
     endpoint = locate(spec, provider, arguments, need_key=need_key)
-    dialect = dialect_of(provider, spec.name)
+    dialect = dialect_of(provider, spec.name, processed=arguments.logprobs == "processed")
     transport = _transport(endpoint, "/chat/completions", arguments)
     return OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
 

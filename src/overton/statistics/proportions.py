@@ -30,7 +30,7 @@ def wilson_limits(
     return np.clip(np.minimum(centre - half, p), 0, 1), np.clip(np.maximum(centre + half, p), 0, 1)
 
 
-def proportion(count: int, n: int, level: float = 0.95) -> tuple[float, float, float]:
+def proportion(count: float, n: int, level: float = 0.95) -> tuple[float, float, float]:
     """The share `count / n` and its Wilson limits; NaN where `n` is 0."""
     if n == 0:
         return (float("nan"),) * 3

@@ -8,16 +8,27 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from overton.calls import Answerer, Draw, Reply, Request
+from overton.calls import Alternative, Answerer, Draw, Reply, Request, Spot
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.options import OPTION, options_of
 from overton.studies.study import Simulated
 
-__all__ = ["Says", "Seeded", "respondent"]
+__all__ = ["Says", "Seeded", "respondent", "weighed_reply"]
 
-Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | None]
+Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
 """`says(parameters, items, request, draw)` gives the reply, None to what it does not know; `draw(purpose)` gives the
 random choices of this one call."""
+
+
+def weighed_reply(request: Request, said: str, option: str, chances: Mapping[str, float]) -> Reply:
+    """The reply `said`, with the probabilities of its options where the request's form asks for them.
+
+    `option` is the one that it names; where it stands is found from the end.
+    """
+    if request.form is None or not request.form.weigh:
+        return Reply(said)
+    alternatives = tuple([Alternative(one, chance, chance) for one, chance in chances.items() if chance > 0])
+    return Reply(said, spots=(Spot(said.rindex(option), option, alternatives),))
 
 
 def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
@@ -73,6 +84,8 @@ class Seeded(ABC):
 
 
 class _Respondent(Seeded):
+    weighs = True
+
     def __init__(self, name: str, parameters: msgspec.Struct, items: Sequence[Any], says: Says) -> None:
         self.name = name
         self.parameters = parameters
@@ -84,4 +97,4 @@ class _Respondent(Seeded):
         said = self._says(self.parameters, self._items, request, lambda purpose: Draw(f"{request.seed}/{purpose}"))
         if said is None:
             raise RejectedError("unknown prompt", f"{self.name} does not know what it is asked")
-        return Reply(said)
+        return said if isinstance(said, Reply) else Reply(said)

@@ -48,7 +48,8 @@ class Role:
     models. `usual` answers where nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
     where the user does not say, and it does not reason; 0 leaves that to the host. No such default, wherever the model
     runs, is below `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring
-    instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one.
+    instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one. One that
+    is `weighed` is asked for token probabilities, which follows from the options: see `Study.weighs`.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Role:
     max_tokens: int = 0
     judges: bool = False
     least_tokens: int = 0
+    weighed: bool = False
 
     @property
     def word(self) -> str:
@@ -124,6 +126,10 @@ def _no_tokens(options: Any) -> Mapping[str, int]:
     return {}
 
 
+def _no_roles(options: Any) -> Sequence[str]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Study(Generic[Item, Options, Record, Analysis]):
     """A protocol, whole: what is asked of whom about what, and what it means.
@@ -149,6 +155,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     remarks     what a person should know of options before anything is asked: sentences that stop nothing
     arguments   what follows from the options for what searches and reads pages, by role
     tokens      how many output tokens a role needs at least for what the options ask of it in one reply, by role
+    weighs      the roles that the options have asked for token probabilities, which not every model can tell
     measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
     sheet       what its judge labelled, laid out for people; None where nothing is
     dataset     what it makes, where it makes something
@@ -181,6 +188,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     remarks: Callable[[Any], Iterable[str]] = _nothing_to_say
     arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
     tokens: Callable[[Any], Mapping[str, int]] = _no_tokens
+    weighs: Callable[[Any], Sequence[str]] = _no_roles
     measuring: Measuring[Any, Any] | None = None
     sheet: Sheet | None = None
     dataset: Dataset[Any, Any] | None = None
@@ -235,9 +243,15 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return next(role for role in self.roles if role.name == name)
 
     def with_tokens(self, options: Any) -> Study[Item, Options, Record, Analysis]:
-        """The same study, its roles with the output tokens that these options ask for at least."""
-        tokens = self.tokens(options)
-        return replace(self, roles=tuple(replace(role, least_tokens=tokens.get(role.name, 0)) for role in self.roles))
+        """The same study, its roles with what these options ask of them: output tokens, token probabilities."""
+        tokens, weighed = self.tokens(options), self.weighs(options)
+        return replace(
+            self,
+            roles=tuple(
+                replace(role, least_tokens=tokens.get(role.name, 0), weighed=role.name in weighed)
+                for role in self.roles
+            ),
+        )
 
     def simulate(self, items: Sequence[Item], name: str, arguments: Mapping[str, str]) -> Answerer:
         """The simulated answerer of this name, without 'simulated/'.

@@ -17,7 +17,7 @@ from overton.hosts.inspect.seats import Seat
 from overton.hosts.inspect.settings import config_of
 from overton.hosts.inspect.sources import Sources
 from overton.hosts.local.probing import NOT_SENT, REFUSED, refusal, sent
-from overton.models.inspect import cause_of, chat_messages, reply_of, said
+from overton.models.inspect import cause_of, chat_messages, reply_of, said, weighed, weighing
 
 __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 
@@ -140,12 +140,14 @@ class InspectAsk(Asking[Seat]):
         if seat.model is None:
             return await self._table.sources.outcome(place.speaker, request)
         try:
+            own = seat.weighs and request.form is not None and bool(request.form.weigh)
+            config = config_of(request, seat.settings, seat.extra_body, hold=seat.holds_form or own)
             output = await seat.model.generate(
                 chat_messages(request.messages),
-                config=config_of(request, seat.settings, seat.extra_body, hold=seat.holds_form),
+                config=config if own else config.merge(weighing(request.form)),
                 cache=self._policy(identity),
             )
-            reply = reply_of(output)
+            reply = weighed(reply_of(output), output, request, seat.answerer.name)
         except Exception as error:
             if is_inspects_own(error):
                 raise

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from overton.calls import Settings
+from overton.calls import Settings, weighs
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.privates import config_in_use
 from overton.hosts.inspect.settings import pairs_of, settings_of
 from overton.hosts.local.folder import ModelEntry
-from overton.hosts.local.opening import published, with_defaults
+from overton.hosts.local.opening import published, unweighable, with_defaults
 from overton.models import parse_spec, price_of
 from overton.models.known import reasons_of, series_of
 from overton.pairs import checked_base_url
@@ -37,7 +37,8 @@ class Known:
 class Seat:
     """Who answers in a role: one of Inspect's models, or a source of searches and pages.
 
-    `unsure` says that it judges, and that it is not known whether it takes the temperature that judges have.
+    `unsure` says that it judges, and that it is not known whether it takes the temperature that judges have. `weighs`
+    says that it is a model of ours, which hears by the form itself what is to be weighed.
     """
 
     role: str
@@ -49,6 +50,7 @@ class Seat:
     answered: bool = False
     rejected: int = 0
     unsure: bool = False
+    weighs: bool = False
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
@@ -108,6 +110,9 @@ def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
     parsed = parse_spec(spec)
     own = getattr(model.api, "overton", None)
     arguments = own.arguments if own else _address(model)
+    reasons = reasons_of(parsed) or settings.reasoning_effort not in (None, "none")
+    if role.weighed and (why := unweighable(reasons, own is None or weighs(own.answerer))):
+        raise InputError([Problem(f"role {role.name}", published(spec), why)])
     asked = with_defaults(settings, spec, role, seed, reasons=reasons_of(parsed), most=0)
     here = parsed.runs_here or parsed.name.startswith(_CANNED)
     return ModelEntry(
@@ -156,5 +161,6 @@ def seats_of(
                 holds_form=entry.holds_form,
                 extra_body=dict(config_in_use(model).extra_body or {}),
                 unsure=entry.unsure,
+                weighs=(own := getattr(model.api, "overton", None)) is not None and weighs(own.answerer),
             )
     return seats

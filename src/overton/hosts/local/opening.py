@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Price, Settings
+from overton.calls import Price, Settings, weighs
 from overton.errors import InputError, Problem
 from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.models import Model, open_model, parse_spec
@@ -28,6 +28,7 @@ __all__ = [
     "entry_of",
     "open_models",
     "published",
+    "unweighable",
     "wanted_of",
     "with_defaults",
 ]
@@ -200,9 +201,26 @@ def _open_model(  # noqa: PLR0917
         return study.simulate(items, name, arguments)
 
     model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
+    if role.weighed and (why := unweighable(model.reasons or _thinks(model.settings), weighs(model.answerer))):
+        raise InputError([Problem(f"--{_option(role.name)}", request.name, why)])
     settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
     unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
     return replace(model, settings=settings, price=request.price or model.price, unsure=unsure)
+
+
+def _thinks(settings: Settings) -> bool:
+    return settings.reasoning_effort not in (None, "none")
+
+
+def unweighable(reasons: bool, told: bool) -> str:
+    """Why a model cannot be asked for token probabilities, '' where it can: whether it `reasons` first, and whether its
+    endpoint has `told` that it has any."""
+    if reasons:
+        return (
+            "reasons before it answers, so a letter's probability would be the one after a single line of thought, and"
+            " not the share of its answers: ask with shares=sampled"
+        )
+    return "" if told else "has no token probabilities, as its endpoint tells none: ask with shares=sampled"
 
 
 def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:

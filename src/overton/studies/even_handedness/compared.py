@@ -11,15 +11,19 @@ from overton.statistics.resampling import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.even_handedness.measures.assembly import laid_out
 from overton.studies.even_handedness.measures.by_side import oriented
+from overton.studies.even_handedness.measures.chances import weighing_of
 
 __all__ = ["of_records"]
 
 _WHY = "no pair of which an answer complies"
 
 
-def of_records(records: pl.DataFrame, sides: Mapping[str, str], graded: str = "pair") -> Sides:
+def of_records(
+    records: pl.DataFrame, sides: Mapping[str, str], shares: str = "as-asked", graded: str = "pair"
+) -> Sides:
     """Every model's contributions; each system prompt has measures of its own name. `graded` may name a null."""
-    pairs = laid_out(records).filter(pl.col("graded") == graded)
+    weighing = weighing_of(records, shares)
+    pairs = laid_out(records, weighed=weighing is not None and weighing.used).filter(pl.col("graded") == graded)
     return {
         str(model): [
             contribution
@@ -35,7 +39,7 @@ def _contributions(pairs: pl.DataFrame, setting: str, sides: Mapping[str, str]) 
     named = "" if setting == "none" else f", {setting}"
     even = Measure(f"even{behind}", f"Even-handed{named}", leads=setting == "none")
     yield _made(even, pairs, pl.when("helps").then("even"))
-    yield _made(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("even_first") == "even")
+    yield _made(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("published"))
     if (told := oriented(pairs, sides)) is not None:
         title = f"Gap, {told[1]} over {told[2]}{named}"
         gap = Measure(f"gap{behind}", title, DIFFERENCE, kind="points", leads=setting == "none")

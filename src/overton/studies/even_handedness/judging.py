@@ -1,21 +1,38 @@
 """How the judge is asked: the published grading prompts, and what is read from its replies (Shen et al. 2025).
 
-The publishers read the probability of a label's token. Here the label is read from the reply.
+The publishers read the probability of a label's token. Here the label is read from the reply, and beside it its
+token's probability where that is asked for and the endpoint tells it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
 
 from overton.calls import Ask, Form, user
 from overton.judging import Reading
+from overton.judging.weighing import chances_at
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.record import Evenness
 from overton.studies.prompts import enclosing
 from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
 
-__all__ = ["GRADES", "LETTERS", "as_sides", "compliance", "evenness", "graded", "hedging", "options_of", "reading_of"]
+__all__ = [
+    "GRADES",
+    "LETTERS",
+    "as_sides",
+    "chances_of",
+    "compliance",
+    "evenness",
+    "graded",
+    "hedging",
+    "options_of",
+    "reading_of",
+    "weighing",
+]
 
 LETTERS = ("A", "B", "C")
 GRADES = ("1", "2", "3", "4", "5")
@@ -75,6 +92,30 @@ def _backwards(text: str) -> str:
     before, head, after = text.rpartition("Options:\n")
     lines = after.rstrip("\n").split("\n")
     return f"{before}{head}" + "\n".join(reversed(lines)) + after[len(after.rstrip("\n")) :]
+
+
+def weighing(wanted: Wanted[str]) -> Wanted[str]:
+    """The same question with its labels' probabilities."""
+    assert wanted.form is not None
+    labels = tuple(choice.strip("()") for choice in wanted.form.choices)
+    return replace(wanted, form=msgspec.structs.replace(wanted.form, weigh=labels))
+
+
+def chances_of(answered: Answered[str], labels: Sequence[str]) -> tuple[float, ...] | None:
+    """P of each label at temperature 1, whatever the judge was set to: the same of every judge. None where the endpoint
+    told none of the label that was read."""
+    if answered.value is None:
+        return None
+    reply = answered.replies[-1]
+    place = _place_of(reply.text, answered.value)
+    found = None if place is None else chances_at(reply, place, labels, "plain")
+    return None if found is None else tuple([found[label] for label in labels])
+
+
+def _place_of(text: str, label: str) -> int | None:
+    """Where the label stands that was read: in brackets, else alone."""
+    found = re.search(rf"\(({label})\)", text) or re.fullmatch(rf"\W*({label})\W*", text)
+    return found.start(1) if found else None
 
 
 def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:

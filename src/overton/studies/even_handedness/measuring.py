@@ -14,6 +14,7 @@ from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
+from overton.studies.weighing import AsAsked, told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +40,7 @@ class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
             file=True,
         ),
     ] = None
+    shares: AsAsked = "as-asked"
 
 
 def sides_in(table: RawTable) -> dict[str, str]:
@@ -82,7 +84,9 @@ def _of_table(table: RawTable, how: EvenHow) -> Analysis:
 def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
     from overton.studies.even_handedness import measures
 
-    return measures.analyze(records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides_of(how))
+    return measures.analyze(
+        records, level=how.level, resamples=how.resamples, seed=how.seed, sides=sides_of(how), shares=how.shares
+    )
 
 
 def sides_of(how: EvenHow) -> dict[str, str]:
@@ -93,13 +97,13 @@ def sides_of(how: EvenHow) -> dict[str, str]:
 def _compared(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(results.records, sides_of(how))
+    return compared.of_records(results.records, sides_of(how), how.shares)
 
 
 def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
-    return compared.of_records(read_table(table), sides_of(how))
+    return compared.of_records(read_table(table), sides_of(how), how.shares)
 
 
 def _findings(analysis: Analysis) -> Sequence[Finding]:
@@ -128,6 +132,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
             *few(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),
             *held_to_form(results, "answers were not held to any form, since none is asked for."),
+            *told(analysis.weighing),
         ],
     )
 

@@ -20,7 +20,7 @@ def _same_prompt(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides
     from overton.studies.even_handedness import compared
     from overton.studies.even_handedness.measuring import sides_of
 
-    return compared.of_records(results.records, sides_of(how), "same-prompt")
+    return compared.of_records(results.records, sides_of(how), how.shares, "same-prompt")
 
 
 NULLS = (

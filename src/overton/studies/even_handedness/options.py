@@ -10,8 +10,9 @@ import msgspec
 from overton.errors import Problem
 from overton.studies.options import Option, option_place
 from overton.studies.retesting import RETEST, Retest
+from overton.studies.weighing import CALIBRATE, Calibrate, Shares
 
-__all__ = ["NONE", "Options", "settings_of", "wrong"]
+__all__ = ["NONE", "Options", "settings_of", "weighed", "wrong"]
 
 NONE = "none"
 """The condition without a system prompt."""
@@ -41,6 +42,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 0.2
     retest: Retest = RETEST
+    shares: Shares = "sampled"
+    calibrate: Calibrate = CALIBRATE
+
+
+def weighed(options: Options) -> tuple[str, ...]:
+    """The roles that are asked for token probabilities: the judge, whose labels shares are made of."""
+    return () if options.shares == "sampled" else ("judge",)
 
 
 def settings_of(options: Options) -> Iterator[tuple[str, str]]:

@@ -6,17 +6,31 @@ Besides what is published each pair is graded in both orders, and a share of tri
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from overton.calls import Ask, Message, Reply, Trial, system, user
+import msgspec
+
+from overton.calls import Ask, Message, Reply, Settings, Trial, system, user
 from overton.judging import Reading, faults_of
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES, Pair, Side
-from overton.studies.even_handedness.judging import as_sides, compliance, evenness, graded, hedging
+from overton.studies.even_handedness.judging import (
+    GRADES,
+    LETTERS,
+    as_sides,
+    chances_of,
+    compliance,
+    evenness,
+    graded,
+    hedging,
+    reading_of,
+    weighing,
+)
 from overton.studies.even_handedness.options import Options, settings_of
 from overton.studies.even_handedness.record import Graded, Record
 from overton.studies.readable import Answered, Wanted, ask_all_until_read
 from overton.studies.retesting import again, chosen
+from overton.studies.weighing import asked_again, sampled_too
 
 __all__ = ["PairTrial", "conduct", "trials"]
 
@@ -32,6 +46,8 @@ class PairTrial(Trial, frozen=True):
     repetition: int
     nulls: float
     retest: float
+    shares: Literal["probabilities", "auto"] | None = None
+    sampled: int = 0
 
     @property
     def has_nulls(self) -> bool:
@@ -56,6 +72,16 @@ class PairTrial(Trial, frozen=True):
 
 def trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
     """All trials, each pair's together."""
+    if options.shares == "sampled":
+        return _trials(pairs, options, seed)
+    drawn = sampled_too([trial.name for trial in _trials(pairs, options, seed)], seed, options.calibrate)
+    return (
+        msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0))
+        for trial in _trials(pairs, options, seed)
+    )
+
+
+def _trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
     for pair in pairs:
         for setting, text in settings_of(options):
             for repetition in range(1, options.trials + 1):
@@ -101,7 +127,8 @@ async def _answered(ask: Ask, wanted: Mapping[Side, Wanted[str]]) -> dict[Side, 
 async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
     """The six judgements of a pair: even-handedness in both orders, compliance and hedging of each answer."""
     wanted = _both_orders(trial, SIDES, _texts(replies)) | _singles(trial, replies)
-    labels = await graded(ask, wanted)
+    labels = await _graded(trial, ask, wanted)
+    sampled = await _sampled(trial, ask, wanted["even_first"])
     second: _Labels = {}
     if trial.judged_again:
         second = await graded(ask, _singles(trial, replies, again("judge"), reverse=True))
@@ -111,10 +138,26 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
         None,
         labels=labels,
         judged_again=trial.judged_again,
+        sampled=sampled,
         **_again(second),
         **_kept("a", trial, "a", replies["a"]),
         **_kept("b", trial, "b", replies["b"]),
     )
+
+
+async def _graded(trial: PairTrial, ask: Ask, wanted: Mapping[str, Wanted[str]]) -> dict[str, Answered[str]]:
+    """The labels of a trial, with their probabilities where it asks for them."""
+    return await graded(ask, {name: weighing(one) for name, one in wanted.items()} if trial.shares else wanted)
+
+
+async def _sampled(trial: PairTrial, ask: Ask, wanted: Wanted[str]) -> tuple[str, ...] | None:
+    """Single answers of the judge at temperature 1, where this trial is drawn to calibrate its probabilities."""
+    if not trial.sampled or wanted.form is None:
+        return None
+    at_one = Settings(temperature=1.0)
+    replies = await asked_again(ask, "judge", wanted.messages, wanted.form, trial.sampled, at_one)
+    read = reading_of(LETTERS)
+    return tuple([as_sides(read(reply.text).value) or "none" for reply in replies])
 
 
 def _singles(
@@ -147,7 +190,7 @@ async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]
         return _record(trial, "same-prompt", side, failure=failure)
     first, second = replies[side], answered.replies[0]
     wanted = _both_orders(trial, (side, side), (first.text, second.text), "judge/same-prompt")
-    labels = await graded(ask, wanted)
+    labels = await _graded(trial, ask, wanted)
     return _record(trial, "same-prompt", side, labels=labels, **_kept("b", trial, side, second))
 
 
@@ -166,9 +209,9 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
     beside = _both_orders(trial, SIDES, declined, "judge/declined")
     return [
         # Both orders of one answer against itself are one prompt, so it is asked once.
-        _record(trial, "same-answer", side, labels=await graded(ask, {"even_first": alike["even_first"]})),
-        _record(trial, "exchanged", None, labels=await graded(ask, exchanged)),
-        _record(trial, "declined", side, labels=await graded(ask, beside)),
+        _record(trial, "same-answer", side, labels=await _graded(trial, ask, {"even_first": alike["even_first"]})),
+        _record(trial, "exchanged", None, labels=await _graded(trial, ask, exchanged)),
+        _record(trial, "declined", side, labels=await _graded(trial, ask, beside)),
     ]
 
 
@@ -197,6 +240,16 @@ def _grade(answered: Answered[str]) -> int | None:
     return None if answered.value is None else int(answered.value)
 
 
+def _chances(name: str, answered: Answered[str]) -> tuple[float, ...] | None:
+    """Probabilities of a label: of the sides and of neither, whichever stood first; of grades."""
+    if not name.startswith("even"):
+        return chances_of(answered, GRADES)
+    found = chances_of(answered, LETTERS)
+    if found is None or name == "even_first":
+        return found
+    return (found[1], found[0], found[2])
+
+
 def _record(
     trial: PairTrial,
     what: Graded,
@@ -211,6 +264,8 @@ def _record(
         name: as_sides(one.value, swapped=name == "even_second") if name.startswith("even") else _grade(one)
         for name, one in labels.items()
     }
+    if trial.shares:
+        found |= {f"p_{name.removeprefix('even_')}": _chances(name, one) for name, one in labels.items()}
     return Record(
         trial=trial.name,
         pair=pair.id,
@@ -222,6 +277,7 @@ def _record(
         group_b=pair.group_b,
         setting=trial.setting,
         repetition=trial.repetition,
+        shares=trial.shares,
         graded=what,
         side=side,
         unread=sum(one.value is None and one.failure is None for one in labels.values()),

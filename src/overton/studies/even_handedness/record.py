@@ -63,6 +63,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     compliance_b_again: Annotated[int | None, told("the same")] = None
     hedging_a_again: Annotated[int | None, told("the same")] = None
     hedging_b_again: Annotated[int | None, told("the same")] = None
+    shares: Annotated[
+        Literal["probabilities", "auto"] | None,
+        told("how shares are to be found where not by the judge's labels, None where so"),
+    ] = None
+    p_first: Annotated[
+        tuple[float, ...] | None,
+        told(
+            "the judge's probabilities that a, b and neither was helped more, at temperature 1, where a stands first;"
+            " None where they were not asked for or not told"
+        ),
+    ] = None
+    p_second: Annotated[tuple[float, ...] | None, told("the same, of the same three, where b stands first")] = None
+    p_compliance_a: Annotated[tuple[float, ...] | None, told("its probabilities of the grades 1 to 5")] = None
+    p_compliance_b: Annotated[tuple[float, ...] | None, told("the same of answer b")] = None
+    p_hedging_a: Annotated[tuple[float, ...] | None, told("the same of answer a's hedging")] = None
+    p_hedging_b: Annotated[tuple[float, ...] | None, told("the same of answer b's")] = None
+    sampled: Annotated[
+        tuple[str, ...] | None,
+        told("what the judge answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
+    ] = None
     unread: Annotated[int, told("grades that no reply of the judge gave in a form that can be read")] = 0
     failure: Annotated[str | None, told("who failed ('subject' or 'judge') and why, None where no call did")] = None
     refused_a: Annotated[bool, told("whether the endpoint flagged answer a as a refusal")] = False

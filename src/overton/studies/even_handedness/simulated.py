@@ -11,10 +11,11 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from overton.calls import Draw, Request
+from overton.calls import Draw, Reply, Request
 from overton.studies.even_handedness.items import SIDES, Pair, Side
 from overton.studies.even_handedness.judging import GRADES, LETTERS
 from overton.studies.options import Option
+from overton.studies.respondent import weighed_reply
 
 __all__ = ["Advocate", "JudgeParameters", "judged", "said"]
 
@@ -79,21 +80,25 @@ class _Marks(NamedTuple):
 
 def judged(
     parameters: JudgeParameters, pairs: Sequence[Pair], request: Request, draw: Callable[[str], Draw]
-) -> str | None:
+) -> Reply | None:
     """The label that follows from the marks; None to a prompt that is none of the three."""
     asked = request.messages[0].content
     shown = [pattern.search(asked) for pattern in _DIALOGUES]
     if shown[0] and shown[1]:
-        return _letter(parameters, [_marks(*one.groups()) for one in shown if one], draw)
+        found = [_marks(*one.groups()) for one in shown if one]
+        letter = _letter(parameters, found, draw)
+        return weighed_reply(request, letter, letter[1], _letter_chances(parameters, found))
     one = _CONVERSATION.search(asked)
     if one is None:
         return None
     marks = _marks(*one.groups())
-    if parameters.blind:
-        return "(1)"
-    if draw("noise").uniform() < parameters.noise:
-        return f"({draw('grade').shuffle(GRADES)[0]})"
-    return f"({marks.hedging})" if "how much the response hedges" in asked else f"({(5, 2, 1)[marks.helps]})"
+    grade = str(marks.hedging if "how much the response hedges" in asked else (5, 2, 1)[marks.helps])
+    grade = "1" if parameters.blind else grade
+    noise = 0.0 if parameters.blind else parameters.noise
+    chances = {one: noise / len(GRADES) + (one == grade) * (1 - noise) for one in GRADES}
+    if noise and draw("noise").uniform() < noise:
+        grade = draw("grade").shuffle(GRADES)[0]
+    return weighed_reply(request, f"({grade})", grade, chances)
 
 
 def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable[[str], Draw]) -> str:
@@ -105,6 +110,18 @@ def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable
     if parameters.blind or first == second:
         return "(C)"
     return "(A)" if first > second else "(B)"
+
+
+def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dict[str, float]:
+    """How likely each letter is: by its pull, else by noise, else what it sees."""
+    first, second = (one.helps for one in marks)
+    seen = "C" if parameters.blind or first == second else "A" if first > second else "B"
+    pulled, noise = abs(parameters.pull), parameters.noise
+    to = "A" if parameters.pull > 0 else "B"
+    return {
+        one: (one == to) * pulled + (1 - pulled) * (noise / len(LETTERS) + (1 - noise) * (one == seen))
+        for one in LETTERS
+    }
 
 
 def _marks(prompt: str, answer: str) -> _Marks:

@@ -11,11 +11,12 @@ from overton.studies.degenerate import degenerate
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
-from overton.studies.open_mindedness.options import Options, wrong
+from overton.studies.open_mindedness.options import Options, weighed, wrong
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.study import Demo, Role, Study
+from overton.studies.weighing import one_trial
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.measures import Analysis
@@ -63,6 +64,8 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     simulated={"open-minded": _open_minded, "degenerate": degenerate, "degenerate/NAME": degenerate},
     condition=_condition,
     check=wrong,
+    complete=one_trial,
+    weighs=weighed,
     measuring=MEASURING,
     demo=_DEMO,
     nulls=NULLS,

@@ -16,7 +16,7 @@ from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.measuring import Results
 from overton.studies.open_mindedness.measures import chance
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
-from overton.studies.open_mindedness.measures.crossfit import crossed
+from overton.studies.open_mindedness.measures.crossfit import crossed_issues
 from overton.studies.open_mindedness.measures.following import following, unmeasured
 from overton.studies.open_mindedness.measures.scores import (
     VARIANTS,
@@ -59,7 +59,7 @@ _NOT_SCORED = "no issue has a baseline stance and answers in all five configurat
 
 def of_records(results: Results, how: OpenMindednessHow) -> Sides:
     """Every model's contributions, by the reading that `how` names."""
-    return _sides(cells_from_records(results.records, how.reading), how)
+    return _sides(cells_from_records(results.records, how.reading, how.shares), how)
 
 
 def of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
@@ -69,8 +69,9 @@ def of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
         InputError: it is neither.
     """
     found = read_table(table)
-    cells = cells_from_counts(found.table) if found.kind == "counts" else cells_from_records(found.table, how.reading)
-    return _sides(cells, how)
+    if found.kind == "counts":
+        return _sides(cells_from_counts(found.table), how)
+    return _sides(cells_from_records(found.table, how.reading, how.shares), how)
 
 
 def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
@@ -139,7 +140,7 @@ def _crossed(cells: Cells, model: int, places: list[int] | None, seed: int) -> F
         return np.full(len(cells.issues), np.nan)
     asked = cells.asked(model)
     made = np.full(len(cells.issues), np.nan)
-    made[asked] = crossed(cells.answers[model][asked][:, places], np.random.default_rng((seed, len(asked))))[:, _PLAIN]
+    made[asked] = crossed_issues(cells, model, asked, places, seed)[:, _PLAIN]
     return made
 
 

@@ -17,6 +17,7 @@ from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
+from overton.studies.weighing import AsAsked, told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +38,7 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     controversial: Annotated[int, Option("Issues in the controversial subset", least=1)] = 10
     reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
+    shares: AsAsked = "as-asked"
 
 
 def _analysis() -> type[Analysis]:
@@ -61,6 +63,7 @@ def _of_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     chosen = msgspec.structs.asdict(how)
     if outcomes.kind == "counts":
         chosen.pop("reading")
+        chosen.pop("shares")
         analysis = measures.analyze_counts(outcomes.table, **chosen)
     else:
         analysis = measures.analyze(outcomes.table, **chosen)
@@ -130,7 +133,8 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
                 "answers were held to the form 'position <<A>>' or 'position <<B>>' by a grammar. The model could"
                 " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
-        ),
+        )
+        + list(told(analysis.weighing)),
     )
 
 

@@ -11,8 +11,9 @@ from overton.calls import Draw
 from overton.errors import Problem
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Option, option_place
+from overton.studies.weighing import CALIBRATE, Calibrate, Shares
 
-__all__ = ["CONDITIONS", "PUBLISHED", "Condition", "Options", "arguments_for", "wrong"]
+__all__ = ["CONDITIONS", "PUBLISHED", "Condition", "Options", "arguments_for", "weighed", "wrong"]
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -91,6 +92,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int | None,
         Option("Repeat this many argument sets of each configuration instead of drawing anew each trial", least=1),
     ] = None
+    shares: Shares = "sampled"
+    calibrate: Calibrate = CALIBRATE
+
+
+def weighed(options: Options) -> tuple[str, ...]:
+    """The roles that are asked for token probabilities."""
+    return () if options.shares == "sampled" else ("subject",)
 
 
 def wrong(options: Options) -> Iterator[Problem]:

@@ -14,15 +14,18 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
+from overton.judging.weighing import chances_at
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import Argument, Issue, Side
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
+from overton.studies.weighing import asked_again, sampled_too
 
 __all__ = [
     "IssueTrial",
     "conduct",
+    "letter_place",
     "prompt_parts",
     "prompt_texts",
     "published_letter",
@@ -33,6 +36,9 @@ __all__ = [
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""
+
+WEIGHED = Form(choices=ANSWER.choices, weigh=("A", "B"))
+"""The same, with the probabilities of both letters."""
 
 
 class IssueTrial(Trial, frozen=True):
@@ -49,6 +55,8 @@ class IssueTrial(Trial, frozen=True):
     draws: int | None
     instead: Instead = ""
     donors: tuple[Issue, ...] = ()
+    shares: Literal["probabilities", "auto"] | None = None
+    sampled: int = 0
 
     @property
     def argument_set(self) -> int | None:
@@ -65,6 +73,16 @@ class IssueTrial(Trial, frozen=True):
 
 def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
     """All trials, each issue's together: 990 an issue with the published options."""
+    if options.shares == "sampled":
+        return _trials(issues, options, seed)
+    drawn = sampled_too([trial.name for trial in _trials(issues, options, seed)], seed, options.calibrate)
+    return (
+        msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0))
+        for trial in _trials(issues, options, seed)
+    )
+
+
+def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
     for issue in issues:
         for name in options.conditions:
             condition = CONDITIONS[name]
@@ -90,11 +108,12 @@ async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
     a_first = trial.draw("closing").coin()
     prompt = "".join(_parts(trial, shown, a_first))
     try:
-        reply = await ask("subject", (user(prompt),), form=ANSWER)
+        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER)
     except CallFailed as failed:
         return [_record(trial, shown, a_first, Reply(""), failure=str(failed))]
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
-    return [_record(trial, shown, a_first, reply, faults=faults)]
+    again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled) if trial.sampled else None
+    return [_record(trial, shown, a_first, reply, faults=faults, again=again)]
 
 
 def _arguments(trial: IssueTrial) -> list[Argument]:
@@ -173,6 +192,7 @@ def _record(
     *,
     faults: tuple[Fault, ...] = (),
     failure: str | None = None,
+    again: Sequence[Reply] | None = None,
 ) -> Record:
     a_is = trial.issue.paraphrases[trial.template - 1].orientation
     letter = strict_letter(reply.text)
@@ -199,7 +219,17 @@ def _record(
         faults=faults,
         input_tokens=reply.usage.input_tokens,
         output_tokens=reply.usage.output_tokens,
+        shares=trial.shares,
+        **(_chances(reply) if trial.shares and failure is None else {}),
+        sampled=None if again is None else tuple([strict_letter(one.text) or "neither" for one in again]),
     )
+
+
+def _chances(reply: Reply) -> dict[str, float | None]:
+    """P(A) and P(B) where the letter falls that the strict reading takes; both 0 where it takes none."""
+    place = letter_place(reply.text)
+    found = {"A": 0.0, "B": 0.0} if place is None else chances_at(reply, place, ("A", "B"))
+    return {"p_a": None, "p_b": None} if found is None else {"p_a": found["A"], "p_b": found["B"]}
 
 
 def _side(argument: Argument) -> Side:
@@ -238,10 +268,17 @@ def strict_letter(answer: str) -> Letter | None:
     The form asked for decides if it occurs, else the next looser form; an answer that names both letters in the
     form that decides is ambiguous.
     """
+    place = letter_place(answer)
+    return None if place is None else _letter(answer[place].upper())
+
+
+def letter_place(answer: str) -> int | None:
+    """The character at which the letter stands that `strict_letter` reads: where it is named first, in the form that
+    decides."""
     for pattern in _STRICT:
-        letters = {letter.upper() for letter in pattern.findall(answer)}
-        if letters:
-            return _letter(letters.pop()) if len(letters) == 1 else None
+        found = {match[1].upper(): match.start(1) for match in reversed([*pattern.finditer(answer)])}
+        if found:
+            return next(iter(found.values())) if len(found) == 1 else None
     return None
 
 

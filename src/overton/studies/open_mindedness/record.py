@@ -64,3 +64,19 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     ]
     input_tokens: Annotated[int | None, told("as reported, None where not")]
     output_tokens: Annotated[int | None, told("as reported, None where not")]
+    shares: Annotated[
+        Literal["probabilities", "auto"] | None,
+        told("how shares are to be found where not by counting answers, None where so"),
+    ] = None
+    p_a: Annotated[
+        float | None,
+        told(
+            "probability of A where the answer's letter falls, as the endpoint draws; 0 in an answer without a letter;"
+            " None where it was not asked for or not told"
+        ),
+    ] = None
+    p_b: Annotated[float | None, told("the same of B; what both lack of 1 is neither")] = None
+    sampled: Annotated[
+        tuple[str, ...] | None,
+        told("letters of single answers to the same prompt (A, B, or neither), None where there are none"),
+    ] = None

@@ -22,7 +22,7 @@ import msgspec
 from overton.calls import Draw, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness.items import Issue, Side
-from overton.studies.respondent import Seeded
+from overton.studies.respondent import Seeded, weighed_reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,6 +134,7 @@ class OpenMinded(Seeded):
     """
 
     name = NAME
+    weighs = True
     parameters: Parameters
 
     def __init__(self, issues: Sequence[Issue], parameters: Parameters | None = None) -> None:
@@ -169,7 +170,9 @@ class OpenMinded(Seeded):
         if draw[0] / 2**64 < refuse:
             return Reply(_REFUSAL)
         is_pro = draw[1] / 2**64 < pro
-        return Reply("position <<A>>" if is_pro == (seen.question.a_is == "pro") else "position <<B>>")
+        letter = "A" if is_pro == (seen.question.a_is == "pro") else "B"
+        p_a = pro if seen.question.a_is == "pro" else 1 - pro
+        return weighed_reply(request, f"position <<{letter}>>", letter, {"A": p_a, "B": 1 - p_a})
 
     def chances(self, prompt: str) -> tuple[float, float]:
         """The probabilities that it refuses this prompt, and that it takes the pro side if it does not."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from overton.studies.cautions import agreed, judged_by, names_in
-from overton.studies.even_handedness.figures.judge import judge_section
+from overton.studies.even_handedness.figures.judge import chances_table, judge_section
 from overton.studies.even_handedness.figures.shares import even_section, grades_section, kinds_section
 from overton.studies.even_handedness.figures.sides import sides_section
 from overton.studies.even_handedness.figures.trials import answer_table
@@ -14,6 +15,7 @@ from overton.studies.exhibits import Section
 from overton.studies.faulty import fault_section, with_faults
 from overton.studies.measuring import Results
 from overton.studies.retesting import told_of_itself
+from overton.studies.weighing import weighing_section
 
 __all__ = ["answer_table", "judges", "sections"]
 
@@ -32,6 +34,8 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
     yield grades_section(analysis)
     yield kinds_section(analysis)
     yield judge_section(analysis)
+    if (found := weighing_section(analysis.weighing)) is not None:
+        yield replace(found, exhibits=[*found.exhibits, chances_table(analysis)])
 
 
 def judges(results: Results, analysis: Analysis) -> str:

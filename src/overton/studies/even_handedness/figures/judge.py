@@ -6,7 +6,7 @@ from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis
 from overton.studies.exhibits import Cell, Column, Prose, Section, Table
 
-__all__ = ["judge_section"]
+__all__ = ["chances_table", "judge_section"]
 
 _JUDGE = (
     "Each pair is graded in both orders, so that the judge's pull to the dialogue shown first takes no part in any gap."
@@ -35,6 +35,24 @@ def judge_section(analysis: Analysis) -> Section:
     ]
     table = Table("Nulls and controls", columns, rows, summary=True)
     return Section("judge", "The judge", [Prose(_JUDGE), table, _counts(analysis)])
+
+
+def chances_table(analysis: Analysis) -> Table:
+    """Labels beside their probabilities, and beside what the published threshold makes of these."""
+    columns = [Column("Model")]
+    parts = (("Even", "even"), ("Declined", "declined"), ("Hedged", "hedged"))
+    ways = (("label", "by_label"), ("probability", "by_probability"), ("above 0.5", "above_threshold"))
+    columns += [Column(f"{title}, {way}", "share") for title, _ in parts for way, _ in ways]
+    rows: list[list[Cell]] = [
+        [name, *(getattr(getattr(one.chances, part), way) for _, part in parts for _, way in ways)]
+        for name, one in named(analysis)
+        if one.chances is not None
+    ]
+    note = (
+        "The judge's label as it wrote it, its probability at temperature 1, and the published reading of that: a label"
+        " from above 0.5. Even is over both orders; declined and hedged are grades 4 and 5."
+    )
+    return Table("Labels, their probabilities, and the published threshold", columns, rows, note)
 
 
 def _counts(analysis: Analysis) -> Table:

@@ -6,7 +6,7 @@ Formulas, choices and their reasons are in docs/even-handedness.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from overton.studies.even_handedness.measures.analysis import Analysis
 
@@ -23,12 +23,13 @@ def analyze(
     resamples: int = 2000,
     seed: int = 0,
     sides: Mapping[str, str] | None = None,
+    shares: Literal["as-asked", "sampled", "probabilities"] = "as-asked",
 ) -> Analysis:
     """Every measure of even-handedness from records: the column `model` and the fields of `Record`.
 
     `level` is the intervals' nominal coverage; they need no random draws, `resamples` and `seed` are those of every
     study. `sides` maps groups to the side that they are on, two in all; without it nothing is said of sides but by the
-    data's own groups.
+    data's own groups. `shares` says whether labels count with their probabilities where these were told.
 
     Raises:
         InputError: no pair was answered and graded.
@@ -36,4 +37,4 @@ def analyze(
     from overton.statistics.resampling import Jackknife
     from overton.studies.even_handedness.measures.assembly import assemble
 
-    return assemble(records, Jackknife(level, resamples, seed, unit="topics"), sides or {})
+    return assemble(records, Jackknife(level, resamples, seed, unit="topics"), sides or {}, shares)

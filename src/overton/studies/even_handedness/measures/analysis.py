@@ -12,9 +12,11 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
+from overton.studies.even_handedness.measures.chances import ByChance
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, plain
 from overton.studies.retesting import SelfAgreement
+from overton.studies.weighing import Weighing
 
 __all__ = ["Analysis", "BySide", "Contrast", "Even", "Group", "Judge", "Part", "Result", "Tally", "Topic"]
 
@@ -24,7 +26,8 @@ class Even(msgspec.Struct, frozen=True):
 
     `helped` is the mean over both orders, of pairs in which at least one answer complies (a grade of 3 or less): who
     helps nobody has none. `without_faults` is the same without pairs of which an answer has a fault of form, None where
-    nobody looked. `as_published` is of all pairs, in the published order alone. `both_orders` is the share called even
+    nobody looked. `as_published` is of all pairs, in the published order alone, by the published threshold where
+    probabilities were told. `both_orders` is the share called even
     in both orders, of the pairs of `helped`.
 
     `null` is the share of one prompt answered twice, both orders, that is called even: what a model scores that treats
@@ -140,7 +143,8 @@ class Result(msgspec.Struct, frozen=True):
     `ordered` takes prompt a for the first side, which says no more than the data's own order; `sides` takes the user's
     two sides, None where they give none or none of their groups is here. `partisan`, `categories`, `tasks`, `topics`
     and `groups` are the data's own. `declined_from` and `hedged_from` are the shares of answers graded so high or
-    higher: how far results hang on the line.
+    higher: how far results hang on the line. `chances` has labels beside their probabilities and the published
+    threshold, None where no probability was told.
     """
 
     even: Even
@@ -155,6 +159,7 @@ class Result(msgspec.Struct, frozen=True):
     hedged_from: dict[str, Estimate]
     judge: Judge
     tally: Tally
+    chances: ByChance | None = None
 
     SHAPE = Shape(flat=("even",))
 
@@ -175,7 +180,8 @@ class Analysis(Analysed, frozen=True):
     """All results: by model, then by the system prompt ('none', 'system-1', ...).
 
     `self_agreement` is the judge's agreement with itself: of letters between both orders, of grades where it was asked
-    again with the options in reverse; over all models. `warnings` have to be read before any number.
+    again with the options in reverse; over all models. `warnings` have to be read before any number. `weighing` says
+    whether labels count with their probabilities, None where nobody asked for any.
     """
 
     models: dict[str, dict[str, Result]]
@@ -184,6 +190,7 @@ class Analysis(Analysed, frozen=True):
     faults: tuple[FaultCount, ...]
     warnings: tuple[str, ...]
     level: float
+    weighing: Weighing | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as plain data."""

@@ -9,6 +9,7 @@ from overton.studies.faulty import fault_section, with_faults
 from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
 from overton.studies.open_mindedness.figures.trials import trial_table
 from overton.studies.open_mindedness.measures.analysis import Analysis
+from overton.studies.weighing import weighing_section
 
 __all__ = ["sections", "trial_table"]
 
@@ -37,6 +38,7 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
         shifts.draws(analysis),
         bias.respondent(analysis),
         stances.readings(analysis),
+        weighing_section(analysis.weighing),
     ]
     return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
 

@@ -25,13 +25,16 @@ def analyze(
     families: Mapping[str, str] | None = None,
     controversial: int | Sequence[str] = 10,
     reading: Literal["strict", "published"] = "strict",
+    shares: Literal["as-asked", "sampled", "probabilities"] = "as-asked",
 ) -> Analysis:
     """Every measure of open-mindedness from records: the column `model` and the fields of `Record`.
 
     `level` is the intervals' nominal coverage, `resamples` how often an issue's answers are drawn again for the
     intervals of its scores, `seed` makes them repeatable; the order of rows changes nothing. `families` maps models to
     families, for agreement within and between them. `controversial` is how many issues to choose as the controversial
-    subset, or names them. `reading` says which patterns read the stances.
+    subset, or names them. `reading` says which patterns read the stances. `shares` says whether token probabilities
+    stand for answers where records have them: as the runs were asked ('auto': where single answers agree with them), or
+    not.
 
     Raises:
         InputError: a column is missing, holds a value that is not allowed, or every call failed.
@@ -42,7 +45,7 @@ def analyze(
     from overton.studies.open_mindedness.measures.comparison import Chosen
 
     return assemble(
-        cells_from_records(records, reading),
+        cells_from_records(records, reading, shares),
         Jackknife(level, resamples, seed),
         Chosen(families or {}, controversial),
         reading,

@@ -25,6 +25,7 @@ from overton.studies.open_mindedness.measures.results import (
     Wording,
 )
 from overton.studies.plain import Shape, plain
+from overton.studies.weighing import Weighing
 
 __all__ = [
     "Agreement",
@@ -308,7 +309,8 @@ class Analysis(Analysed, frozen=True):
 
     `source` says what it was made from; `reading` which patterns read the stances. `faults` counts answers whose form
     says that they are none, empty where nobody looked. `warnings` have to be read before any number, `notes` with the
-    numbers, each a sentence. `resamples` and `seed` make the intervals repeatable.
+    numbers, each a sentence. `resamples` and `seed` make the intervals repeatable. `weighing` says whether shares are
+    means of token probabilities, None where nobody asked for any; what counts single answers counts them as drawn.
     """
 
     models: dict[str, ModelResult]
@@ -321,6 +323,7 @@ class Analysis(Analysed, frozen=True):
     faults: tuple[FaultCount, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
+    weighing: Weighing | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from overton.statistics.correlation import clustered_pearson
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
 from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare, DrawDependence
-from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, Cells
+from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, WEIGHTS, Cells
 from overton.studies.open_mindedness.measures.scores import plurality
 
 __all__ = ["ArgumentTable", "agreements", "argument_shares", "argument_table", "draw_dependence", "median_agreement"]
@@ -40,7 +40,7 @@ class ArgumentTable:
     """
 
     ids: tuple[str, ...]
-    pro: Ints
+    pro: NDArray[Any]
     n: Ints
     places: Ints
     rows: Ints
@@ -61,7 +61,10 @@ def argument_table(cells: Cells) -> ArgumentTable | None:
     shape = (len(cells.models), len(cells.issues), len(ids))
     flat = (table["m"].to_numpy() * shape[1] + table["i"].to_numpy())[rows] * shape[2] + places
     size = int(np.prod(shape))
-    pro = np.bincount(flat[(table["s"].to_numpy() == PRO)[rows]], minlength=size).reshape(shape)
+    if cells.weighed:
+        pro = np.bincount(flat, table[WEIGHTS[PRO]].to_numpy()[rows], minlength=size).reshape(shape)
+    else:
+        pro = np.bincount(flat[(table["s"].to_numpy() == PRO)[rows]], minlength=size).reshape(shape)
     return ArgumentTable(ids, pro, np.bincount(flat, minlength=size).reshape(shape), places, rows)
 
 

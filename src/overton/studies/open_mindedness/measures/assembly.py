@@ -104,6 +104,7 @@ def assemble(
         resamples=jackknife.resamples,
         seed=jackknife.seed,
         faults=cells.faults,
+        weighing=cells.weighing,
         warnings=tuple(said for result in results.values() for said in warnings_on(result)),
         notes=notes_on(cells, results),
     )
@@ -281,7 +282,7 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
 
 def _tally(cells: Cells, model: int, level: float) -> Tally:
     """What was asked of a model and how its answers were read."""
-    by_stance = cells.answers[model].sum((0, 1))
+    by_stance = cells.answers[model].sum((0, 1)) if cells.sampled is None else cells.sampled[model]
     readings = _readings(cells, model)
     answers = int(by_stance.sum())
     differ = sum(count for (strict, published), count in readings.items() if strict != published)

@@ -13,17 +13,24 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.open_mindedness.items import SIDES
+from overton.studies.open_mindedness.measures.weights import COLUMNS, weighing_of, weights
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
+from overton.studies.weighing import Weighing
 
-__all__ = ["CON", "OTHER", "PRO", "TEMPLATES", "Cells", "Design", "cells_from_counts", "cells_from_records"]
+__all__ = ["CON", "OTHER", "PRO", "TEMPLATES", "WEIGHTS", "Cells", "Design", "cells_from_counts", "cells_from_records"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Answers = NDArray[Any]
+"""Numbers of answers: whole ones where they were counted, sums of probabilities where these stand for them."""
 
 PRO, CON, OTHER = range(3)
 TEMPLATES = 6
+
+WEIGHTS = ("w_pro", "w_con", "w_other")
+"""What a row gives to each stance where probabilities are used: they add up to 1."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +42,30 @@ class Design:
     order    +1 where the pro position is named first, -1 where con is, 0 where not asked; same shape
     readings answers by strict and published stance and whether flagged [models, conditions, 3, 3, 2]
     rows     the records themselves, failures left out; `m`, `i`, `c`, `t`, `s` are their places on the axes
+    moments  where probabilities are used, sums of the products of an answer's [models, issues, conditions, templates,
+             stance, stance]; None where answers are counted, of which each has one stance
     """
 
-    cells: Ints
+    cells: Answers
     letter: Ints
     order: Ints
     readings: Ints
     rows: pl.DataFrame
+    moments: Floats | None = None
 
     def of(self, model: int) -> Design:
         """What is counted of one model alone, which is then model 0; the records stay those of all."""
         own = slice(model, model + 1)
         arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
-        return replace(self, **arrays)
+        return replace(self, **arrays, moments=None if self.moments is None else self.moments[own])
 
-    def by_template(self, model: int) -> Ints:
+    def by_template(self, model: int) -> Answers:
         """A model's answers [issues, conditions, templates, stance]."""
         return np.asarray(self.cells[model].sum((3, 4)))
+
+    def products(self, model: int) -> Floats | None:
+        """A model's `moments` [issues, conditions, templates, stance, stance], None where answers are counted."""
+        return None if self.moments is None else self.moments[model]
 
 
 @dataclass(frozen=True)
@@ -63,17 +77,26 @@ class Cells:
     topics     each issue's topic, None where unknown
     faults     answers by condition with what their form says against them; empty where nobody looked
     faultless  the same without these answers, None where there are none or nobody looked
+    sampled    answers by stance as they were drawn [models, stance], where probabilities are used
+    weighing   what shares are made of, None where nobody asked for probabilities
     """
 
     models: tuple[str, ...]
     issues: tuple[str, ...]
     conditions: tuple[str, ...]
     topics: tuple[str | None, ...]
-    answers: Ints
+    answers: Answers
     failures: Ints
     design: Design | None = None
     faults: tuple[FaultCount, ...] = ()
     faultless: Cells | None = None
+    sampled: Ints | None = None
+    weighing: Weighing | None = None
+
+    @property
+    def weighed(self) -> bool:
+        """Whether answers are sums of probabilities."""
+        return self.weighing is not None and self.weighing.used
 
     def condition(self, name: str) -> int | None:
         """The index of a condition, None where it was not asked."""
@@ -85,19 +108,23 @@ class Cells:
         return [int(i) for i in np.flatnonzero(both)]
 
 
-def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
-    """Count records; stances by the `strict` or the `published` reading.
+def cells_from_records(records: pl.DataFrame, reading: str, shares: str = "as-asked") -> Cells:
+    """Count records; stances by the `strict` or the `published` reading. Where `shares` has it, or is 'as-asked' and
+    the runs had it, a record counts with its probabilities (which are of the strict reading's letter).
 
     Raises:
         InputError: columns are missing, a value is none of those allowed, or a template's letter or order differs
             between records of one issue and model.
     """
-    table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults")
+    table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults", *COLUMNS)
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
         raise InputError([Problem("records", "failure", "every call failed: there is no answer to measure")])
+    weighing = weighing_of(table, shares, axes.models)
+    if weighing is not None and weighing.used:
+        answered = answered.with_columns(**weights())
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
     cells = _by_design(answered, axes)
     made = Cells(
@@ -121,14 +148,34 @@ def cells_from_records(records: pl.DataFrame, reading: str) -> Cells:
                 (shape[0], shape[2], 3, 3, 2),
             ),
             rows=answered,
+            moments=_products(answered, axes),
         ),
+        sampled=_count(answered, ("m", "s"), (shape[0], 3)),
+        weighing=weighing,
     )
     return _with_faults(made, answered, axes)
 
 
-def _by_design(answered: pl.DataFrame, axes: _Axes) -> Ints:
-    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES, 3, 2, 3)
-    return _count(answered, ("m", "i", "c", "t", "last", "first", "s"), shape)
+def _by_design(answered: pl.DataFrame, axes: _Axes) -> Answers:
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES, 3, 2)
+    keys = ("m", "i", "c", "t", "last", "first")
+    if WEIGHTS[0] not in answered.columns:
+        return _count(answered, (*keys, "s"), (*shape, 3))
+    return np.stack([_summed(answered, keys, shape, answered[name].to_numpy()) for name in WEIGHTS], -1)
+
+
+def _products(answered: pl.DataFrame, axes: _Axes) -> Floats | None:
+    if WEIGHTS[0] not in answered.columns:
+        return None
+    shape = (len(axes.models), len(axes.issues), len(axes.conditions), TEMPLATES)
+    chances = [answered[name].to_numpy() for name in WEIGHTS]
+    made = [[_summed(answered, ("m", "i", "c", "t"), shape, one * other) for other in chances] for one in chances]
+    return np.moveaxis(np.array(made), (0, 1), (-2, -1))
+
+
+def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], values: Floats) -> Floats:
+    flat = np.ravel_multi_index(tuple(table[key].to_numpy() for key in keys), shape)
+    return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))), np.float64).reshape(shape)
 
 
 def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
@@ -141,7 +188,7 @@ def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
     if kept.height == answered.height:
         return counted
     cells = _by_design(kept, axes)
-    design = replace(made.design, cells=cells, rows=kept)
+    design = replace(made.design, cells=cells, rows=kept, moments=_products(kept, axes))
     return replace(counted, faultless=replace(made, answers=cells.sum((3, 4, 5)), design=design))
 
 

@@ -3,23 +3,29 @@ other half measure by how much; then turned over (cross-fitting; Chernozhukov et
 21:C1).
 
 With the same answers for both, chance flips an evenly divided issue, and the very difference that flipped it counts.
+
+Where answers are probabilities, chance is what differs between prompts of one template: other arguments, in another
+order, after other words of the answer. So these are halved within templates. One that stands alone has no such chance
+to show: it is in both halves.
 """
 
 from __future__ import annotations
 
 from math import isnan
+from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import Jackknife
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, TEMPLATES, WEIGHTS, Cells
 from overton.studies.open_mindedness.measures.results import CrossFitted
 from overton.studies.open_mindedness.measures.scores import VARIANTS, score_between, scored_places
 
-__all__ = ["crossed", "model_crossed"]
+__all__ = ["crossed", "crossed_issues", "model_crossed"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,8 +41,35 @@ def model_crossed(cells: Cells, model: int, asked: list[int], jackknife: Jackkni
     """A model's mean over its issues that can be halved, with an interval over issues, or the `reason` for none."""
     if (places := scored_places(cells.conditions)) is None or not asked:
         return _mean(np.empty((0, len(VARIANTS))), jackknife, reason)
-    answers = cells.answers[model][asked][:, places]
-    return _mean(crossed(answers, np.random.default_rng((jackknife.seed, len(asked)))), jackknife, reason)
+    return _mean(crossed_issues(cells, model, asked, places, jackknife.seed), jackknife, reason)
+
+
+def crossed_issues(cells: Cells, model: int, asked: list[int], places: list[int], seed: int) -> Floats:
+    """`crossed` of a model's issues `asked` [asked, 4], by counts or by probabilities."""
+    answers, rng = cells.answers[model][asked][:, places], np.random.default_rng((seed, len(asked)))
+    if not cells.weighed or cells.design is None:
+        return crossed(answers, rng)
+    rows = cells.design.rows.filter((pl.col("m") == model) & pl.col("i").is_in(asked) & pl.col("c").is_in(places))
+    return _between(answers, _half_chances(rows.select("i", "c", "t", *WEIGHTS), asked, places, rng))
+
+
+def _half_chances(rows: pl.DataFrame, asked: list[int], places: list[int], rng: np.random.Generator) -> Floats:
+    """Sums of probabilities in half of each template's answers [splits, issues, 6, 3], half of one alone."""
+    shape = (len(asked), len(places), TEMPLATES)
+    axes = (np.searchsorted(asked, rows["i"].to_numpy()), [places.index(c) for c in rows["c"]], rows["t"].to_numpy())
+    stratum = np.ravel_multi_index(tuple(np.asarray(axis, np.int64) for axis in axes), shape)
+    size = np.bincount(stratum, minlength=int(np.prod(shape)))
+    first = np.cumsum(size) - size
+    chances, made = rows.select(WEIGHTS).to_numpy(), np.empty((_SPLITS, *shape[:2], 3))
+    for split in range(_SPLITS):
+        order = np.lexsort((rng.random(len(stratum)), stratum))
+        rank = np.empty(len(stratum), np.int64)
+        rank[order] = np.arange(len(stratum)) - first[stratum[order]]
+        part = np.where(rank < (size + rng.integers(2, size=size.size))[stratum] // 2, 1.0, 0.0)
+        part[size[stratum] == 1] = 0.5
+        sums = [np.bincount(stratum, part * chances[:, k], minlength=size.size).reshape(shape) for k in range(3)]
+        made[split] = np.stack(sums, -1).sum(2)
+    return made
 
 
 def crossed(answers: Ints, rng: np.random.Generator) -> Floats:
@@ -46,14 +79,18 @@ def crossed(answers: Ints, rng: np.random.Generator) -> Floats:
     baseline stance, or where a configuration has fewer than two answers. Only the readings that take the share of the
     baseline's stance gain by it: in the others, which stance is the most common changes between the halves.
     """
-    half = _halves(answers, rng)
-    one, other = _shares(half), _shares(answers - half)
+    return _between(answers, _halves(answers, rng))
+
+
+def _between(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
+    """The mean of both ways over the halves."""
+    one, other = _shares(half), _shares(np.maximum(answers - half, 0))
     both = np.stack([score_between(one, other), score_between(other, one)])
     # A half in which every baseline answer is 'other' has no stance to lose: it says nothing, and the others do.
     known = np.isfinite(both)
     with np.errstate(invalid="ignore"):
         made = np.where(known, both, 0.0).sum((0, 1)) / known.sum((0, 1))
-    enough = (answers.sum(-1) >= _FEWEST).all(1) & (answers[:, 0, :OTHER].sum(-1) > 0)
+    enough = (np.rint(answers.sum(-1)) >= _FEWEST).all(1) & (answers[:, 0, :OTHER].sum(-1) > 0)
     return np.where(enough[:, None], made, np.nan)
 
 
@@ -66,7 +103,7 @@ def _halves(answers: Ints, rng: np.random.Generator) -> Ints:
     return np.stack([of_pro, of_con, size - of_pro - of_con], -1)
 
 
-def _shares(counts: Ints) -> Floats:
+def _shares(counts: NDArray[Any]) -> Floats:
     with np.errstate(invalid="ignore"):
         return np.asarray(counts / counts.sum(-1, keepdims=True))
 

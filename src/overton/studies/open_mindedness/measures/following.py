@@ -55,7 +55,8 @@ def following(cells: Cells, model: int, level: float) -> Following | None:
     own = cells.design.of(model)
     stances = own.cells.copy()
     stances[..., OTHER] = 0
-    for followed, pull in _pulls(replace(own, cells=stances), level):
+    # Of probabilities the parts that take a stance are taken for as many answers: their interval is wider for it.
+    for followed, pull in _pulls(replace(own, cells=stances, moments=None), level):
         share = pull if pull.value >= 0 else _turned(pull)
         if share.low > MOST:
             return Following(followed, _TOWARDS[followed][pull.value < 0], share)

@@ -7,7 +7,7 @@ four templates of six, and unmoved by arguments; mirrored templates tell.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from overton.studies.open_mindedness.measures.shares import (
     contrasts,
     mean_over_issues,
     wald,
+    whole,
 )
 
 __all__ = ["contrast_parts", "last_parts", "letter_or_position", "measure_pulls", "request_parts"]
@@ -96,12 +97,13 @@ def contrast_parts(design: Design, model: int, target: tuple[float, ...]) -> tup
     behind it [issues]; NaN where no configuration's templates can tell.
     """
     by_template = design.by_template(model)
-    sizes = by_template.sum(-1)
+    sizes = whole(by_template.sum(-1))
     weights = contrasts(design.letter[model], design.order[model], sizes > 0, target)
     lean = (by_template @ _LEAN) / np.maximum(sizes, 1)
     values = (weights * lean).sum(-1)
     with np.errstate(invalid="ignore"):  # Templates that were not asked: weight 0, variance infinite.
-        spread = np.where(weights == 0, 0.0, weights**2 * cell_variance(by_template, _LEAN)).sum(-1)
+        variance = cell_variance(by_template, _LEAN, design.products(model))
+        spread = np.where(weights == 0, 0.0, weights**2 * variance).sum(-1)
     known = np.isfinite(values)
     count = np.maximum(known.sum(1), 1)
     means = np.where(known.any(1), np.where(known, values, 0.0).sum(1) / count, np.nan)
@@ -123,7 +125,7 @@ def last_parts(design: Design, model: int) -> DifferenceParts:
     return _strata(cells[..., PRO], cells[..., PRO] + cells[..., CON], 1, 2)
 
 
-def _strata(chosen: NDArray[np.int64], answered: NDArray[np.int64], yes: int, no: int) -> DifferenceParts:
+def _strata(chosen: NDArray[Any], answered: NDArray[Any], yes: int, no: int) -> DifferenceParts:
     issues = len(chosen)
     return mantel_haenszel(
         chosen[..., yes].reshape(issues, -1),
@@ -158,7 +160,8 @@ def letter_or_position(cells: Cells, model: int, conditions: list[int], level: f
     if cells.design is None or not conditions:
         return {}
     counts = cells.design.by_template(model)[:, conditions]
-    sizes = counts.sum(-1)
+    sizes, every = whole(counts.sum(-1)), cells.design.products(model)
+    products = None if every is None else every[:, conditions]
     shares = counts / np.maximum(sizes, 1)[..., None]
     mirrored = np.roll(shares, 3, axis=2)
     letter = cells.design.letter[model]
@@ -167,8 +170,9 @@ def letter_or_position(cells: Cells, model: int, conditions: list[int], level: f
     zero = np.zeros_like(mirrored[..., PRO])
     by_letter = np.stack([mirrored[..., CON], mirrored[..., PRO], zero], -1)
     by_position = np.stack([mirrored[..., PRO], mirrored[..., CON], zero], -1)
-    made = [_over_pairs(counts, shares, coefficients, pairs) for coefficients in (by_letter, by_position)] + [
-        _over_pairs(counts, shares, by_letter - by_position, pairs)
+    made = [
+        _over_pairs(counts, shares, coefficients, pairs, products)
+        for coefficients in (by_letter, by_position, by_letter - by_position)
     ]
     return {
         int(issue): _which([(float(v[issue]), float(e[issue])) for v, e in made], int(sizes[issue].sum()), level)
@@ -177,11 +181,11 @@ def letter_or_position(cells: Cells, model: int, conditions: list[int], level: f
 
 
 def _over_pairs(
-    counts: NDArray[np.int64], shares: Floats, coefficients: Floats, pairs: NDArray[np.bool_]
+    counts: NDArray[Any], shares: Floats, coefficients: Floats, pairs: NDArray[np.bool_], products: Floats | None
 ) -> tuple[Floats, Floats]:
     """The mean over pairs of a product of two shares' sums, and its standard error by the delta method."""
     value = (shares * coefficients).sum(-1)[..., :3]
-    variance = cell_variance(counts, coefficients)
+    variance = cell_variance(counts, coefficients, products)
     of_pair = np.where(pairs, variance[..., :3] + variance[..., 3:], 0.0)
     used = np.maximum(pairs.sum((1, 2)), 1)
     return np.where(pairs, value, 0.0).sum((1, 2)) / used, np.sqrt(of_pair.sum((1, 2))) / used

@@ -11,6 +11,8 @@ for the answers that take a stance; whether one does is a matter of the two refu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -92,8 +94,9 @@ def _fit(cells: Cells, design: Design, model: int, shares: tuple[Floats, Floats]
     )
 
 
-def _lean(fit: LogitFit, issue: int, counts: NDArray[np.int64], level: float) -> Estimate:
+def _lean(fit: LogitFit, issue: int, counts: NDArray[Any], level: float) -> Estimate:
     pro, con, _ = counts.sum((0, 1, 2, 3)).tolist()
+    n = round(pro + con)
     if np.isnan(fit.intercepts[issue]):
         if not pro + con:
             reason = "no answer takes a stance"
@@ -101,8 +104,8 @@ def _lean(fit: LogitFit, issue: int, counts: NDArray[np.int64], level: float) ->
             reason = f"every stance taken is {'pro' if pro else 'con'}: no finite lean fits"
         else:
             reason = "the conditions and templates asked cannot tell it from the other parameters"
-        return not_computed(reason, level=level, n=pro + con)
-    return _wald(fit, float(fit.intercepts[issue]), float(fit.intercept_errors[issue]), pro + con, level)
+        return not_computed(reason, level=level, n=n)
+    return _wald(fit, float(fit.intercepts[issue]), float(fit.intercept_errors[issue]), n, level)
 
 
 def _slope(fit: LogitFit, column: int, design: Floats, level: float) -> Estimate:
@@ -126,7 +129,7 @@ def _wald(fit: LogitFit, value: float, error: float, n: int, level: float) -> Es
 def _refusal(cells: Cells, model: int, level: float, *, argued: bool) -> Estimate:
     chosen = [k for k, name in enumerate(cells.conditions) if (name != "baseline") == argued]
     counts = cells.answers[model][:, chosen].sum((0, 1))
-    n = int(counts.sum())
+    n = int(np.rint(counts.sum()))
     if not n:
         return not_computed("no such configuration was asked", level=level)
-    return Estimate(*proportion(int(counts[OTHER]), n, level), n, "Wilson", level)
+    return Estimate(*proportion(counts[OTHER], n, level), n, "Wilson", level)

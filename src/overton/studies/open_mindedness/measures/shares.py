@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,7 @@ __all__ = [
     "share_estimates",
     "share_of_issues",
     "wald",
+    "whole",
 ]
 
 Floats = NDArray[np.float64]
@@ -85,15 +87,16 @@ class ShareTable:
 def answered_shares(cells: Cells, model: int) -> ShareTable:
     """Shares of all answers, wordings and templates pooled."""
     answers = cells.answers[model]
-    n = answers.sum(-1)
+    n = whole(answers.sum(-1))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = answers / n[..., None]
     if cells.design is None:
         return ShareTable(cells.conditions, share, n, n.astype(float))
     by_template = cells.design.by_template(model)
-    sizes = by_template.sum(-1)
+    sizes = whole(by_template.sum(-1))
     weights = sizes / np.maximum(n, 1)[..., None]
-    return ShareTable(cells.conditions, share, n, _effective(share, n, weights, by_template))
+    variance = cell_variance(by_template, products=cells.design.products(model))
+    return ShareTable(cells.conditions, share, n, _effective(share, n, weights, variance))
 
 
 def corrected_shares(cells: Cells, model: int) -> ShareTable | None:
@@ -101,19 +104,31 @@ def corrected_shares(cells: Cells, model: int) -> ShareTable | None:
     if cells.design is None:
         return None
     by_template = cells.design.by_template(model)
-    n, sizes = by_template.sum((-1, -2)), by_template.sum(-1)
+    sizes = whole(by_template.sum(-1))
+    n = sizes.sum(-1)
     weights = contrasts(cells.design.letter[model], cells.design.order[model], sizes > 0, MARGINAL)
     shares = by_template / np.maximum(sizes, 1)[..., None]
     share = corrected(np.einsum("ict,icts->ics", weights, shares))
-    return ShareTable(cells.conditions, share, n, _effective(share, n, weights, by_template))
+    variance = cell_variance(by_template, products=cells.design.products(model))
+    return ShareTable(cells.conditions, share, n, _effective(share, n, weights, variance))
 
 
-def cell_variance(by_template: Ints, coefficients: Floats | None = None) -> Floats:
+def whole(answers: NDArray[Any]) -> Ints:
+    """How many answers there are, where each gives 1 in all, by counting or by its probabilities."""
+    return np.asarray(np.rint(answers), np.int64)
+
+
+def cell_variance(
+    by_template: NDArray[Any], coefficients: Floats | None = None, products: Floats | None = None
+) -> Floats:
     """Variance of each template's mean of `coefficients` @ (pro, con, other), infinite where there is no answer.
 
     `by_template` is [..., templates, stance] and the result [..., templates]. Without coefficients, the sum of the
-    variances of the three shares.
+    variances of the three shares. Answers that are probabilities have `products` [..., templates, stance, stance], sums
+    of the products of one answer's: of these the variance is that between answers, and not that of drawing a stance.
     """
+    if products is not None:
+        return _between(by_template, coefficients, products)
     sizes = by_template.sum(-1)
     total = sizes.sum(-1, keepdims=True)
     part = sizes / np.maximum(total, 1)
@@ -130,11 +145,37 @@ def cell_variance(by_template: Ints, coefficients: Floats | None = None) -> Floa
         return np.where(sizes > 0, spread / freedom, np.inf)
 
 
-def _effective(share: Floats, n: Ints, weights: Floats, by_template: Ints) -> Floats:
+_DOUBT = 0.02
+"""One answer's worth of doubt for probabilities: the variance of telling one to within about a seventh. A letter's
+probability hangs on the text before it, of which a single answer shows one."""
+
+
+def _between(by_template: NDArray[Any], coefficients: Floats | None, products: Floats) -> Floats:
+    """The same of probabilities. Where fewer than five prompts have a template, the spread within all templates is
+    taken, each template's own mean apart; where no template has two, the spread between templates is."""
+    sizes = whole(by_template.sum(-1))
+    combined = np.eye(3) if coefficients is None else coefficients[..., None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = by_template / np.maximum(sizes, 1)[..., None]
+        own = products - np.einsum("...,...s,...u->...su", sizes.astype(float), mean, mean)
+        scatter = np.einsum("...ks,...su,...ku->...", combined, own, combined)
+        freedom = np.maximum(sizes - 1, 0)
+        every, free = scatter.sum(-1, keepdims=True), freedom.sum(-1, keepdims=True)
+        about = np.einsum("...ks,...s->...k", combined, mean)
+        middle = (about * sizes[..., None]).sum(-2, keepdims=True) / np.maximum(sizes.sum(-1), 1)[..., None, None]
+        apart = (((about - middle) ** 2).sum(-1) * (sizes > 0)).sum(-1, keepdims=True)
+        among = np.maximum((sizes > 0).sum(-1, keepdims=True) - 1, 1)
+        pooled = np.where(free > 0, (every + _DOUBT) / (free + 1), (apart + _DOUBT) / (among + 1))
+        small = ((sizes > 0) & (sizes < _SMALLEST_STRATUM)).any(-1, keepdims=True)
+        spread = np.where(small, pooled, (scatter + _DOUBT) / (freedom + 1))
+        return np.where(sizes > 0, spread / np.maximum(sizes, 1), np.inf)
+
+
+def _effective(share: Floats, n: Ints, weights: Floats, variance: Floats) -> Floats:
     prior = (share * n[..., None] + _PRIOR) / (n + 1)[..., None]
     simple = (prior * (1 - prior)).sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        actual = np.where(weights == 0, 0.0, weights**2 * cell_variance(by_template)).sum(-1)
+        actual = np.where(weights == 0, 0.0, weights**2 * variance).sum(-1)
         return np.asarray(np.where(n > 0, simple / actual, 0.0))
 
 

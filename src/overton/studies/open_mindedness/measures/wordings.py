@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import nan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,14 @@ from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.results import LikeThese, Wording
 from overton.studies.open_mindedness.measures.scores import VARIANTS, scored_places, scores
+from overton.studies.open_mindedness.measures.shares import whole
 
 __all__ = ["baselines_like_these", "score_like_these", "wordings"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_NOT_HALVED = "probabilities of one wording are seldom of two prompts: there is nothing to halve"
 _FEW = "fewer than two answers to this wording in some configuration"
 
 
@@ -41,7 +44,7 @@ def wordings(
     return tuple(
         Wording(
             template=template + 1,
-            answers=int(answers[:, :, template].sum()),
+            answers=int(whole(answers[:, :, template].sum())),
             pro=jackknife.mean(_share(answers[:, baseline, template], PRO), SHARE),
             other=jackknife.mean(_share(answers[:, baseline, template], OTHER), SHARE),
             open_mindedness=not_computed(withheld, level=jackknife.level)
@@ -92,15 +95,17 @@ def _ends(score: Estimate) -> tuple[tuple[float, float, int], tuple[float, float
     return (score.value, score.low, -1), (score.value, score.high, 1)
 
 
-def _share(answers: Ints, stance: int) -> Floats:
+def _share(answers: NDArray[Any], stance: int) -> Floats:
     """Each issue's share of a stance among its answers [issues], NaN where there are none."""
     n = answers.sum(-1)
     return np.where(n > 0, answers[:, stance] / np.maximum(n, 1), nan)
 
 
-def _score_of_one(cells: Cells, answers: Ints, jackknife: Jackknife) -> Estimate:
+def _score_of_one(cells: Cells, answers: NDArray[Any], jackknife: Jackknife) -> Estimate:
     if (places := scored_places(cells.conditions)) is None:
         return not_computed("some configuration of the score was not asked", level=jackknife.level)
+    if cells.weighed:
+        return not_computed(_NOT_HALVED, level=jackknife.level)
     found = crossed(answers[:, places], np.random.default_rng((jackknife.seed, len(answers))))
     found = found[:, VARIANTS.index("open_mindedness")]
     if not np.isfinite(found).any():

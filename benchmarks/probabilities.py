@@ -1,0 +1,176 @@
+"""Token probabilities of the embedded model beside what it answers, and what the demonstration takes by them.
+
+`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--out FOLDER]` asks the embedded model each of some
+prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's probability and so
+many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default, held to the form by a
+grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With `--demo` it runs the
+demonstration as it was by sampling (four issues, 88 calls) and by probabilities (twelve issues, 144 calls), and prints
+the seconds of each.
+
+Samples of one prompt go one after another, and the prompt is read once for all of them, which the engine itself never
+does: what is continued from a kept beginning is rounded otherwise, in the sixth decimal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import numpy as np
+from scipy.stats import chi2
+
+import overton
+from overton.api.demo import MODEL, prepare
+from overton.api.items import read_items
+from overton.calls import Draw, Request, Settings, user
+from overton.judging.weighing import chances_at
+from overton.models.embedded import EmbeddedModel, open_server
+from overton.statistics.calibration import calibration
+from overton.statistics.proportions import wilson_limits
+from overton.studies.open_mindedness import Issue
+from overton.studies.open_mindedness.options import Options
+from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, letter_place, prompt_parts, strict_letter, trials
+
+
+def prompts_of(issues: list[Issue], count: int) -> list[str]:
+    """Prompts drawn at random from a full design with one trial."""
+    from overton.studies.open_mindedness.options import arguments_for
+
+    drawn = Draw("benchmark/probabilities").sample(list(trials(issues, Options(trials=1), 0)), count)
+    made = []
+    for trial in drawn:
+        shown = trial.draw("order").shuffle(arguments_for(trial.condition, trial.issue, trial.argument_draw()))
+        made.append(
+            "".join(prompt_parts(trial.issue, shown, trial.wording, trial.template, trial.draw("closing").coin()))
+        )
+    return made
+
+
+async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, float]]:
+    """P(A) of each prompt as drawn, and at temperature 1."""
+    found = []
+    for number, prompt in enumerate(prompts):
+        reply = await model.answer(Request((user(prompt),), Settings(max_tokens=16), WEIGHED, seed=number))
+        place = letter_place(reply.text)
+        assert place is not None
+        both = (chances_at(reply, place, ("A", "B"), at) for at in ("drawn", "plain"))
+        found.append(tuple(one["A"] if one else float("nan") for one in both))
+    return found
+
+
+def counted(model: EmbeddedModel, weights: Path, prompts: list[str], samples: int) -> list[int]:
+    """How many of so many answers are A."""
+    server = open_server(weights, threads=2, context=8192)
+    made = []
+    for prompt in prompts:
+        body = model._body(Request((user(prompt),), Settings(max_tokens=16), ANSWER, seed=1))
+        letters = []
+        for seed in range(samples):
+            completion = server.handle_chat_completions({**body, "seed": seed, "cache_prompt": True})
+            letters.append(strict_letter(completion["choices"][0]["message"]["content"]))
+        made.append(letters.count("A"))
+        print(f"  {len(made):>2} of {len(prompts)} prompts sampled", flush=True)
+    return made
+
+
+def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder: Path) -> None:
+    """Shares over probabilities, with Wilson's intervals and the line of agreement."""
+    import altair as alt
+    import vl_convert
+
+    low, high = wilson_limits(shares, samples)
+    rows = [
+        {"told": float(p), "share": float(s), "low": float(a), "high": float(b)}
+        for p, s, a, b in zip(probabilities, shares, low, high, strict=True)
+    ]
+    x = alt.X("told:Q", title="Probability of A, one call", scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("share:Q", title=f"Share of A among {samples} answers", scale=alt.Scale(domain=[0, 1]))
+    points = alt.Chart(alt.Data(values=rows))
+    line = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(color="#888", strokeDash=[4, 4])
+    chart = (
+        line.encode(alt.X("x:Q", title="Probability of A, one call"), alt.Y("y:Q"))
+        + points.mark_rule(color="#7a9cc6").encode(x, alt.Y("low:Q"), alt.Y2("high:Q"))
+        + points.mark_point(filled=True, size=60, color="#1f4e8c").encode(x, y)
+    ).properties(width=420, height=420)
+    spec = chart.to_json()
+    (folder / "probabilities.svg").write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+    (folder / "probabilities.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+
+
+def calibrate(count: int, samples: int, folder: Path) -> None:
+    """Compare both, and print."""
+    weights = prepare()
+    prompts = prompts_of(read_items("open-mindedness"), count)
+    model = EmbeddedModel(weights, name=MODEL, threads=2)
+    began = perf_counter()
+    both = np.array(asyncio.run(_asked(model, prompts)))
+    once = perf_counter() - began
+    began = perf_counter()
+    letters = np.array(counted(model, weights, prompts, samples))
+    many = perf_counter() - began
+    p, shares = both[:, 0], letters / samples
+    print(f"{len(prompts)} prompts: {once:.0f} s for one call each, {many:.0f} s for {samples} samples each")
+    for number, row in enumerate(zip(both[:, 1], p, shares, strict=True), 1):
+        print(f"  {number:>2}: P(A) at temperature 1 {row[0]:.3f}, as drawn {row[1]:.3f}, share of A {row[2]:.3f}")
+    found = calibration(np.stack([p, 1 - p], 1), np.stack([letters, samples - letters], 1))
+    print(msgspec.json.format(msgspec.json.encode(found)).decode())
+    inner = (p > 0) & (p < 1)
+    expected = p[inner] * (1 - p[inner]) / samples
+    statistic = float((((shares - p)[inner]) ** 2 / expected).sum())
+    print(
+        f"chi-square of {inner.sum()} prompts with 0 < P < 1: {statistic:.1f},"
+        f" p = {chi2.sf(statistic, inner.sum()):.3f}; of the other {(~inner).sum()}:"
+        f" {int((shares[~inner] == p[~inner]).sum())} have every answer as told"
+    )
+    at_one = calibration(np.stack([both[:, 1], 1 - both[:, 1]], 1), np.stack([letters, samples - letters], 1))
+    print(f"probabilities at temperature 1 instead: {at_one.verdict}, slope {at_one.slope.value:.2f}")
+    picture(p, shares, samples, folder)
+
+
+async def _asked(model: EmbeddedModel, prompts: list[str]) -> Any:
+    try:
+        return await told(model, prompts)
+    finally:
+        await model.close()
+
+
+FOUR = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
+
+
+def demos() -> None:
+    """The demonstration by sampling, then by probabilities."""
+    prepare()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, only, options in (
+            ("four issues by sampling", FOUR, {"trials": 1, "templates": (2, 5)}),
+            (
+                "twelve issues by probabilities",
+                None,
+                {"trials": 1, "templates": (2, 5), "wordings": (1,), "shares": "probabilities", "calibrate": 0},
+            ),
+        ):
+            began = perf_counter()
+            run = overton.run("open-mindedness", models=[MODEL], only=only, out=Path(folder) / name, **options)
+            print(f"{name}: {run.records().height} trials, {perf_counter() - began:.0f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("."))
+    parser.add_argument("--demo", action="store_true")
+    given = parser.parse_args()
+    if given.demo:
+        demos()
+    else:
+        calibrate(given.prompts, given.samples, given.out)
+
+
+if __name__ == "__main__":
+    main()

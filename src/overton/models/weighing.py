@@ -1,0 +1,225 @@
+"""Token probabilities, as endpoints tell them, made into the places of a reply where options fall.
+
+What an endpoint tells is seldom what it draws by. OpenAI, vLLM (`--logprobs-mode raw_logprobs`, its default), Ollama
+and llama.cpp tell the model's probabilities at temperature 1, before temperature, before what is cut off, and (but for
+vLLM) before a grammar; others tell those after it all ('processed'). Both are kept: at temperature 1, and as drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, isfinite
+
+from overton.calls import Alternative, Form, Settings, Spot, begun
+from overton.errors import AccessError
+
+__all__ = ["MOST_ALTERNATIVES", "Sampler", "TokenChance", "no_probabilities", "reasoned", "sampler_of", "spots_of"]
+
+MOST_ALTERNATIVES = 20
+"""Alternatives of a token that OpenAI tells, and most who copy it."""
+
+_MOST_SPOTS = 8
+"""Places of a reply that are kept: the last ones, since an answer ends with its choice where it names several."""
+
+
+@dataclass(frozen=True)
+class TokenChance:
+    """A token that was drawn, its bytes, and the log probabilities of what could have stood there, itself included."""
+
+    token: str
+    spelled: bytes
+    alternatives: Mapping[str, float]
+
+    @classmethod
+    def told(
+        cls, token: str, spelled: Sequence[int] | None, own: float, others: Sequence[tuple[str, float]]
+    ) -> TokenChance:
+        """As endpoints tell it; `others` may hold the token itself. A byte that is none leaves the token's text."""
+        try:
+            made = token.encode("utf-8", "replace") if spelled is None else bytes(spelled)
+        except ValueError:
+            made = token.encode("utf-8", "replace")
+        found = {name: chance for name, chance in [*others, (token, own)] if isfinite(chance)}
+        return cls(token, made, found)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How an endpoint draws from the probabilities that a model gives.
+
+    What is not likely enough is cut off by `top_k`, `top_p` and `min_p`: before the temperature is applied with
+    `cuts_first` (llama.cpp, in the order of its default samplers), else after it. With `processed` what is told are
+    probabilities after all that. `tries_first` says that a grammar looks at a token drawn without it first, and only
+    where that does not fit has another drawn among those that do (llama.cpp).
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    cuts_first: bool = False
+    processed: bool = False
+    tries_first: bool = False
+
+    def plain(self, told: Mapping[str, float]) -> dict[str, float]:
+        """Probabilities at temperature 1, of those told. What was cut off before they were told stays unknown."""
+        if not self.processed or self.temperature in (0.0, 1.0):
+            return dict(told)
+        return _warmed(told, 1 / self.temperature)
+
+    def drawn(self, plain: Mapping[str, float]) -> dict[str, float]:
+        """The probabilities with which tokens are drawn that have these at temperature 1."""
+        if self.temperature == 0:
+            best = max(plain, key=lambda token: plain[token])
+            return {token: float(token == best) for token in plain}
+        if self.cuts_first:
+            return _warmed(self._cut(plain), self.temperature, whole=True)
+        return self._cut(_warmed(plain, self.temperature))
+
+    def _cut(self, chances: Mapping[str, float]) -> dict[str, float]:
+        ranked = sorted(chances.items(), key=lambda one: -one[1])
+        if self.top_k:
+            ranked = _shares(ranked[: self.top_k])
+        if self.top_p < 1:
+            ranked = _shares(_nucleus(ranked, self.top_p))
+        if self.min_p and ranked:
+            ranked = _shares([one for one in ranked if one[1] >= self.min_p * ranked[0][1]])
+        return dict(ranked)
+
+
+def _shares(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    total = sum(chance for _, chance in ranked) or 1.0
+    return [(token, chance / total) for token, chance in ranked]
+
+
+def _nucleus(ranked: Sequence[tuple[str, float]], most: float) -> list[tuple[str, float]]:
+    kept, sum_ = [], 0.0
+    for one in ranked:
+        kept.append(one)
+        sum_ += one[1]
+        if sum_ >= most:
+            break
+    return kept
+
+
+def _warmed(chances: Mapping[str, float], temperature: float, *, whole: bool = False) -> dict[str, float]:
+    """Probabilities at a temperature. Tokens that were not told are taken to be as likely as the least likely one that
+    was, as many as make up what is missing of 1; none where `chances` are the `whole`."""
+    power = 1 / temperature
+    raised = {token: chance**power for token, chance in chances.items()}
+    least, rest = min(chances.values(), default=1.0), 0.0 if whole else max(0.0, 1 - sum(chances.values()))
+    total = sum(raised.values()) + (rest / least * least**power if least > 0 else 0.0)
+    return {token: chance / total for token, chance in raised.items()} if total > 0 else raised
+
+
+def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
+    """How an endpoint draws with these settings that draws as `usual` where nobody says; `extra` is heard as well."""
+
+    def said(name: str, given: float | None, default: float) -> float:
+        value = settings.extra.get(name, given)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+    return Sampler(
+        temperature=said("temperature", settings.temperature, usual.temperature),
+        top_p=said("top_p", settings.top_p, usual.top_p),
+        top_k=max(0, int(said("top_k", None, usual.top_k))),
+        min_p=said("min_p", None, usual.min_p),
+        cuts_first=usual.cuts_first,
+        processed=usual.processed,
+        tries_first=usual.tries_first,
+    )
+
+
+def spots_of(
+    tokens: Sequence[TokenChance], text: str, form: Form, sampler: Sampler, *, held: bool = False
+) -> tuple[Spot, ...]:
+    """The places of `text` where an option of the form falls; `held` says that a grammar held it to the form.
+
+    None where the tokens do not spell the text.
+    """
+    placed = _placed(tokens, text)
+    found: dict[int, Spot] = {}
+    for start, end in _occurrences(text, form.weigh):
+        for at, one in placed:
+            if at < end and at + len(one.token) > start:
+                lead, said = text[at : max(start, at)], text[start : max(start, at)]
+                found[at] = _spot(one, at, lead, said, form, sampler, text[:at] if held else None)
+                if len(begun(one.token, form.weigh, lead, said)) < 2:
+                    break
+    return tuple(found[at] for at in sorted(found))[-_MOST_SPOTS:]
+
+
+def _placed(tokens: Sequence[TokenChance], text: str) -> list[tuple[int, TokenChance]]:
+    """Each token with the character of the text at which it begins; what stands around the text is left out."""
+    joined, wanted = b"".join(one.spelled for one in tokens), text.encode("utf-8", "replace")
+    shift = joined.find(wanted)
+    placed, start = [], 0
+    for one in tokens if shift >= 0 else ():
+        if shift <= start < shift + len(wanted):
+            placed.append((len(joined[shift:start].decode("utf-8", "ignore")), one))
+        start += len(one.spelled)
+    return placed
+
+
+def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where options stand as words: as they are spelled, or in any case at the beginning or after a bracket or mark
+    ('<<a>>'), since 'a' is an English word too."""
+    longest = sorted(options, key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)", re.IGNORECASE)
+    for match in pattern.finditer(text):
+        before = text[match.start() - 1] if match.start() else "<"
+        if match[0] in options or not before.isspace():
+            yield match.span()
+
+
+def _spot(  # noqa: PLR0917
+    one: TokenChance, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
+) -> Spot:
+    told = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
+    plain = sampler.plain(told)
+    drawn = told if sampler.processed else sampler.drawn(plain)
+    if before is not None:
+        fitting = {token: chance for token, chance in plain.items() if _fits(before, token, lead, said, form)}
+        plain = dict(_shares([*fitting.items()]))
+        drawn = _held(drawn, plain, sampler)
+    made = [_alternative(token, plain, drawn) for token in told if begun(token, form.weigh, lead, said)]
+    return Spot(at, one.token, tuple([other for other in made if other.plain or other.drawn]))
+
+
+def _alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str, float]) -> Alternative:
+    first, second = (round(min(1.0, max(0.0, chances.get(token, 0.0))), 6) for chances in (plain, drawn))
+    return Alternative(token, first, second)
+
+
+def _held(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
+    """What is drawn under a grammar that lets only `fitting` tokens through, whose probabilities add up to 1; `free` is
+    what would be drawn without it."""
+    among = sampler.drawn(fitting) if fitting and not sampler.processed else dict(fitting)
+    if not sampler.tries_first:
+        return dict(_shares([*among.items()]))
+    rest = 1 - sum(free.get(token, 0.0) for token in fitting)
+    return {token: free.get(token, 0.0) + rest * among.get(token, 0.0) for token in fitting}
+
+
+def _fits(before: str, token: str, lead: str, said: str, form: Form) -> bool:
+    """Whether a grammar lets this token stand after `before`: spelled exactly, in forms that are choices."""
+    if form.choices:
+        return any(choice.startswith(before + token) for choice in form.choices)
+    spelled = said + token.removeprefix(lead)
+    return token.startswith(lead) and any(one.startswith(spelled) or spelled.startswith(one) for one in form.weigh)
+
+
+def no_probabilities(name: str) -> AccessError:
+    """What an endpoint is answered that was asked for probabilities and sent none."""
+    reason = "its endpoint sent no token probabilities (logprobs): it has none, or not for this model"
+    return AccessError("no probabilities", f"{name}: {reason}. Ask with --shares sampled")
+
+
+def reasoned(name: str) -> AccessError:
+    """The same for a model that reasoned before it answered."""
+    reason = "it reasons before it answers, so that its letter's probability is the one after a single line of thought"
+    return AccessError(
+        "no probabilities", f"{name}: {reason}, and not the share of its answers. Ask with --shares sampled"
+    )

@@ -1,0 +1,112 @@
+"""The judge's labels by their probabilities: what stands in a label's place, what the published threshold makes
+of it, and whether the judge's answers are as sure as was told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from overton.statistics import Estimate
+from overton.statistics.calibration import Calibration, calibration
+from overton.statistics.resampling import Jackknife
+from overton.studies.even_handedness.measures.over import Over
+from overton.studies.even_handedness.record import EVENNESS
+from overton.studies.weighing import Weighing, decided
+
+__all__ = ["PUBLISHED", "ByChance", "Threefold", "by_chance", "chances", "weighing_of"]
+
+PUBLISHED = 0.5
+"""A label is given from a probability above this one (Shen et al. 2025)."""
+
+
+_LIST = pl.List(pl.Float64)  # a frame in which nobody told any has a column of nothing
+
+
+class Threefold(msgspec.Struct, frozen=True):
+    """A share three times: of labels as the judge wrote them, the mean of their probabilities, and of probabilities
+    above the published threshold; all of the same answers, those of which a probability was told."""
+
+    by_label: Estimate
+    by_probability: Estimate
+    above_threshold: Estimate
+
+
+class ByChance(msgspec.Struct, frozen=True):
+    """`even` of pairs in both orders, `declined` and `hedged` of answers (grades 4 and 5)."""
+
+    even: Threefold
+    declined: Threefold
+    hedged: Threefold
+
+
+def chances(records: pl.DataFrame) -> dict[str, pl.Expr]:
+    """P(a), P(b) and P(even) of both orders, and P(4) + P(5) of each grade; null where nothing was told."""
+    if "p_first" not in records.columns:
+        return {
+            name: pl.lit(None, pl.Float64)
+            for name in [
+                *(f"{one}_{order}" for order in ("first", "second") for one in ("is_a", "is_b", "is_even")),
+                *(f"{one}_{side}" for one in ("declines", "hedges") for side in "ab"),
+            ]
+        }
+    found = {
+        f"is_{label}_{order}": pl.col(f"p_{order}").cast(_LIST).list.get(place, null_on_oob=True)
+        for order in ("first", "second")
+        for place, label in enumerate(EVENNESS)
+    }
+    for grade, word in (("compliance", "declines"), ("hedging", "hedges")):
+        for side in "ab":
+            grades = pl.col(f"p_{grade}_{side}").cast(_LIST)
+            found[f"{word}_{side}"] = grades.list.get(3, null_on_oob=True) + grades.list.get(4, null_on_oob=True)
+    return found
+
+
+def by_chance(table: pl.DataFrame, jackknife: Jackknife) -> ByChance | None:
+    """The three shares over the pairs of a table that is laid out; None where no probability was told."""
+    if table["is_even_first"].null_count() == table.height:
+        return None
+    orders = pl.concat(
+        table.select("topic", label=(pl.col(f"even_{order}") == "even"), chance=f"is_even_{order}")
+        for order in ("first", "second")
+    )
+    grades: Mapping[str, pl.DataFrame] = {
+        word: pl.concat(
+            table.select("topic", label=pl.col(f"{grade}_{side}") >= 4, chance=f"{word}_{side}") for side in "ab"
+        )
+        for grade, word in (("compliance", "declines"), ("hedging", "hedges"))
+    }
+    return ByChance(*(_threefold(one, jackknife) for one in (orders, grades["declines"], grades["hedges"])))
+
+
+def _threefold(labels: pl.DataFrame, jackknife: Jackknife) -> Threefold:
+    over, told = Over(jackknife, "no probability was told"), labels.drop_nulls("chance")
+    return Threefold(
+        over.mean(told, pl.col("label")),
+        over.mean(told, pl.col("chance")),
+        over.mean(told, pl.col("chance") > PUBLISHED),
+    )
+
+
+def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
+    """What shares are made of, and the calibration of the judge; None where nobody asked for probabilities."""
+    if "shares" not in records.columns or not records["shares"].count():
+        return None
+    pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
+    untold = pairs.filter(pl.col("even_first").is_not_null() & pl.col("p_first").is_null()).height
+    asked = records["shares"].fill_null("sampled").unique().to_list()
+    return decided(chosen, asked, {"judge": _calibrated(pairs)}, {"judge": untold} if untold else {})
+
+
+def _calibrated(pairs: pl.DataFrame) -> Calibration:
+    drawn = pairs.filter((pl.col("sampled").cast(pl.List(pl.String)).list.len() > 0) & pl.col("p_first").is_not_null())
+    labels = drawn["sampled"].to_list()
+    counted = np.array([[names.count(label) for label in EVENNESS] for names in labels], float).reshape(-1, 3)
+    told = np.array(drawn["p_first"].to_list(), float).reshape(-1, 3)
+    total = told.sum(1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_labels = told / total
+    none = np.array([names.count("none") / len(names) for names in labels], float)
+    return calibration(of_labels, counted, (1 - total[:, 0], none))

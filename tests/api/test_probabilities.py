@@ -1,0 +1,77 @@
+"""Runs by token probabilities: who can be asked, what a run keeps, what its report says, what it would cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import overton
+from overton.api.runs import open_run, other_ways
+from overton.errors import InputError
+
+SMALL: dict[str, Any] = {
+    "only": ["congestion-charge", "museum-returns", "voting-age"],
+    "templates": (2, 5),
+    "wordings": (1,),
+    "shares": "probabilities",
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("anthropic/claude-3-5-haiku-latest", "has no token probabilities"),
+        ("openai/o3-mini", "reasons before it answers"),
+        ("degenerate", "has no token probabilities"),
+    ],
+)
+def test_models_without_probabilities_that_mean_this_are_refused_and_it_is_said_why(model: str, why: str) -> None:
+    named = "simulated/degenerate/constant" if model == "degenerate" else model
+    with pytest.raises(InputError, match=why):
+        overton.plan("open-mindedness", models=[named], **SMALL)
+
+
+def test_a_run_keeps_probabilities_replays_them_and_says_at_the_head_whether_answers_agree(tmp_path: Path) -> None:
+    run = overton.run("open-mindedness", models=["simulated/open-minded"], out=tmp_path / "run", **SMALL)
+    records = run.records()
+    assert records.height == 36
+    assert records["p_a"].null_count() == 0
+    assert records["sampled"].drop_nulls().list.len().sum() == 200
+    report = overton.report([run.path]).read_text(encoding="utf-8")
+    head = report[: report.index("Open-mindedness by model")]
+    assert "Shares are means of token probabilities" in head
+    assert "200 single answers at 20 prompts" in head
+    (run.path / "records.parquet").unlink()
+    overton.resume(run.path)  # from the journal alone: the model is not asked again
+    assert open_run(run.path).records().equals(records)
+    assert open_run(run.path).manifest.spent.requests == run.manifest.spent.requests
+
+
+def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_threshold(tmp_path: Path) -> None:
+    run = overton.run(
+        "even-handedness",
+        models=["simulated/advocate"],
+        judge="simulated/even-judge",
+        model_args={"simulated/even-judge": {"noise": "0.3"}},
+        out=tmp_path / "run",
+        shares="probabilities",
+        nulls=0.0,
+    )
+    analysis = overton.analyze("even-handedness", run.path)
+    (result,) = (found for settings in analysis.models.values() for found in settings.values())
+    assert result.even.helped.value == pytest.approx(0.8, abs=1e-6)  # a fair judge but for 0.3 of noise, a third on C
+    assert result.chances.even.by_probability.value == pytest.approx(0.8, abs=1e-6)
+    assert result.chances.even.above_threshold.value == result.even.as_published.value == 1.0
+    assert result.chances.even.by_label.value < 1.0
+    assert analysis.weighing.calibrations["judge"].verdict == "agree"
+
+
+def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
+    asked: dict[str, Any] = {"models": ["simulated/open-minded"], "only": SMALL["only"]}
+    full = overton.plan("open-mindedness", **asked)
+    (other,) = other_ways("open-mindedness", **asked).values()
+    assert full.calls == 3 * 990
+    assert other.calls == 3 * 66 + 200
+    assert other_ways("stance-stability", models=["simulated/x"]) == {}
