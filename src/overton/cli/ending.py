@@ -100,6 +100,9 @@ def _state(run: Run) -> Exit:
     if not run.finished:
         missing = sum(map(len, manifest.missing.values()))
         say(f"Stopped: {manifest.stopped}.")
+        if manifest.out:
+            cancel = command("batches", run.path, "--cancel")
+            say(f"{manifest.out:,} calls are in batches that go on by themselves. To have them cancelled: {cancel}")
         go_on = command("resume", run.path, *_hint(run))
         say(f"{missing} items are not whole and are left out. Go on with: {go_on}")
         return Exit.STOPPED

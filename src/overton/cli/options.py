@@ -18,7 +18,9 @@ __all__ = [
     "MaxCostOption",
     "ModelArgOption",
     "OnlyOption",
+    "BatchOption",
     "OutOption",
+    "PriceListOption",
     "PriceOption",
     "RunArgument",
     "SeedOption",
@@ -36,6 +38,14 @@ ModelArgOption = Annotated[
 PriceOption = Annotated[
     list[str] | None,
     typer.Option("--price", metavar="NAME IN OUT", help="A model's price in US dollars a million tokens, in and out."),
+]
+PriceListOption = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="TOML file of prices, which go before those that are built in."),
+]
+BatchOption = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask in batches where the provider takes them: half the price, up to a day each."),
 ]
 OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Ask about this item only, by its id; repeat for more.")

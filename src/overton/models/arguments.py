@@ -37,7 +37,7 @@ _RESERVED_FIELDS = {
 class Arguments:
     """The arguments of one model: how it generates, and how it is reached. None: the backend's own default.
 
-    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `threads` and `context`
+    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations be marked for the provider's cache; `threads` and `context`
     (tokens) are for embedded models; `parameters` for simulated ones.
     """
 
@@ -47,6 +47,7 @@ class Arguments:
     timeout: float = _DEFAULT_TIMEOUT
     key_env: str | None = None
     hold: bool | None = None
+    cache: bool = True
     threads: int | None = None
     context: int | None = None
     parameters: dict[str, str] = field(default_factory=dict)
@@ -110,7 +111,7 @@ def _known(spec: Spec) -> dict[str, Reader]:
     if spec.provider in {"embedded", "gguf"}:
         return {key: read for key, read in _GENERATION.items() if key != "reasoning_effort"} | _EMBEDDED
     if spec.provider == "anthropic":
-        return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION
+        return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION | {"cache": _switch}
     if spec.provider == "inspect":
         return _GENERATION | {"reasoning_effort": _effort} | _CONNECTION
     return _GENERATION | _CONNECTION | {"hold": _switch}
@@ -121,7 +122,7 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
     `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`; for
-    embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
+    Anthropic's `cache`; for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
     an embedder nothing.
 
     Raises:

@@ -22,7 +22,8 @@ class Provider:
 
     `base_url` is used unless the variable `base_url_env` holds another; `key_envs` are the variables that may hold the
     key, the first one set wins; `seed_field` is what the body calls a seed; `names_choices` is True where the body can
-    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL.
+    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches` is
+    True where calls are taken in batches, as OpenAI and Anthropic do.
     """
 
     name: str
@@ -33,18 +34,20 @@ class Provider:
     seed_field: str = "seed"
     names_choices: bool = False
     version: str = ""
+    batches: bool = False
 
     def versioned(self, base_url: str) -> str:
         """The base URL with the API's version at its end, for providers whose URL is written with and without it."""
         return base_url.removesuffix(self.version) + self.version
 
 
-def _provider(name: str, base_url: str, *key_envs: str) -> Provider:
-    return Provider(name, base_url, f"{name.upper()}_BASE_URL", key_envs or (f"{name.upper()}_API_KEY",))
+def _provider(name: str, base_url: str, *key_envs: str, batches: bool = False) -> Provider:
+    envs = key_envs or (f"{name.upper()}_API_KEY",)
+    return Provider(name, base_url, f"{name.upper()}_BASE_URL", envs, batches=batches)
 
 
 _TABLE = (
-    _provider("openai", "https://api.openai.com/v1"),
+    _provider("openai", "https://api.openai.com/v1", batches=True),
     _provider("openrouter", "https://openrouter.ai/api/v1"),
     _provider("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     _provider("xai", "https://api.x.ai/v1"),
@@ -52,7 +55,7 @@ _TABLE = (
         "mistral", "https://api.mistral.ai/v1", "MISTRAL_BASE_URL", ("MISTRAL_API_KEY",), seed_field="random_seed"
     ),
     _provider("deepseek", "https://api.deepseek.com/v1"),
-    _provider("groq", "https://api.groq.com/openai/v1"),
+    _provider("groq", "https://api.groq.com/openai/v1", batches=True),
     _provider("together", "https://api.together.xyz/v1"),
     Provider("ollama", "http://localhost:11434/v1", "OLLAMA_BASE_URL", ("OLLAMA_API_KEY",), needs_key=False),
     Provider(
@@ -67,11 +70,16 @@ _TABLE = (
 
 CHAT_PROVIDERS = {provider.name: provider for provider in _TABLE}
 
-SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False)
+SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False, batches=True)
 """Any other server with OpenAI's chat completions, given by its address."""
 
 ANTHROPIC = Provider(
-    "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), version="/v1"
+    "anthropic",
+    "https://api.anthropic.com",
+    "ANTHROPIC_BASE_URL",
+    ("ANTHROPIC_API_KEY",),
+    version="/v1",
+    batches=True,
 )
 
 GGUF = "gguf:"
