@@ -42,8 +42,8 @@ class Batched:
 class Provider:
     """Both providers' files and batches.
 
-    `answer` makes of a call's body the status and the body of its reply; a call that is answered is paid, and counted in
-    `paid` by its body. `faults` strike a call the first time, as many as `share` says. `step` is told of each step
+    `answer` makes of a call's body the status and the body of its reply; a call that is answered is paid, and counted
+    in `paid` by its body. `faults` strike a call the first time, as many as `share` says. `step` is told of each step
     before its reply is written. `looks` is how often a batch is looked at until it is over; `refuses` refuses so many
     batches for want of room.
     """

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-
 from fuzz.hostile.batching import Provider, key_of
 
 USAGE = (40, 6)

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from overton.calls import Price
-from overton.engine import Limits, Patience, batches
+from overton.engine import Limits, Patience, batches, courier
 from overton.errors import OvertonError
 from overton.hosts.local import ModelRequest, Progress, resume, start
 from overton.studies.open_mindedness import STUDY, Issue, Options
@@ -49,7 +49,7 @@ def work(job: dict) -> int:
     watch = announce if job.get("announce") else None
     out, patience = Path(job["out"]), Patience(job.get("attempts", 6), 0.005, 0.05)
     if "quick" in job:
-        batches.FIRST_LOOK, batches.QUIET, batches.SETTLES = job["quick"]
+        courier.FIRST_LOOK, batches.QUIET, courier.SETTLES = job["quick"]
     limits = Limits(job.get("max_cost"), job.get("max_calls"))
     price = Price(*job["price"]) if "price" in job else None
     try:

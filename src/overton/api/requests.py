@@ -26,7 +26,7 @@ Prices = Mapping[str, tuple[float, float]]
 """US dollars for a million tokens, in and out, by model name."""
 
 
-def requests_of(
+def requests_of(  # noqa: PLR0917
     study: AnyStudy,
     named: Mapping[str, Sequence[str]],
     arguments: Arguments | None = None,

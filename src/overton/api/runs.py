@@ -164,8 +164,9 @@ def run(
     `models` are those that the study is about, as 'provider/name' or, under a name of their own, 'NAME=provider/name';
     `model_args` and `prices` go by the name. `items` is a path that the study's reader takes, or items, or None for
     the starter items; with `only` those with these ids. `out` defaults to a folder below `runs/` named by study and
-    time. `price_list` is a TOML file of prices (see docs/price.md), which go before those that Overton knows. With `batch`
-    all models that can be are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run before they are passed.
+    time. `price_list` is a TOML file of prices (docs/price.md), which go before those that Overton knows. With `batch`
+    all models that can be are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
+    (requests, retries included) stop the run before they are passed.
     `watch` is called several times a second with a `Progress`; in a notebook progress is shown where there is none.
 
     `options` are, by name: the fields of the study's options and of what it reads items with; who answers in further

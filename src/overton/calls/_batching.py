@@ -32,8 +32,8 @@ class Looked(msgspec.Struct, frozen=True):
 class Batching(Protocol):
     """A provider's batches of one model. Each method sends one request at most, or one for each page or file.
 
-    A call in a batch goes by an `id` of the caller's; a batch by a `name` of the caller's, which ends the ids of all its
-    calls, until the provider has given it an id of its own.
+    A call in a batch goes by an `id` of the caller's; a batch by a `name` of the caller's, which ends the ids of all
+    its calls, until the provider has given it an id of its own.
 
     All raise `UnavailableError` where it is worth to try again, `RejectedError` or `AccessError` where it is not.
     """

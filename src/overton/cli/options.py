@@ -12,13 +12,13 @@ from overton.errors import InputError, Problem
 from overton.pairs import by_key, pair_of
 
 __all__ = [
+    "BatchOption",
     "JsonOption",
     "LevelOption",
     "MaxCallsOption",
     "MaxCostOption",
     "ModelArgOption",
     "OnlyOption",
-    "BatchOption",
     "OutOption",
     "PriceListOption",
     "PriceOption",

@@ -21,9 +21,12 @@ from overton.engine.journal_file import Entry
 from overton.errors import AnswerError, JournalError, Unreadable
 from overton.untrusted import json_of
 
-__all__ = ["Batch", "call_id", "identity_of", "new_name", "noted_batches"]
+__all__ = ["Batch", "Found", "call_id", "identity_of", "new_name", "noted_batches"]
 
 T = TypeVar("T")
+
+Found = tuple[bytes, bytes | AnswerError]
+"""What came of a call in a batch: the content that it was asked with, and its reply's body or why there is none."""
 
 _SPEAKER = f"{NOTE}batch/"
 _SLOT = 16
@@ -39,8 +42,8 @@ def new_name() -> str:
 
 
 def call_id(identity: Identity, name: str) -> str:
-    """How a call is called in a batch: its whole identity, 54 characters, and the batch's name; 63 in all, of those that
-    Anthropic allows, and no more than its 64."""
+    """How a call is called in a batch: its whole identity, 54 characters, and the batch's name; 63 in all, of those
+    that Anthropic allows, and no more than its 64."""
     return f"{urlsafe_b64encode(identity.slot + identity.content).decode().rstrip('=')}-{name}"
 
 
@@ -98,8 +101,9 @@ class Batch:
     id: str = ""
     others: list[str] = field(default_factory=list)
     looked: Looked | None = None
-    results: dict[bytes, tuple[bytes, bytes | AnswerError]] | None = None
-    waiting: dict[bytes, asyncio.Future[tuple[bytes, bytes | AnswerError]]] = field(default_factory=dict)
+    results: dict[bytes, Found] | None = None
+    waiting: dict[bytes, asyncio.Future[Found]] = field(default_factory=dict)
+    size: int = 0
     whole: bool = True
     """Whether nothing that was set aside for it has been settled yet."""
 

@@ -7,13 +7,14 @@ later session takes up whatever a killed one left, and no call is in two batches
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from time import monotonic, time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Coroutine, Iterable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
 
-from overton.calls import Batching, Looked, Reply, Request
-from overton.engine.batch import Batch, call_id, identity_of, new_name, noted_batches
+from overton.calls import Looked, Reply, Request
+from overton.engine import courier
+from overton.engine.batch import Batch, Found, call_id, new_name, noted_batches
+from overton.engine.courier import Box, Courier, Queued
 from overton.engine.identity import Identity
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, RunMismatch, Stopped, UnavailableError
 
@@ -22,51 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Batches"]
 
-T = TypeVar("T")
-
 QUIET = 0.25
 """Seconds in which nothing has been asked or answered before what waits is sent."""
 _LONGEST = 300.0
 """Seconds that a call waits for others at most."""
 _MOST_BYTES = 64 * 2**20
 """Bytes of a batch that are held in memory; providers allow more."""
-SETTLES = 30.0
-"""Seconds after which a batch that a provider does not list was not made."""
-FIRST_LOOK, LAST_LOOK = 1.0, 60.0
-"""Seconds between two looks at a batch: at first, and when it has gone on for a while."""
-_BLIND = 24
-"""Looks in a row that may fail before the run stops."""
 _TIMES = 2
 """Batches that a call may expire in before it is asked alone."""
-_AGAIN = {"expired", "no room"}
-"""Kinds of results after which a call goes into another batch: it was not begun."""
-
-_Found = tuple[bytes, bytes | AnswerError]
-
-
-@dataclass
-class _Queued:
-    """A call that waits to be sent."""
-
-    identity: Identity
-    request: Request
-    worst: float
-    size: int
-    future: asyncio.Future[_Found]
-
-
-@dataclass
-class _Box:
-    """What waits for one answerer, and how much its batches may hold."""
-
-    answerer: str
-    name: str
-    batching: Batching
-    most_bytes: int
-    queue: list[_Queued] = field(default_factory=list)
-    size: int = 0
-    since: float = 0.0
-    eased: asyncio.Event = field(default_factory=asyncio.Event)
+_NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
+_UNSENT = {_NEVER, _NO_ROOM}
+_AGAIN = {EXPIRED, *_UNSENT}
+"""Kinds of results after which a call goes into another batch: it was not begun, or not even sent."""
 
 
 class Batches:
@@ -74,25 +42,27 @@ class Batches:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._boxes: dict[str, _Box] = {}
+        self._boxes: dict[str, Box] = {}
         self._batches: dict[str, Batch] = {}
         self._batch_of: dict[bytes, Batch] = {}
         self._held = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._tending: dict[str, asyncio.Task[None]] = {}
         self._waiter: asyncio.Task[None] | None = None
-        self._answered = 0
+        self._wanted = False
+        self._courier = Courier(desk, self._ids, self._tell)
 
     def __bool__(self) -> bool:
-        return bool(self._boxes or self._batches)
+        return self._wanted or bool(self._batches)
 
     def open(self, bounds: Iterable[Bound]) -> None:
         """Take up what earlier sessions left; with no `bounds` only its bill is kept."""
         for bound in bounds:
             if bound.batching is not None:
                 who = bound.answerer.identity
+                self._wanted = self._wanted or bound.batched
                 most = min(bound.batching.most_bytes, _MOST_BYTES)
-                self._boxes.setdefault(who, _Box(who, bound.answerer.name, bound.batching, most))
+                self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
         for batch in noted_batches(self._desk.journal.notes()):
             batch.open = {slot for slot in batch.open if not self._desk.journal.holds(slot)}
             batch.held = {slot: held for slot, held in batch.held.items() if slot in batch.open}
@@ -126,8 +96,8 @@ class Batches:
             if reply is not None or not (isinstance(found, AnswerError) and found.kind in _AGAIN):
                 return reply
             self._let_go(identity.slot)
-            times += found.kind == "expired"
-            if found.kind == "no room":
+            times += found.kind == EXPIRED
+            if found.kind == _NO_ROOM:
                 await self._room(box)
         return None
 
@@ -179,7 +149,7 @@ class Batches:
 
     # Calls on their way into a batch
 
-    async def _queued(self, box: _Box, bound: Bound, identity: Identity, request: Request) -> _Found:
+    async def _queued(self, box: Box, bound: Bound, identity: Identity, request: Request) -> Found:
         """What comes of a call that is sent with others."""
         desk = self._desk
         try:
@@ -189,12 +159,12 @@ class Batches:
         worst = bound.worst(request) * _share(bound)
         await desk.reserve(worst, covered=False)
         self._held += 1
-        future: asyncio.Future[_Found] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
             self._flush(box)
         if not box.queue:
             box.since = monotonic()
-        box.queue.append(_Queued(identity, request, worst, size, future))
+        box.queue.append(Queued(identity, request, worst, size, future))
         box.size += size
         if self._waiter is None:
             self._waiter = self._task(self._wait_for_quiet())
@@ -215,20 +185,21 @@ class Batches:
                     self._flush(box)
         self._waiter = None
 
-    def _flush(self, box: _Box) -> None:
+    def _flush(self, box: Box) -> None:
         """Make a batch of what waits, and send it."""
         queue, box.queue, box.size = box.queue, [], 0
         held = {one.identity.slot: one.worst for one in queue}
         each = sum(held.values()) / len(held)
         batch = Batch(new_name(), box.answerer, len(held), each, set(held), dict.fromkeys(held, each))
         batch.waiting = {one.identity.slot: one.future for one in queue}
+        batch.size = sum(one.size for one in queue)
         lines = [box.batching.line(call_id(one.identity, batch.name), one.request) for one in queue]
         self._keep(batch)
         self._tend(batch, self._carry(box, batch, lines))
 
     # A batch
 
-    async def _carry(self, box: _Box, batch: Batch, lines: Sequence[bytes]) -> None:
+    async def _carry(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
         """Note a batch, send it, and await its end."""
         desk = self._desk
         await desk.budget.cover()
@@ -236,20 +207,20 @@ class Batches:
         if desk.stopped is not None:
             self._forget(batch)
             return
-        await self._send(box, batch, lines)
+        await self._courier.send(box, batch, lines)
         await self._watch(box, batch)
 
-    async def _take_up(self, box: _Box, batch: Batch) -> None:
+    async def _take_up(self, box: Box, batch: Batch) -> None:
         """Go on with what an earlier session left."""
         if not batch.id:
-            never = UnavailableError("expired", "it was never made")
-            batch.others = await self._listed(box, batch)
+            never = UnavailableError(_NEVER, "it was never made")
+            batch.others = await self._courier.listed(box, batch)
             if self._desk.stopped is not None:
                 return
             try:
                 if not (batch.others or batch.upload):
                     raise never
-                await self._send(box, batch, ())
+                await self._courier.send(box, batch, ())
             except (UnavailableError, RejectedError) as error:  # what was uploaded may be gone
                 if error.maybe_billed:
                     raise
@@ -257,98 +228,32 @@ class Batches:
                 return
         await self._watch(box, batch)
 
-    async def _send(self, box: _Box, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Upload the calls and make the batch of them, unless either is done."""
-        journal = self._desk.journal
-        if not batch.others:
-            if not batch.upload:
-                batch.upload = await self._tried(box, lambda: box.batching.upload(batch.name, lines))
-                await journal.keep(batch.state())
-            batch.others = await self._made(box, batch, lines)
-        batch.id = batch.others.pop(0)
-        await journal.keep(batch.state())
+    async def _watch(self, box: Box, batch: Batch) -> None:
+        """Wait until a batch is over, and deal out what came of it."""
+        while (looked := await self._courier.ended(box, batch)) is not None:
+            if looked.refused:
+                self._refused(box, batch, looked)
+                return
+            results = await self._courier.results(box, batch, looked)
+            if results is not None:
+                kind = EXPIRED if looked.cut else "missing"
+                # Of those that ended some are among the ones whose result is not there.
+                paid = not looked.cut or looked.done > len(results)
+                missing = UnavailableError(kind, f"{box.name}: a batch ended without this call", maybe_billed=paid)
+                self._deal(box, batch, results, missing)
+                return
 
-    async def _made(self, box: _Box, batch: Batch, lines: Sequence[bytes]) -> list[str]:
-        """The id of the batch once it is made. Where nobody can tell whether it was, it is looked for first."""
-        attempt = 0
-        while True:
-            try:
-                return [await box.batching.create(batch.name, batch.upload, lines)]
-            except UnavailableError as error:
-                batch.at = time()
-                if error.maybe_billed and (found := await self._listed(box, batch)):
-                    return found
-                attempt += 1
-                await self._wait_to_try(box, attempt, error)
-
-    async def _listed(self, box: _Box, batch: Batch) -> list[str]:
-        """The ids that a batch may have been given, none where it was not made."""
-        known = {one.id for one in self._batches.values()}
-        while True:
-            found = await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, batch.at - 3600))
-            new = [one for one in found if one not in known]
-            rest = batch.at + SETTLES - time()
-            if new or rest <= 0 or self._desk.stopped is not None:
-                return new
-            await self._desk.pause(min(rest, FIRST_LOOK))
-
-    async def _watch(self, box: _Box, batch: Batch) -> None:
-        """Look at a batch until it is over, and deal out what came of it."""
-        desk, wait, blind = self._desk, FIRST_LOOK, 0
-        while desk.stopped is None:
-            try:
-                looked = await box.batching.look(batch.id)
-            except UnavailableError as error:
-                desk.tally.last_trouble, blind = f"{box.name}: {error}", blind + 1
-                if blind >= _BLIND:
-                    raise
-            else:
-                batch.looked, blind = looked, 0
-                self._tell()
-                if looked.over and await self._dealt(box, batch, looked):
-                    return
-                if looked.over:
-                    continue
-            await desk.pause(wait)
-            wait = min(wait * 1.5, LAST_LOOK)
-
-    async def _dealt(self, box: _Box, batch: Batch, looked: Looked) -> bool:
-        """Deal out what came of a batch that is over; False where it was another one, and the next is to be looked at."""
-        if looked.refused:
-            self._refused(box, batch, looked)
-            return True
-        try:
-            found = await self._tried(box, lambda: box.batching.results(looked, batch.calls))
-        except AccessError as error:
-            if error.kind != "unknown model":  # 404: what the provider kept is gone
-                raise
-            found, batch.others = {}, []
-        results = {
-            identity.slot: (identity.content, what)
-            for id_, what in found.items()
-            if (identity := identity_of(id_, batch.name)) is not None and identity.slot in batch.open
-        }
-        if found and not results and batch.others:
-            batch.id = batch.others.pop(0)
-            await self._desk.journal.keep(batch.state())
-            return False
-        kind = "expired" if looked.cut else "missing"
-        paid = not looked.cut or looked.done > len(found)  # some that ended are among those whose result is not there
-        missing = UnavailableError(kind, f"{box.name}: a batch ended without this call", maybe_billed=paid)
-        self._deal(box, batch, results, missing)
-        return True
-
-    def _refused(self, box: _Box, batch: Batch, looked: Looked) -> None:
+    def _refused(self, box: Box, batch: Batch, looked: Looked) -> None:
         if not looked.full:
             self._forget(batch)
             self._desk.stop(Stopped(f"{box.name}: a batch was refused: {looked.refused}"))
             return
         self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {batch.calls:,} calls: {looked.refused}"
-        box.most_bytes = max(box.most_bytes // 2, 1)
-        kind = "no room" if batch.calls > 1 else "missing"
+        box.most_bytes = max(min(box.most_bytes, batch.size or box.most_bytes) // 2, 1)
+        kind = _NO_ROOM if batch.calls > 1 else "missing"
         self._deal(box, batch, {}, UnavailableError(kind, looked.refused))
 
-    def _deal(self, box: _Box, batch: Batch, results: dict[bytes, _Found], missing: AnswerError) -> None:
+    def _deal(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Give everyone who waits, or comes to wait, what came of a call."""
         batch.results = {slot: results.get(slot, (b"", missing)) for slot in batch.open}
         for slot, future in batch.waiting.items():
@@ -370,7 +275,7 @@ class Batches:
     # What came of a call
 
     def _read(
-        self, box: _Box, bound: Bound, identity: Identity, request: Request, found: bytes | AnswerError
+        self, box: Box, bound: Bound, identity: Identity, request: Request, found: bytes | AnswerError
     ) -> Reply | None:
         """The reply that was found, paid for; None where there is none."""
         batch = self._batch_of.get(identity.slot)
@@ -380,7 +285,7 @@ class Batches:
                 raise found
             reply = box.batching.read(request, found)
         except AnswerError as error:
-            self._settle(identity.slot, worst if error.maybe_billed else 0.0)
+            self._settle(identity.slot, worst if error.maybe_billed else 0.0, sent=error.kind not in _UNSENT)
             return None
         cost = None if bound.price is None else bound.price.in_batches.cost(reply.usage)
         self._settle(identity.slot, 0.0 if bound.price is None else worst if cost is None else cost)
@@ -389,12 +294,16 @@ class Batches:
         bound.pacer.answers += 1
         return reply
 
-    def _settle(self, slot: bytes, cost: float) -> None:
+    def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:
         batch = self._batch_of.get(slot)
         if batch is not None and slot in batch.held:
             self._held -= 1
             batch.whole = False
-            self._desk.budget.settle(batch.held.pop(slot), cost)
+            held = batch.held.pop(slot)
+            if sent:
+                self._desk.budget.settle(held, cost)
+            else:
+                self._desk.budget.withdraw(held)
 
     def _let_go(self, slot: bytes) -> None:
         """A call is no more of its batch: it goes into another one."""
@@ -404,11 +313,12 @@ class Batches:
             if not batch.open:
                 self._end(batch)
 
-    async def _room(self, box: _Box) -> None:
+    async def _room(self, box: Box) -> None:
         """Wait until another batch is over, or a while."""
+        others = any(batch.id and batch.results is None for batch in self._batches.values())
         box.eased.clear()
         try:
-            await asyncio.wait_for(box.eased.wait(), LAST_LOOK if len(self._batches) > 1 else FIRST_LOOK)
+            await asyncio.wait_for(box.eased.wait(), courier.LAST_LOOK if others else courier.FIRST_LOOK)
         except TimeoutError:
             return
 
@@ -438,29 +348,10 @@ class Batches:
         if all(one.whole for one in self._batches.values()):
             self._desk.budget.relax()
 
-    async def _tried(self, box: _Box, attempt: Callable[[], Awaitable[T]]) -> T:
-        """The outcome of a request, which is made again while it is worth it."""
-        tries = 0
-        while True:
-            try:
-                return await attempt()
-            except UnavailableError as error:
-                tries += 1
-                await self._wait_to_try(box, tries, error)
-
-    async def _wait_to_try(self, box: _Box, attempt: int, error: UnavailableError) -> None:
-        desk = self._desk
-        desk.tally.last_trouble = f"{box.name}: {error}"
-        wait = None if desk.patience.refuses(error) else desk.patience.wait(attempt, error)
-        if wait is None or desk.stopped is not None:
-            raise error
-        desk.tally.retried += 1
-        await desk.pause(wait)
-
-    def _tend(self, batch: Batch, work: Awaitable[None]) -> None:
+    def _tend(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
         self._tending[batch.name] = self._task(self._tended(batch, work))
 
-    async def _tended(self, batch: Batch, work: Awaitable[None]) -> None:
+    async def _tended(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
         """Do what is to be done for a batch; what makes that impossible stops the run."""
         try:
             await work
@@ -471,14 +362,14 @@ class Batches:
         except OvertonError as error:
             self._desk.stop(error)
 
-    def _task(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        async def done() -> None:
-            await work
-
-        task = asyncio.create_task(done())
+    def _task(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def _ids(self) -> set[str]:
+        return {batch.id for batch in self._batches.values()}
 
     def _tell(self) -> None:
         """Say how far the batches are, for whoever watches."""
@@ -490,10 +381,10 @@ class Batches:
         )
 
 
-async def _of(batch: Batch, identity: Identity) -> _Found:
+async def _of(batch: Batch, identity: Identity) -> Found:
     """What comes of a call that is in a batch already."""
     if batch.results is None:
-        future: asyncio.Future[_Found] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         batch.waiting[identity.slot] = future
         return await future
     return batch.results[identity.slot]
@@ -504,6 +395,6 @@ def _share(bound: Bound) -> float:
     return 1.0 if price is None or price.batch is None else price.batch
 
 
-def _raise(future: asyncio.Future[_Found], error: Exception) -> None:
+def _raise(future: asyncio.Future[Found], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)

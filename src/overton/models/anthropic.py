@@ -87,9 +87,9 @@ def _thinking(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
 class AnthropicModel:
     """A model behind the Messages API. It takes no seed, and does not hold answers to a form.
 
-    System messages, wherever they stand, become the request's one system prompt. With `cache`, the end of a conversation
-    under way is marked: what stands before the mark is read from the provider's cache by the next turn. What is never
-    asked again is not marked, since writing to the cache costs a quarter more than not to.
+    System messages, wherever they stand, become the request's one system prompt. With `cache`, the end of a
+    conversation under way is marked: what stands before the mark is read from the provider's cache by the next turn.
+    What is never asked again is not marked, since writing to the cache costs a quarter more than not to.
     """
 
     holds_form = False

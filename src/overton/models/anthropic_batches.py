@@ -1,7 +1,8 @@
 """Anthropic's message batches.
 
 A batch is made of its calls in one request (`POST /messages/batches`), looked at (`GET /messages/batches/ID`), and its
-results read (`GET /messages/batches/ID/results`). It has no name: of those listed, the ids of its calls tell which it is.
+results read (`GET /messages/batches/ID/results`). It has no name: of those listed, the ids of its calls tell
+which it is.
 Limits as of 2026: 100,000 calls or 256 MB a batch, done within 24 hours, results kept for 29 days
 (platform.claude.com/docs/en/build-with-claude/batch-processing).
 """
@@ -77,7 +78,7 @@ _line = msgspec.json.Decoder(_Line).decode
 
 
 class AnthropicBatches:
-    """The batches of one model behind the Messages API. A batch takes longer than the cache lasts: nothing is marked."""
+    """The batches of one model behind the Messages API. The cache lasts shorter than they take: nothing is marked."""
 
     most_calls = 100_000
     most_bytes = 256_000_000

@@ -37,7 +37,8 @@ _RESERVED_FIELDS = {
 class Arguments:
     """The arguments of one model: how it generates, and how it is reached. None: the backend's own default.
 
-    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations be marked for the provider's cache; `threads` and `context`
+    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache`
+    that conversations be marked for the provider's cache; `threads` and `context`
     (tokens) are for embedded models; `parameters` for simulated ones.
     """
 
@@ -122,7 +123,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
     `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`; for
-    Anthropic's `cache`; for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
+    Anthropic's `cache`; for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and
+    parameters of its own,
     an embedder nothing.
 
     Raises:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-import msgspec
-
 from overton.errors import AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models.http import Service, malformed
 from overton.untrusted import json_of

@@ -22,8 +22,8 @@ class Provider:
 
     `base_url` is used unless the variable `base_url_env` holds another; `key_envs` are the variables that may hold the
     key, the first one set wins; `seed_field` is what the body calls a seed; `names_choices` is True where the body can
-    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches` is
-    True where calls are taken in batches, as OpenAI and Anthropic do.
+    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches`
+    is True where calls are taken in batches, as OpenAI and Anthropic do.
     """
 
     name: str

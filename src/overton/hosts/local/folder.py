@@ -51,7 +51,8 @@ class ModelEntry(msgspec.Struct, frozen=True):
     is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
     manifest only. `identity` is what makes its calls the same as other calls. `unsure` says that the temperature among
     its settings is a default that its endpoint has not been found to take yet; `not_sent` names the settings that the
-    study wanted and the endpoint refused, which are then not among them. `batched` says that its calls go out in batches.
+    study wanted and the endpoint refused, which are then not among them. `batched` says that its calls go out in
+    batches.
     """
 
     name: str

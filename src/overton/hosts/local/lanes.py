@@ -84,7 +84,7 @@ def lanes_of(
 
 
 def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
-    """How many trials of a lane are under way at once: as many as wait in a batch where somebody is asked in batches."""
+    """How many trials of a lane are under way at once: many more where they wait for batches."""
     asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
     return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pacer.most for bound in asked)
 
