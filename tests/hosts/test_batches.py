@@ -146,13 +146,12 @@ def test_a_batch_refused_for_want_of_room_is_sent_in_parts(asked: Asked) -> None
         pytest.skip("Anthropic refuses with a status")
     plain, provider = asked.plain(), asked.served.provider
     provider.refuses = 2
-    manifest = asked.start("run", batch=True)
+    assert asked.start("run", batch=True).status == "finished"
     assert asked.records("run").equals(plain)
     sizes = [len(batch.calls) for batch in provider.batches.values() if not batch.refused]
-    assert sum(sizes) == CALLS
+    assert sum(sizes) + asked.served.alone.total() == CALLS
     assert len(sizes) > 1
     assert provider.paid.total() == CALLS
-    assert manifest.spent.cost == pytest.approx(CALLS * 0.5 * (40 * 10.0 + 6 * 100.0) / 1e6)
 
 
 class At:

@@ -250,7 +250,7 @@ class Batches:
             return
         self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {batch.calls:,} calls: {looked.refused}"
         box.most_bytes = max(min(box.most_bytes, batch.size or box.most_bytes) // 2, 1)
-        kind = _NO_ROOM if batch.calls > 1 else "missing"
+        kind = _NO_ROOM if batch.calls > 1 or len(self._batches) > 1 else "missing"
         self._deal(box, batch, {}, UnavailableError(kind, looked.refused))
 
     def _deal(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:

@@ -34,8 +34,8 @@ class ModelPlan(msgspec.Struct, frozen=True):
     `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
     answers, `cost_at_most` the longest with every allowed output token; US dollars, None where the price is not known.
     `cost_in_batches` and `cost_in_batches_at_most` are the same at the price in batches, None where the model takes
-    none. `retrieves` is True for searches and pages: they take no tokens, their price is not told, and they are counted as
-    if nothing were searched or read twice, though a run asks for the same thing once.
+    none. `retrieves` is True for searches and pages: they take no tokens, their price is not told, and they are
+    counted as if nothing were searched or read twice, though a run asks for the same thing once.
     """
 
     model: str
