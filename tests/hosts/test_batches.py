@@ -146,7 +146,8 @@ def test_a_batch_refused_for_want_of_room_is_sent_in_parts(asked: Asked) -> None
         pytest.skip("Anthropic refuses with a status")
     plain, provider = asked.plain(), asked.served.provider
     provider.refuses = 2
-    assert asked.start("run", batch=True).status == "finished"
+    manifest = asked.start("run", batch=True)
+    assert (manifest.status, manifest.stopped) == ("finished", "")
     assert asked.records("run").equals(plain)
     sizes = [len(batch.calls) for batch in provider.batches.values() if not batch.refused]
     assert sum(sizes) + asked.served.alone.total() == CALLS

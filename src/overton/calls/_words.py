@@ -120,6 +120,9 @@ def _tokens(count: object) -> int | None:
     return count if type(count) is int and 0 <= count <= _MOST_TOKENS else None
 
 
+_ENDLESS = 2**53
+
+
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
     """US dollars for a million tokens, in and out.
 
@@ -134,6 +137,12 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
     written: float | None = None
     batch: float | None = None
     as_of: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Whether all amounts are such as a price can have."""
+        amounts = self.input, self.output, self.cached or 0.0, self.written or 0.0
+        return all(0 <= amount < _ENDLESS for amount in amounts) and 0 <= (self.batch or 0.0) <= 1
 
     @property
     def worst_input(self) -> float:

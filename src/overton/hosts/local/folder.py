@@ -201,13 +201,8 @@ def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "spent", "holds a number that nothing comes to"
     for role, models in manifest.models.items():
         for number, one in enumerate(models):
-            if one.price and not _is_price(one.price):
+            if one.price and not one.price.sound:
                 yield f"models.{role}[{number}].price", "holds what no price is"
-
-
-def _is_price(price: Price) -> bool:
-    amounts = price.input, price.output, price.cached or 0.0, price.written or 0.0
-    return all(0 <= amount < _ENDLESS for amount in amounts) and 0 <= (price.batch or 0.0) <= 1
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
