@@ -106,6 +106,7 @@ class Budget:
         self._ledger = ledger
         self._set_aside = 0.0
         self._in_flight = 0
+        self._covering = 0
         self._settled = asyncio.Event()
         self._most = Spending()
         self._safe = Spending(0, -1.0)
@@ -167,7 +168,14 @@ class Budget:
         level = self.spent
         self._most = _larger(self._most, level)
         self._ledger.propose(self._most, soon=True)
-        await self._ledger.allow(level)
+        await self._allowed(self._ledger, level)
+
+    async def _allowed(self, ledger: Ledger, level: Spending) -> None:
+        self._covering += 1
+        try:
+            await ledger.allow(level)
+        finally:
+            self._covering -= 1
 
     def adopt(self, worst: float, requests: int) -> None:
         """Of what earlier sessions spent, so much was set aside for requests that are still under way."""
@@ -176,8 +184,9 @@ class Budget:
         self._in_flight += requests
 
     def relax(self) -> None:
-        """Have the ledger allow no more than what is spent and set aside: much that was set aside has cost less."""
-        if self._ledger is not None:
+        """Have the ledger allow no more than what is spent and set aside: much that was set aside has cost less. Not while
+        somebody waits for a higher bound, who would wait for ever."""
+        if self._ledger is not None and not self._covering:
             self._most, self._safe = self.spent, Spending(0, -1.0)
             self._ledger.lower(self._most)
 
@@ -190,7 +199,7 @@ class Budget:
         try:
             if not level.within(ledger.allowed):
                 self._pace.waits()
-                await ledger.allow(level)
+                await self._allowed(ledger, level)
             covered = True
         finally:
             if not covered:
