@@ -184,8 +184,8 @@ class Budget:
         self._in_flight += requests
 
     def relax(self) -> None:
-        """Have the ledger allow no more than what is spent and set aside: much that was set aside has cost less. Not while
-        somebody waits for a higher bound, who would wait for ever."""
+        """Have the ledger allow no more than what is spent and set aside: much that was set aside has cost less. Not
+        while somebody waits for a higher bound, who would wait for ever."""
         if self._ledger is not None and not self._covering:
             self._most, self._safe = self.spent, Spending(0, -1.0)
             self._ledger.lower(self._most)
