@@ -29,8 +29,6 @@ _LONGEST = 300.0
 """Seconds that a call waits for others at most."""
 _MOST_BYTES = 64 * 2**20
 """Bytes of a batch that are held in memory; providers allow more."""
-_PATIENT = 20
-"""Times a first look's wait that is waited for room while other batches are out."""
 _TIMES = 2
 """Batches that a call may expire in before it is asked alone."""
 _NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
@@ -320,7 +318,7 @@ class Batches:
         others = any(batch.id and batch.results is None for batch in self._batches.values())
         box.eased.clear()
         try:
-            await asyncio.wait_for(box.eased.wait(), courier.FIRST_LOOK * (_PATIENT if others else 1))
+            await asyncio.wait_for(box.eased.wait(), courier.FIRST_LOOK * (20 if others else 1))
         except TimeoutError:
             return
 

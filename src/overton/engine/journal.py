@@ -331,6 +331,7 @@ class Journal:
         allowed, mark, shared = self._proposed, self._mark, list[tuple[bytes, int]]()
         self._due = monotonic() + _WINDOW
         if not batch and allowed == self._kept:
+            self.allowed = allowed or Spending()  # it may have been lowered, and be what it was again
             self._tell()
             return
         connection.execute("BEGIN")
