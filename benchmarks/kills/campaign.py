@@ -29,6 +29,8 @@ _LATE = 12
 """Replies of one kill that a commit may not have had yet, beside those in flight: `_LATENCY` allows some 4 in 40 ms."""
 _STOPPED = 4
 _SESSIONS = 60
+_STEPS = 6
+"""Requests about a batch, or about two: uploaded, made, looked at, read."""
 _LONGEST = 240.0
 _BEGUN_AGAIN = ("extend", "extend imported", "import")
 """Scenarios that a kill leaves with a run that may or may not be what was wanted."""
@@ -178,7 +180,8 @@ class Campaign:
         moment = self.chance.uniform(0.0, 1.05) * self.seconds[scenario.name]
         calls = self.calls[scenario.name]
         if calls and self.chance.random() < 0.6:
-            at = self.chance.randint(1, max(calls * 2 // 3, 1))
+            most = _STEPS if "--batch" in scenario.begin else max(calls * 2 // 3, 1)
+            at = self.chance.randint(1, most)
             self.server.tell(kill=process.pid, at=at, replied=self.chance.random() < 0.5)
             moment = _LONGEST
         told = _ended(process, moment)

@@ -54,6 +54,8 @@ def scenarios(url: str) -> list[Scenario]:
     deliberator = (["run", "deliberation", "--rounds", "3", "--out", "out"], _only("deliberation"), table)
     return [
         Scenario("open-mindedness", small, ("m",)),
+        Scenario("open-mindedness --batch", (*small, "--batch"), ("m",)),
+        Scenario("stance-stability --batch", _joined(*chameleon, ["--batch"]), ("m", "judge")),
         Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
         Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
         Scenario("deliberation", _joined(*deliberator), ("m", "n", "values")),

@@ -27,6 +27,7 @@ from typing import Any
 
 import trustme
 
+from fuzz.hostile.batching import Provider
 from fuzz.hostile.faults import FAULTS
 from fuzz.hostile.talking import Talk, reply
 from fuzz.hostile.voices import answer, chance_of
@@ -36,6 +37,8 @@ __all__ = ["DOORS", "KEY", "Hostile", "hostile"]
 KEY = "sk-hostile-0123456789-do-not-tell"
 INPUT, OUTPUT = 100, 10
 """Tokens of every reply's usage, so that costs can be counted here."""
+
+_BATCHED = ("/v1/files", "/v1/batches", "/v1/messages/batches")
 
 DOORS = (
     "plain", "tls", "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy",
@@ -58,9 +61,13 @@ class Endpoint:
     answered: Counter[str] = field(default_factory=Counter)
     committed: Counter[str] = field(default_factory=Counter)
 
+    provider: Provider = field(init=False)
     victim: int = 0
     left: int = 0
     replied: bool = False
+
+    def __post_init__(self) -> None:
+        self.provider = Provider(self._in_batch, looks=0)
 
     def command(self, given: dict[str, Any]) -> dict[str, Any] | None:
         """Carry it out; gives what is to be printed."""
@@ -102,6 +109,10 @@ class Endpoint:
             (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
         )
         body = await reader.readexactly(length)
+        if (batched := self._batched(head, body)) is not None:
+            writer.write(batched)
+            await writer.drain()
+            return True
         identity = hashlib.sha256(body).hexdigest()[:16]
         self.asked[identity] += 1
         if self.latency:
@@ -121,6 +132,37 @@ class Endpoint:
             return True
         self.committed[fault] += 1
         return bool(await FAULTS[fault](Talk(writer, reader, good, head, KEY)))
+
+    def _batched(self, head: bytes, body: bytes) -> bytes | None:
+        """The reply to a request about batches, None where it is about none; whoever is doomed is killed at it, before
+        anything is done or before it is told."""
+        line, *lines = head.decode("latin-1").split("\r\n")
+        method, target, _ = line.split(" ", 2)
+        content = next((one[13:] for one in lines if one.lower().startswith("content-type:")), "")
+        if not target.startswith(_BATCHED):
+            return None
+        self.left -= 1
+        doomed = self.victim if self.left <= 0 else 0
+        if doomed and not self.replied:
+            self._kill(doomed)
+        found = self.provider.handle(method, target, content, body)
+        if doomed:
+            self._kill(doomed)
+        status, answered = found or (404, b"{}")
+        return b"HTTP/1.1 %d So\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+            status,
+            len(answered),
+            answered,
+        )
+
+    def _in_batch(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The reply to a call in a batch: that which its body alone would have."""
+        body = json.dumps(asked, separators=(",", ":"), ensure_ascii=False).encode()
+        identity = hashlib.sha256(body).hexdigest()[:16]
+        self.asked[identity] += 1
+        self.answered[identity] += 1
+        kind = b"POST /v1/messages " if "stop_reason" in asked else b"POST /v1/chat/completions "
+        return 200, json.loads(_answer(kind, body))
 
     def _kill(self, victim: int) -> None:
         if victim == self.victim:  # by now it may have ended, and another be meant; 0 would be everybody

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
+    from overton.api.batches import batches
     from overton.api.comparing import baseline, compare, gate
     from overton.api.demo import demo
     from overton.api.doctor import doctor
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "analyze",
     "baseline",
+    "batches",
     "compare",
     "corpus",
     "demo",
@@ -63,6 +65,7 @@ _HOMES = {
     "Run": "runs",
     "analyze": "analyses",
     "baseline": "comparing",
+    "batches": "batches",
     "compare": "comparing",
     "demo": "demo",
     "describe": "documented",

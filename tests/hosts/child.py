@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from overton.calls import Price
-from overton.engine import Limits, Patience
+from overton.engine import Limits, Patience, batches, courier
 from overton.errors import OvertonError
 from overton.hosts.local import ModelRequest, Progress, resume, start
 from overton.studies.open_mindedness import STUDY, Issue, Options
@@ -48,6 +48,8 @@ async def cell(job: dict) -> int:
 def work(job: dict) -> int:
     watch = announce if job.get("announce") else None
     out, patience = Path(job["out"]), Patience(job.get("attempts", 6), 0.005, 0.05)
+    if "quick" in job:
+        courier.FIRST_LOOK, batches.QUIET, courier.SETTLES = job["quick"]
     limits = Limits(job.get("max_cost"), job.get("max_calls"))
     price = Price(*job["price"]) if "price" in job else None
     try:
@@ -64,6 +66,7 @@ def work(job: dict) -> int:
                 out,
                 options=Options(trials=job["trials"]),
                 limits=limits,
+                batch=job.get("batch", False),
                 patience=patience,
                 watch=watch,
             )

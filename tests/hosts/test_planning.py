@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import overton
 from overton.calls import Price, Trial, user
 from overton.errors import InputError
 from overton.hosts.local import ModelRequest, open_models, plan, start
@@ -99,3 +100,18 @@ def test_calls_that_lanes_share_count_once_and_their_own_once_a_lane_though_one_
     assert {model.model[-1]: model.calls for model in made.models} == {"m": 3, "n": 3, "e": 1 + 3 + 2 * 3}
     start(FRAMED, texts, wanted, tmp_path / "run")
     assert sum(asked.model == "judge" for asked in endpoint.asked) == 1 + 3 + 2 * 3
+
+
+def test_a_plan_tells_the_price_in_batches_and_how_many_follow_one_another() -> None:
+    single = overton.plan("open-mindedness", models=["openai/gpt-4o-mini"], trials=1)
+    assert single.batches_in_turn == 1
+    assert single.hours_in_batches == 24
+    assert single.cost_in_batches == pytest.approx(single.cost / 2)
+    assert single.prices_as_of
+    talk = overton.plan(
+        "stance-stability", models=["openai/gpt-4o-mini"], judge="openai/gpt-4o", search="starter", turns=4
+    )
+    assert talk.batches_in_turn >= 4
+    assert talk.hours_in_batches == 24 * talk.batches_in_turn
+    none = overton.plan("open-mindedness", models=["xai/grok-4"], trials=1)
+    assert (none.batches_in_turn, none.cost_in_batches) == (0, None)

@@ -1,6 +1,6 @@
 import pytest
 
-from overton.calls import Request, Settings, Usage, assistant, system, user
+from overton.calls import Message, Request, Settings, Usage, assistant, system, user
 from overton.errors import AccessError, InputError, RejectedError, UnavailableError
 from overton.models import open_model
 
@@ -107,7 +107,7 @@ async def test_a_reply_is_read(server, opened, question):
     server.otherwise = message(*blocks, cache_read_input_tokens=5, cache_creation_input_tokens=2)
     reply = await opened().answer(question())
     assert (reply.text, reply.finish, reply.refused, reply.model) == ("ab", "end_turn", False, "claude-x")
-    assert reply.usage == Usage(17, 4)
+    assert reply.usage == Usage(17, 4, 5, 2)
 
 
 async def test_a_flagged_refusal_is_a_refusal(server, opened, question):
@@ -166,3 +166,36 @@ def test_a_missing_key_is_named(monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(InputError, match="set ANTHROPIC_API_KEY"):
         open_model("anthropic/claude-opus-4-1")
+
+
+def turns(length, *roles):
+    return tuple(Message(role, "x" * length) for role in roles)
+
+
+@pytest.mark.parametrize(
+    ("messages", "marked"),
+    [
+        (turns(9000, "user"), False),  # there may never be a second turn
+        (turns(2000, "user", "assistant", "user"), True),
+        (turns(1000, "user", "assistant", "user"), False),  # too short for any model's cache
+        (turns(2000, "system", "user", "assistant", "user"), True),
+    ],
+)
+async def test_the_end_of_a_conversation_under_way_is_marked_for_the_cache(server, opened, messages, marked):
+    server.otherwise = message(text("fine"))
+    await opened().answer(Request(messages, Settings()))
+    last = server.seen[-1].body["messages"][-1]
+    if marked:
+        mark = {"type": "text", "text": messages[-1].content, "cache_control": {"type": "ephemeral"}}
+        assert last == {"role": "user", "content": [mark]}
+    else:
+        assert last == {"role": "user", "content": messages[-1].content}
+    assert all(isinstance(one["content"], str) for one in server.seen[-1].body["messages"][:-1])
+
+
+async def test_nothing_is_marked_where_the_user_says_so(server, opened):
+    server.otherwise = message(text("fine"))
+    await opened("anthropic/claude-3-5-haiku-20241022", ("cache", "false")).answer(
+        Request(turns(2000, "user", "assistant", "user"), Settings())
+    )
+    assert server.seen[-1].body["messages"][-1]["content"] == "x" * 2000

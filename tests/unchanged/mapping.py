@@ -159,6 +159,20 @@ def _columns(*names: str) -> Form:
 
 
 _STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
+_PLANNED = (
+    *(
+        "schema",
+        "nulls",
+        "cost_in_batches",
+        "cost_in_batches_at_most",
+        "batches_in_turn",
+        "hours_in_batches",
+        "prices_as_of",
+    ),
+    *("models > * > cost_in_batches", "models > * > cost_in_batches_at_most"),
+    *(f"models > * > price > {name}" for name in ("cached", "written", "batch", "as_of")),
+)
+"""What a plan tells of prices: in batches, of cached tokens, and of which day."""
 _STANCES_NEW = (
     *("pairs", "reversals", "balanced_moves", "unclear_moves", "drifted", "drift", "overall_view_changed"),
     *("source_reuse_by_chance", "source_reuse_given_pages"),
@@ -231,13 +245,13 @@ FORMS: dict[tuple[str, str], Form] = {
         added=(*HEAD, "level"), resampled=_BOUNDS, over_items=("**",), reshape=printed
     ),
     **{
-        (study, "plan"): Form(added=("schema", "nulls"))
+        (study, "plan"): Form(added=_PLANNED)
         for study in (
             *NAMES,
             "references-algorithm-1",
         )
     },
-    ("pluralism", "plan"): Form(added=("schema", "nulls"), reworded=_ONCE),
+    ("pluralism", "plan"): Form(added=_PLANNED, reworded=_ONCE),
     # Datasets hold the opinions of viewpoints, and the comments that are in none.
     **{
         (f"references-{method}", "dataset"): Form(added=("** > opinions > **", "** > lost > **"))
@@ -245,7 +259,7 @@ FORMS: dict[tuple[str, str], Form] = {
     },
     **{
         (f"references-{method}", "plan"): Form(
-            added=("schema", "nulls"), reworded=tuple((f"models > 0 > {key}", was, now) for key, was, now in tokens)
+            added=_PLANNED, reworded=tuple((f"models > 0 > {key}", was, now) for key, was, now in tokens)
         )
         for method, tokens in _TOKENS.items()
     },

@@ -38,6 +38,8 @@ def detail(seen: Progress) -> str:
     tally = seen.tally
     parts = [f"about {duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
     parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
+    if tally.batches:
+        parts.append(tally.batches)
     if tally.recalled:
         parts.append(f"{tally.recalled} from the journal")
     if seen.cost:

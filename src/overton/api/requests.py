@@ -9,7 +9,8 @@ from overton.calls import Price
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import ModelRequest
-from overton.models.spec import name_and_spec
+from overton.models.price_list import PriceList
+from overton.models.spec import name_and_spec, parse_spec
 from overton.pairs import Given, pairs_of
 from overton.studies.study import AnyStudy
 
@@ -25,16 +26,18 @@ Prices = Mapping[str, tuple[float, float]]
 """US dollars for a million tokens, in and out, by model name."""
 
 
-def requests_of(
+def requests_of(  # noqa: PLR0917
     study: AnyStudy,
     named: Mapping[str, Sequence[str]],
     arguments: Arguments | None = None,
     prices: Prices | None = None,
     source_args: SourceArguments | None = None,
+    price_list: PriceList | None = None,
 ) -> local.Wanted:
     """Everything that answers in a run of `study`, by role; where no source of pages is named, that of the search.
 
-    Models are named as SPEC or NAME=SPEC; arguments and prices go by the name, without one by the spec.
+    Models are named as SPEC or NAME=SPEC; arguments and prices go by the name, without one by the spec. A price that is
+    not given is that of the `price_list`, if it has one, else the one that Overton knows.
 
     Raises:
         InputError: arguments or a price for what is not named.
@@ -42,7 +45,7 @@ def requests_of(
     source_args = source_args or {}
     models = {role: specs for role, specs in named.items() if role not in study.retrieval}
     sources = {role: [ModelRequest(spec) for spec in named.get(role, ())] for role in study.retrieval}
-    wanted = local.completed(study, model_requests(models, arguments, prices) | sources)
+    wanted = local.completed(study, model_requests(models, arguments, prices, price_list) | sources)
     strangers = [role for role in source_args if role not in study.retrieval]
     if strangers:
         known = ", ".join(study.retrieval) or "none in this study"
@@ -55,7 +58,10 @@ def _with(requests: Sequence[ModelRequest], arguments: Given) -> Sequence[ModelR
 
 
 def model_requests(
-    named: Mapping[str, Sequence[str]], arguments: Arguments | None = None, prices: Prices | None = None
+    named: Mapping[str, Sequence[str]],
+    arguments: Arguments | None = None,
+    prices: Prices | None = None,
+    price_list: PriceList | None = None,
 ) -> dict[str, list[ModelRequest]]:
     """Models by role as a host takes them, each with its arguments and price.
 
@@ -63,7 +69,9 @@ def model_requests(
         InputError: arguments or a price for a model that is not named.
     """
     arguments, prices = arguments or {}, prices or {}
-    wanted = {role: [_request(text, arguments, prices) for text in models] for role, models in named.items()}
+    wanted = {
+        role: [_request(text, arguments, prices, price_list) for text in models] for role, models in named.items()
+    }
     known = {one.name for requests in wanted.values() for one in requests}
     written = {text for models in named.values() for text in models}
     if strangers := sorted((set(arguments) | set(prices)) - known - written):
@@ -80,8 +88,9 @@ def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, l
     }
 
 
-def _request(text: str, arguments: Arguments, prices: Prices) -> ModelRequest:
+def _request(text: str, arguments: Arguments, prices: Prices, price_list: PriceList | None) -> ModelRequest:
     """A model named as SPEC or NAME=SPEC; a spec that is published under another name goes by what was written, too."""
     name, spec = name_and_spec(text)
     given, price = {**arguments.get(text, {}), **arguments.get(name, {})}, prices.get(name, prices.get(text))
-    return ModelRequest(spec, tuple(pairs_of(given)), None if price is None else Price(*price), name)
+    listed = None if price_list is None else price_list.of(parse_spec(spec))
+    return ModelRequest(spec, tuple(pairs_of(given)), listed if price is None else Price(*price), name)

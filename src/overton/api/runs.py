@@ -148,6 +148,8 @@ def run(
     model_args: Arguments | None = None,
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
+    price_list: str | Path | None = None,
+    batch: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
     left_out: str = "",
@@ -162,7 +164,9 @@ def run(
     `models` are those that the study is about, as 'provider/name' or, under a name of their own, 'NAME=provider/name';
     `model_args` and `prices` go by the name. `items` is a path that the study's reader takes, or items, or None for
     the starter items; with `only` those with these ids. `out` defaults to a folder below `runs/` named by study and
-    time. `max_cost` (US dollars) and `max_calls` (requests, retries included) stop the run before they are passed.
+    time. `price_list` is a TOML file of prices (docs/price.md), which go before those that Overton knows. With `batch`
+    all models that can be are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
+    (requests, retries included) stop the run before they are passed.
     `watch` is called several times a second with a `Progress`; in a notebook progress is shown where there is none.
 
     `options` are, by name: the fields of the study's options and of what it reads items with; who answers in further
@@ -182,6 +186,7 @@ def run(
         model_args=model_args,
         source_args=source_args,
         prices=prices,
+        price_list=price_list,
     )
     manifest = local.start(
         found,
@@ -192,6 +197,7 @@ def run(
         seed=seed,
         limits=Limits(max_cost, max_calls),
         left_out=left_out or ready.left_out,
+        batch=batch,
         patience=patience,
         watch=watch or in_notebook(found.name),
     )
@@ -209,6 +215,7 @@ def plan(
     model_args: Arguments | None = None,
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
+    price_list: str | Path | None = None,
     **options: Any,
 ) -> Plan:
     """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
@@ -224,6 +231,7 @@ def plan(
         model_args=model_args,
         source_args=source_args,
         prices=prices,
+        price_list=price_list,
     )
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     return local.plan(found, ready.items, opened, ready.options, seed)
@@ -263,12 +271,15 @@ def resume(
     retry_failed: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    batch: bool | None = None,
     trust: bool = False,
     confirm: Confirm | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Go on with a run. What was asked before is answered from its journal; limits count over all sessions.
+
+    What is in batches is read from them; `batch` says whether the rest is asked in batches, None as the run began.
 
     A run folder may be somebody else's. Where it names an address, a variable with a key or a file of weights that no
     run begun on this machine has used, nothing is sent before that is confirmed, once for each run: with `trust`, or by
@@ -285,6 +296,7 @@ def resume(
         folder,
         retry_failed=retry_failed,
         limits=Limits(max_cost, max_calls),
+        batch=batch,
         trust=Trust(trust, confirm),
         patience=patience,
         watch=watch or in_notebook("resume"),

@@ -14,6 +14,7 @@ from overton.api.items import read_items
 from overton.api.requests import Arguments, Prices, SourceArguments, names_of, requests_of
 from overton.errors import InputError, Notice, Problem
 from overton.hosts.local import Wanted
+from overton.models.price_list import read_price_list
 from overton.studies.options import fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 
@@ -80,6 +81,7 @@ def set_up(
     model_args: Arguments | None = None,
     source_args: SourceArguments | None = None,
     prices: Prices | None = None,
+    price_list: str | Path | None = None,
 ) -> SetUp:
     """What `overton.run` is given, checked; what the study remarks on its options is told as a `Notice`.
 
@@ -90,7 +92,8 @@ def set_up(
     named = study.answering(options, asked.named)
     read = _read(study, asked)
     kept = _only(read, only)
-    wanted = requests_of(study, named, model_args, prices, _source_args(study, options, source_args))
+    listed = None if price_list is None else read_price_list(Path(price_list))
+    wanted = requests_of(study, named, model_args, prices, _source_args(study, options, source_args), listed)
     left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
     for remark in study.remarks(options):
         warnings.warn(remark, Notice, stacklevel=3)

@@ -33,7 +33,7 @@ def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
         InputError: anything wrong with what was given.
     """
     found = study_named(study)
-    names = ("models", "items", "others", "only", "model_args", "source_args", "prices", "seed")
+    names = ("models", "items", "others", "only", "model_args", "source_args", "prices", "price_list", "seed")
     given = {name: asked.pop(name, None) for name in names}
     ready = set_up(
         found,
@@ -42,6 +42,7 @@ def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
         model_args=given["model_args"],
         source_args=given["source_args"],
         prices=given["prices"],
+        price_list=given["price_list"],
     )
     seed = given["seed"] or 0
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)

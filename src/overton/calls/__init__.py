@@ -3,6 +3,7 @@
 This room imports nothing of Overton but `errors`; every other room imports it.
 """
 
+from overton.calls._batching import Batching, Looked
 from overton.calls._draw import Draw
 from overton.calls._meaning import begun
 from overton.calls._reading import Hit, Hits, Page, hits_of, page_of
@@ -34,12 +35,14 @@ __all__ = [
     "Alternative",
     "Answerer",
     "Ask",
+    "Batching",
     "Conduct",
     "Draw",
     "Failure",
     "Form",
     "Hit",
     "Hits",
+    "Looked",
     "Message",
     "Page",
     "Price",

@@ -99,38 +99,92 @@ Tokens = Annotated[int, msgspec.Meta(ge=0, le=_MOST_TOKENS)]
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of one call, as the endpoint reported them; None where it did not say."""
+    """Tokens of one call, as the endpoint reported them; None where it did not say.
+
+    Of the input tokens, `cached` were read from the endpoint's cache and `written` to it; both are among them.
+    """
 
     input_tokens: Tokens | None = None
     output_tokens: Tokens | None = None
+    cached: Tokens | None = None
+    written: Tokens | None = None
 
     @classmethod
-    def said(cls, input_tokens: object, output_tokens: object) -> Usage:
+    def said(cls, input_tokens: object, output_tokens: object, cached: object = None, written: object = None) -> Usage:
         """What an endpoint said. A number that no call can take (negative, above a billion, not whole) says nothing:
         the reply stands, and the call counts with its worst case."""
-        return cls(_tokens(input_tokens), _tokens(output_tokens))
+        return cls(_tokens(input_tokens), _tokens(output_tokens), _tokens(cached) or None, _tokens(written) or None)
 
     @property
     def sound(self) -> bool:
-        """Whether both numbers are such as a call can take."""
-        return _tokens(self.input_tokens) == self.input_tokens and _tokens(self.output_tokens) == self.output_tokens
+        """Whether all numbers are such as a call can take."""
+        return all(
+            _tokens(count) == count for count in (self.input_tokens, self.output_tokens, self.cached, self.written)
+        )
 
 
 def _tokens(count: object) -> int | None:
     return count if type(count) is int and 0 <= count <= _MOST_TOKENS else None
 
 
-class Price(msgspec.Struct, frozen=True):
-    """US dollars for a million tokens, in and out."""
+_ENDLESS = 2**53
+
+
+class Price(msgspec.Struct, frozen=True, omit_defaults=True):
+    """US dollars for a million tokens, in and out.
+
+    `cached` and `written` are those of input tokens read from the endpoint's cache and written to it, None where they
+    cost what others do. `batch` is the share of the price that is paid in batches, None where it is not known; `as_of`
+    the date (ISO) that the price is of, '' where nobody said.
+    """
 
     input: float
     output: float
+    cached: float | None = None
+    written: float | None = None
+    batch: float | None = None
+    as_of: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Whether all amounts are such as a price can have."""
+        amounts = self.input, self.output, self.cached or 0.0, self.written or 0.0
+        return all(0 <= amount < _ENDLESS for amount in amounts) and 0 <= (self.batch or 0.0) <= 1
+
+    @property
+    def worst_input(self) -> float:
+        """The most that an input token can cost."""
+        return self.input if self.written is None else max(self.input, self.written)
+
+    @property
+    def in_batches(self) -> Price:
+        """The price of a call in a batch: the whole one where no other is known.
+
+        Where nothing is paid for writing to a cache, a batch is not promised the price of tokens read from one.
+        """
+        share = 1.0 if self.batch is None else self.batch
+        cached, written = self.cached, self.written
+        if cached is not None and written is not None:
+            cached, written = cached * share, written * share
+        else:
+            cached = written = None
+        return Price(self.input * share, self.output * share, cached, written, as_of=self.as_of)
 
     def cost(self, usage: Usage) -> float | None:
         """What a call cost in dollars; None where the endpoint told no number of tokens, or one that cannot be."""
         if usage.input_tokens is None or usage.output_tokens is None or not usage.sound:
             return None
-        return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
+        dollars = usage.input_tokens * self.input + usage.output_tokens * self.output
+        if usage.cached or usage.written:
+            read = min(usage.cached or 0, usage.input_tokens)
+            wrote = min(usage.written or 0, usage.input_tokens - read)
+            dollars += read * _more(self.cached, self.input) + wrote * _more(self.written, self.input)
+        return dollars / 1e6
+
+
+def _more(price: float | None, usual: float) -> float:
+    """How much more than usual a token costs; less than nothing where it is cheaper."""
+    return 0.0 if price is None else price - usual
 
 
 class Reach(msgspec.Struct, frozen=True, order=True):

@@ -10,7 +10,7 @@ import typer
 
 from overton.cli import options as opt
 
-__all__ = ["demo", "describe", "export", "import_logs", "report", "reproduce", "resume"]
+__all__ = ["batches", "demo", "describe", "export", "import_logs", "report", "reproduce", "resume"]
 
 
 def resume(
@@ -18,6 +18,10 @@ def resume(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask failed calls again.")] = False,
     max_cost: opt.MaxCostOption = None,
     max_calls: opt.MaxCallsOption = None,
+    batch: Annotated[
+        bool | None,
+        typer.Option("--batch/--no-batch", help="Ask what is left in batches, or not; as it began by default."),
+    ] = None,
     trust: opt.TrustOption = False,
 ) -> None:
     """Go on with a run; nothing that was answered is asked again."""
@@ -32,11 +36,31 @@ def resume(
             retry_failed=retry_failed,
             max_cost=max_cost,
             max_calls=max_calls,
+            batch=batch,
             trust=trust,
             confirm=confirmation(),
             watch=watch,
         )
     raise typer.Exit(conclude(done))
+
+
+def batches(
+    run: opt.RunArgument,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Have no more of their calls begun; what was answered is paid and read.")
+    ] = False,
+    trust: opt.TrustOption = False,
+) -> None:
+    """Say how far the batches of a run are that went on when it was interrupted, or cancel them."""
+    from overton.api.batches import batches as listed
+    from overton.cli.confirming import confirmation
+    from overton.cli.output import results, say
+
+    found = listed(run, cancel=cancel, trust=trust, confirm=confirmation())
+    for one in found:
+        results().print(str(one), soft_wrap=True)
+    if not found:
+        say("No batch of this run is out.")
 
 
 def report(

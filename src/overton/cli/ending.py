@@ -108,6 +108,9 @@ def _state(run: Run) -> Exit:
     if not run.finished:
         missing = sum(map(len, manifest.missing.values()))
         say(f"Stopped: {manifest.stopped}.")
+        if manifest.out:
+            cancel = command("batches", run.path, "--cancel")
+            say(f"{manifest.out:,} calls are in batches that go on by themselves. To have them cancelled: {cancel}")
         go_on = command("resume", run.path, *_hint(run))
         say(f"{missing} items are not whole and are left out. Go on with: {go_on}")
         return Exit.STOPPED
@@ -153,6 +156,15 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
         results().print(_nulls(planned))
         say("Nulls are among the calls above, and not part of the published design; each is priced as if alone.")
     say("Tokens are estimated at four bytes each; 'at most' is if every answer used all the tokens it may.")
+    if planned.prices_as_of:
+        say(f"Prices are of {planned.prices_as_of}; --prices FILE and --price NAME IN OUT go before them.")
+    if planned.batches_in_turn:
+        turns = planned.batches_in_turn
+        after = "one batch" if turns == 1 else f"up to {turns} batches, one after another"
+        say(
+            f"In batches (--batch): {_dollars(planned.cost_in_batches)}, by {after}. Each is done within 24 hours,"
+            f" mostly within one: {planned.hours_in_batches:g} hours at most."
+        )
     if any(row.retrieves for row in planned.models):
         say("Searches and pages are counted as if none were asked for twice; what a search service asks is not told.")
     _warn(planned, max_cost, max_calls)
@@ -190,11 +202,14 @@ def _table(planned: Plan) -> Table:
     from rich.table import Table
 
     table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials a model")
-    for heading in ("model", "role", "calls", "tokens in", "tokens out", "cost", "at most"):
+    batched = bool(planned.batches_in_turn)
+    headings = ("model", "role", "calls", "tokens in", "tokens out", "cost", "at most")
+    for heading in (*headings, "in batches") if batched else headings:
         table.add_column(heading, justify="left" if heading in ("model", "role") else "right")
     for row in planned.models:
         calls = _range(row.calls, row.calls_at_most)
-        table.add_row(row.model, row.role, calls, *(["-"] * 4 if row.retrieves else _paid(row)))
+        in_batches = ["-" if row.cost_in_batches is None else _dollars(row.cost_in_batches)] if batched else []
+        table.add_row(row.model, row.role, calls, *(["-"] * 4 if row.retrieves else _paid(row)), *in_batches)
     return table
 
 

@@ -37,6 +37,7 @@ _ORDER = [
     "run",
     "plan",
     "resume",
+    "batches",
     "extend",
     "report",
     "analyze",
@@ -76,6 +77,7 @@ app = typer.Typer(
 app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
 app.add_typer(_group(Planning, "Say what a run would ask and cost. Nothing is asked."), name="plan")
 app.command(cls=Knowing)(commands.resume)
+app.command(cls=Knowing)(commands.batches)
 app.add_typer(
     _group(
         Extending,

@@ -12,6 +12,7 @@ from overton.errors import InputError, Problem
 from overton.pairs import by_key, pair_of
 
 __all__ = [
+    "BatchOption",
     "JsonOption",
     "LevelOption",
     "MaxCallsOption",
@@ -19,6 +20,7 @@ __all__ = [
     "ModelArgOption",
     "OnlyOption",
     "OutOption",
+    "PriceListOption",
     "PriceOption",
     "RunArgument",
     "SeedOption",
@@ -36,6 +38,14 @@ ModelArgOption = Annotated[
 PriceOption = Annotated[
     list[str] | None,
     typer.Option("--price", metavar="NAME IN OUT", help="A model's price in US dollars a million tokens, in and out."),
+]
+PriceListOption = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="TOML file of prices, which go before those that are built in."),
+]
+BatchOption = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask in batches where the provider takes them: half the price, up to a day each."),
 ]
 OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Ask about this item only, by its id; repeat for more.")

@@ -35,6 +35,7 @@ __all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Run
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a command of a study's own has under the names that all commands have them."""
+_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch")
 
 
 class StudyGroup(TyperGroup, ABC):
@@ -128,6 +129,8 @@ def _shared(*, paying: bool) -> list[Param]:
         Param("seed", _NAMED, annotation=opt.SeedOption, default=0),
         Param("model_arg", _NAMED, annotation=opt.ModelArgOption, default=None),
         Param("price", _NAMED, annotation=opt.PriceOption, default=None),
+        Param("price_list", _NAMED, annotation=opt.PriceListOption, default=None),
+        Param("batch", _NAMED, annotation=_hidden(opt.BatchOption, hidden), default=False),
         Param("max_cost", _NAMED, annotation=_hidden(opt.MaxCostOption, hidden), default=None),
         Param("max_calls", _NAMED, annotation=_hidden(opt.MaxCallsOption, hidden), default=None),
         Param("out", _NAMED, annotation=_hidden(opt.OutOption, hidden), default=None),
@@ -269,7 +272,8 @@ class Planning(StudyGroup):
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
             time = asked.pop("time")
-            asked.pop("out", None)
+            for word in ("out", "batch"):
+                asked.pop(word, None)
             planned = plan(study.name, **asked)
             show_plan(planned, max_cost, max_calls, json=json)
             if not json:
@@ -357,7 +361,7 @@ class Extending(TyperGroup):
         params = [
             next(role_params(study, needed=False)),
             *field_params(field for field in fields_of(study.options) if field.option.extends),
-            *(param for param in _shared(paying=True) if param.name not in ("only", "seed", "out")),
+            *(param for param in _shared(paying=True) if param.name not in _NOT_EXTENDED),
             Param("trust", _NAMED, annotation=opt.TrustOption, default=False),
         ]
         help_ = "Add trials, models or conditions to the run. What names several things adds to those it has."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
 
-from overton.calls import Answerer, Failure, Price, Reply, Request, Settings, Usage
+from overton.calls import Answerer, Batching, Failure, Price, Reply, Request, Settings, Usage
+from overton.engine.batches import Batches
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry, Journal
 from overton.engine.limits import Budget, Pacer, Patience, worst_case
@@ -34,7 +35,10 @@ class NotRecalled(Stopped):
 
 @dataclass
 class Bound:
-    """An answerer bound to a role, with how it is asked, what it costs and how it is paced."""
+    """An answerer bound to a role, with how it is asked, what it costs and how it is paced.
+
+    `batching` sends its calls in batches, None where its provider takes none; `batched` says that they go out so.
+    """
 
     answerer: Answerer
     settings: Settings
@@ -44,6 +48,8 @@ class Bound:
     has_answered: bool = False
     beyond: float = 1.0
     most_billed: float = 0.0
+    batching: Batching | None = None
+    batched: bool = False
 
     def worst(self, request: Request) -> float:
         """The most dollars that a request can cost: by its tokens, or by what this answerer billed beyond them."""
@@ -76,6 +82,7 @@ class Tally:
     input_tokens: int = 0
     output_tokens: int = 0
     last_trouble: str = ""
+    batches: str = ""
     notes: dict[str, str] = field(default_factory=dict)
 
 
@@ -89,6 +96,7 @@ class Desk:
     tally: Tally = field(default_factory=Tally)
     stopped: OvertonError | None = None
     recall_only: bool = False
+    batches: Batches | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _pacers: set[Pacer] = field(default_factory=set)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
@@ -100,6 +108,18 @@ class Desk:
         self._stopping.set()
         for pacer in self._pacers:
             pacer.close()
+        if self.batches is not None:
+            self.batches.stopping(self.stopped)
+
+    def take_up(self, bounds: Iterable[Bound]) -> None:
+        """Send in batches what these are bound to be sent in, and take up the batches that earlier sessions left.
+
+        Raises:
+            JournalError: the journal is damaged.
+        """
+        batches = Batches(self)
+        batches.open(bounds)
+        self.batches = batches or None
 
     async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
         """The outcome of a call: the journal's, or a new one, handed to the journal before it is given.
@@ -111,15 +131,19 @@ class Desk:
         if known is not None:
             self.tally.recalled += 1
             if self.budget.limits.cost is not None and isinstance(known, Reply):
-                self._learn(bound, request, _paid(bound, known, 0.0))
+                self.learn(bound, request, _paid(bound, known, 0.0))
+            if self.batches is not None:
+                self.batches.recalled(identity.slot, _paid(bound, known, 0.0) if isinstance(known, Reply) else 0.0)
             if self.tally.recalled % _BREATH == 0:
                 await asyncio.sleep(0)
             return known
         if self.recall_only:
             raise NotRecalled(f"trial {place.trial}: the journal does not hold ask {place.number} of {place.speaker}")
-        found = _storable(await self._attempt(bound, request))
+        found = _storable(await self._found(bound, identity, request))
         self._count(bound, found)
         await self.journal.append(Entry(identity, place, found))
+        if self.batches is not None:
+            self.batches.journaled(identity.slot)
         return found
 
     async def shared_outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
@@ -147,6 +171,8 @@ class Desk:
                 for task in self._shielded:
                     task.cancel()
             await asyncio.wait(self._shielded)
+        if self.batches is not None:
+            await self.batches.settle(cut_off=cut_off)
 
     def _lasting(self, asking: Coroutine[None, None, Reply | Failure]) -> asyncio.Task[Reply | Failure]:
         task = asyncio.ensure_future(asking)
@@ -159,6 +185,12 @@ class Desk:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, OvertonError) and not isinstance(error, Stopped):
             self.stop(error)  # perhaps nobody waits for this call any more
+
+    async def _found(self, bound: Bound, identity: Identity, request: Request) -> Reply | Failure:
+        """What comes of a call: in a batch where it goes into one, else, and where nothing came of that, by itself."""
+        if self.batches is not None and (reply := await self.batches.outcome(bound, identity, request)) is not None:
+            return _sound(reply)
+        return await self._attempt(bound, request)
 
     async def _attempt(self, bound: Bound, request: Request) -> Reply | Failure:
         """Send until there is an outcome."""
@@ -175,7 +207,7 @@ class Desk:
                 if wait is None:
                     return Failure(error.kind, str(error), attempt)
                 self.tally.retried += 1
-                await self._pause(wait)
+                await self.pause(wait)
             except RejectedError as error:
                 return Failure(error.kind, str(error), attempt)
             except AccessError as error:
@@ -187,7 +219,8 @@ class Desk:
         self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
         return Stopped(str(error))
 
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
+        """Wait, unless the run stops."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
@@ -198,13 +231,13 @@ class Desk:
         ticket = await bound.pacer.enter()
         try:
             worst = bound.worst(request)
-            await self._reserve(worst)
+            await self.reserve(worst)
             paid = worst  # also where the request is cut off: it may be billed
             try:
                 reply = _sound(await bound.answerer.answer(request))
                 paid = _paid(bound, reply, worst)
                 if paid > worst:
-                    self._learn(bound, request, paid)
+                    self.learn(bound, request, paid)
             except AnswerError as error:
                 paid = worst if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
@@ -217,14 +250,20 @@ class Desk:
         bound.pacer.answered()
         return reply
 
-    def _learn(self, bound: Bound, request: Request, bill: float) -> None:
+    def learn(self, bound: Bound, request: Request, bill: float) -> None:
+        """Expect bills like this one from an answerer, and say so."""
         if note := bound.learn(request, bill):
             self.tally.notes[bound.answerer.name] = note
 
-    async def _reserve(self, worst: float) -> None:
+    async def reserve(self, worst: float, *, covered: bool = True) -> None:
+        """Set money aside for one request (see `Budget.reserve`); what cannot be had stops the run.
+
+        Raises:
+            Stopped: the run is stopping.
+        """
         self._raise_if_stopped()
         try:
-            await self.budget.reserve(worst)
+            await self.budget.reserve(worst, covered=covered)
         except Stopped as reached:
             self.stop(reached)
             raise

@@ -14,7 +14,7 @@ from time import monotonic
 from filelock import FileLock, Timeout
 
 from overton.calls import Failure, Reply
-from overton.engine.identity import Identity, differing_parts
+from overton.engine.identity import Identity, Place, differing_parts
 from overton.engine.journal_file import (
     Entry,
     Mark,
@@ -33,12 +33,14 @@ from overton.engine.journal_file import (
 from overton.engine.limits import Spending
 from overton.errors import JournalError, RunLocked, RunMismatch
 
-__all__ = ["Entry", "Journal", "entries"]
+__all__ = ["NOTE", "Entry", "Journal", "entries"]
 
 _WINDOW = 0.02
 """Seconds from one commit to the next at least: outcomes that come meanwhile share it."""
 _BATCH = 200
 _BACKLOG = 20_000
+NOTE = "~"
+"""How the speaker begins whose rows are no calls but notes of the engine's own; no role is called so."""
 
 
 class _Signal(Enum):
@@ -81,6 +83,7 @@ class Journal:
         self._error: Exception | None = None
         self._rows: dict[bytes, int] = {}
         self._failures: set[bytes] = set()
+        self._notes: dict[bytes, int] = {}
         try:
             self._check_there(since)
             self._reader = connect(path)
@@ -120,6 +123,22 @@ class Journal:
     def mark(self) -> Mark:
         """How far it has come."""
         return self._mark
+
+    def notes(self) -> list[Entry]:
+        """The engine's own notes that an earlier session left, the last of each slot, in the order of their rows.
+
+        Raises:
+            JournalError: it is damaged.
+        """
+        rows = (row_at(self._reader, number, self.path) for number in sorted(self._notes.values()))
+        return [
+            Entry(
+                Identity(row.slot, row.content),
+                Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode()),
+                decoded(row, self.path),
+            )
+            for row in rows
+        ]
 
     def holds(self, slot: bytes) -> bool:
         """Whether an earlier session left an outcome in this slot, or, of a shared call, this session committed one."""
@@ -162,6 +181,17 @@ class Journal:
         (self._failures.add if isinstance(entry.outcome, Failure) else self._failures.discard)(entry.identity.slot)
         self._queue.put(entry)
 
+    async def keep(self, entry: Entry) -> None:
+        """Append an entry and wait, as short as can be, until it is on the disk.
+
+        Raises:
+            JournalError: see `append`.
+        """
+        await self.append(entry)
+        place = self._appended
+        while self._written < place:
+            await self._next_commit()
+
     def propose(self, most: Spending, *, soon: bool) -> None:
         """See `Ledger`."""
         self._proposed = most
@@ -172,14 +202,22 @@ class Journal:
     async def allow(self, level: Spending) -> None:
         """See `Ledger`."""
         while not level.within(self.allowed):
-            if self._error is not None:
-                raise self._failed()
-            self._loop = asyncio.get_running_loop()
-            self._moved.clear()
-            if not self._hurry.is_set():
-                self._hurry.set()
-                self._queue.put(_Signal.RENEW)
-            await self._moved.wait()
+            await self._next_commit()
+
+    def lower(self, most: Spending) -> None:
+        """See `Ledger`."""
+        self._proposed = most
+        self.allowed = Spending(min(self.allowed.requests, most.requests), min(self.allowed.cost, most.cost))
+
+    async def _next_commit(self) -> None:
+        if self._error is not None:
+            raise self._failed()
+        self._loop = asyncio.get_running_loop()
+        self._moved.clear()
+        if not self._hurry.is_set():
+            self._hurry.set()
+            self._queue.put(_Signal.RENEW)
+        await self._moved.wait()
 
     def settle(self, spent: Spending) -> None:
         """Nothing is in flight any more, and this is what was spent, exactly: it is written in the place of a bound."""
@@ -221,13 +259,17 @@ class Journal:
         """The row of each slot's outcome, the later one where there are two; the slots whose last one is a failure."""
         count = checksum = 0
         with damaged(self.path):
+            note = NOTE.encode()
             for row in rows_of(self._reader, self.path):
-                (self._failures.add if row.failed else self._failures.discard)(row.slot)
-                if not (row.failed and retry_failed):
-                    self._rows[row.slot] = row.row
                 count = row.row
                 if count == since.outcomes:
                     checksum = row.checksum
+                if row.speaker.startswith(note):
+                    self._notes[row.slot] = row.row
+                    continue
+                (self._failures.add if row.failed else self._failures.discard)(row.slot)
+                if not (row.failed and retry_failed):
+                    self._rows[row.slot] = row.row
             if count < since.outcomes:
                 raise self._not_it(f"holds {count:,} outcomes", since)
             if since.last not in (0, checksum):
@@ -289,13 +331,16 @@ class Journal:
         allowed, mark, shared = self._proposed, self._mark, list[tuple[bytes, int]]()
         self._due = monotonic() + _WINDOW
         if not batch and allowed == self._kept:
+            self.allowed = allowed or Spending()  # it may have been lowered, and be what it was again
             self._tell()
             return
         connection.execute("BEGIN")
         for start in range(0, len(batch), _BATCH):
             some = batch[start : start + _BATCH]
             shared += [
-                (one.identity.slot, row) for row, one in enumerate(some, mark.outcomes + 1) if not one.place.trial
+                (one.identity.slot, row)
+                for row, one in enumerate(some, mark.outcomes + 1)
+                if not one.place.trial and not one.place.speaker.startswith(NOTE)
             ]
             mark = insert(connection, mark, some)
         keep(connection, State(mark, allowed))

@@ -30,7 +30,7 @@ _FRAME = 16
 def worst_case(price: Price, request: Request) -> float:
     """The most dollars that a request can cost: a token for each byte of its messages, and all tokens allowed out."""
     sent = sum(len(message.content.encode()) + _FRAME for message in request.messages)
-    return (sent * price.input + _allowed(request.settings) * price.output) / 1e6
+    return (sent * price.worst_input + _allowed(request.settings) * price.output) / 1e6
 
 
 def _allowed(settings: Settings) -> int:
@@ -70,6 +70,10 @@ class Ledger(Protocol):
         """Have this written with whatever is written next; `soon`, even where nothing else is."""
         ...
 
+    def lower(self, most: Spending) -> None:
+        """Allow no more than this from now on, and have that written too."""
+        ...
+
     async def allow(self, level: Spending) -> None:
         """Wait, as short as can be, until what is on the disk allows so much; it was proposed before.
 
@@ -102,6 +106,7 @@ class Budget:
         self._ledger = ledger
         self._set_aside = 0.0
         self._in_flight = 0
+        self._covering = 0
         self._settled = asyncio.Event()
         self._most = Spending()
         self._safe = Spending(0, -1.0)
@@ -112,8 +117,15 @@ class Budget:
         """What was sent and what it cost; of what is in flight the worst case."""
         return Spending(self.calls, self.cost + self._set_aside)
 
-    async def reserve(self, worst: float) -> None:
+    @property
+    def in_flight(self) -> int:
+        """How many requests are set aside."""
+        return self._in_flight
+
+    async def reserve(self, worst: float, *, covered: bool = True) -> None:
         """Set aside one request that can cost `worst` dollars; waits while requests in flight may yet free enough.
+
+        What is not sent at once need not be `covered` by the ledger: `cover` does it before it is.
 
         Raises:
             LimitReached: even with nothing in flight it could pass a limit.
@@ -127,7 +139,7 @@ class Budget:
         self._set_aside += worst
         self._in_flight += 1
         self.calls += 1
-        if self._ledger is not None and (
+        if (covered and self._ledger is not None) and (
             self.calls > self._safe.requests or self.cost + self._set_aside > self._safe.cost
         ):
             await self._cover(self._ledger, worst)
@@ -145,6 +157,39 @@ class Budget:
         self.calls -= 1
         self.settle(worst, 0.0)
 
+    async def cover(self) -> None:
+        """Wait until the ledger allows all that is set aside.
+
+        Raises:
+            JournalError: the ledger cannot be written.
+        """
+        if self._ledger is None:
+            return
+        level = self.spent
+        self._most = _larger(self._most, level)
+        self._ledger.propose(self._most, soon=True)
+        await self._allowed(self._ledger, level)
+
+    async def _allowed(self, ledger: Ledger, level: Spending) -> None:
+        self._covering += 1
+        try:
+            await ledger.allow(level)
+        finally:
+            self._covering -= 1
+
+    def adopt(self, worst: float, requests: int) -> None:
+        """Of what earlier sessions spent, so much was set aside for requests that are still under way."""
+        self.cost = max(0.0, self.cost - worst)
+        self._set_aside += worst
+        self._in_flight += requests
+
+    def relax(self) -> None:
+        """Have the ledger allow no more than what is spent and set aside: much that was set aside has cost less. Not
+        while somebody waits for a higher bound, who would wait for ever."""
+        if self._ledger is not None and not self._covering:
+            self._most, self._safe = self.spent, Spending(0, -1.0)
+            self._ledger.lower(self._most)
+
     async def _cover(self, ledger: Ledger, worst: float) -> None:
         """Wait until the ledger allows what is set aside by now; see that it soon allows more."""
         level, covered = self.spent, False
@@ -154,7 +199,7 @@ class Budget:
         try:
             if not level.within(ledger.allowed):
                 self._pace.waits()
-                await ledger.allow(level)
+                await self._allowed(ledger, level)
             covered = True
         finally:
             if not covered:

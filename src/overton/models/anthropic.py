@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from overton.calls import Reply, Request, Settings, Tokens, Usage
+from overton.calls import Message, Reply, Request, Settings, Tokens, Usage
 from overton.models.arguments import settings_checked
 from overton.models.http import Transport, decoded, encoded
 from overton.models.status import Target
@@ -50,6 +51,23 @@ _decode = msgspec.json.Decoder(_Answer, strict=False).decode
 _without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
 
 
+_LEAST_CACHED = 4096
+"""Bytes of a conversation from which on it is marked: below 1,024 tokens, the least of any model, nothing is cached."""
+_MARK = {"type": "ephemeral"}
+
+
+def _goes_on(messages: Sequence[Message]) -> bool:
+    """Whether a request is a later turn of a conversation long enough to be cached: there may be another turn."""
+    if messages[-1].role != "user" or not any(message.role == "assistant" for message in messages):
+        return False
+    return sum(len(message.content) for message in messages) >= _LEAST_CACHED
+
+
+def _marked(message: Message) -> dict[str, Any]:
+    """The message with a mark at its end. It changes no answer, so that it is no part of a call's identity."""
+    return {"role": message.role, "content": [{"type": "text", "text": message.content, "cache_control": _MARK}]}
+
+
 def _default_max_tokens(effort: str | None) -> int:
     """Output tokens allowed where the settings have no limit, which this API demands: 1,024, and room to think."""
     return _ANSWER_TOKENS + (0 if effort is None else _THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS))
@@ -69,16 +87,19 @@ def _thinking(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
 class AnthropicModel:
     """A model behind the Messages API. It takes no seed, and does not hold answers to a form.
 
-    System messages, wherever they stand, become the request's one system prompt.
+    System messages, wherever they stand, become the request's one system prompt. With `cache`, the end of a
+    conversation under way is marked: what stands before the mark is read from the provider's cache by the next turn.
+    What is never asked again is not marked, since writing to the cache costs a quarter more than not to.
     """
 
     holds_form = False
 
-    def __init__(self, transport: Transport, *, name: str, identity: str, model: str) -> None:
+    def __init__(self, transport: Transport, *, name: str, identity: str, model: str, cache: bool = True) -> None:
         self.name = name
         self.identity = identity
         self._transport = transport
         self._model = model
+        self._cache = cache
         self._settings: Settings | None = None
         self._head = b""
 
@@ -87,19 +108,25 @@ class AnthropicModel:
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        body, target = await self._transport.post(self._body(request))
+        return self.read(request, *await self._transport.post(self.body(request)))
+
+    def read(self, _: Request, body: bytes, target: Target) -> Reply:
+        """The reply that the body of an answer holds; raises as `answer` does."""
         return _reply(body, target)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._transport.close()
 
-    def _body(self, request: Request) -> bytes:
+    def body(self, request: Request, *, marked: bool = True) -> bytes:
+        """The body of a request; `marked` where the head of a conversation may be marked for the cache."""
         if request.settings is not self._settings:  # nearly always the settings of the request before
             self._head = self._static(settings_checked(request.settings))
             self._settings = request.settings
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
-        turns = tuple(m for m in request.messages if m.role != "system")
+        turns: tuple[Any, ...] = tuple(m for m in request.messages if m.role != "system")
+        if marked and self._cache and _goes_on(request.messages):
+            turns = (*turns[:-1], _marked(turns[-1]))
         parts = [self._head, encoded(turns), b',"system":' + encoded(system) if system else b"", b"}"]
         return b"".join(parts)
 
@@ -134,4 +161,4 @@ def _usage(usage: _Usage) -> Usage:
     """Tokens read from or written to a cache are input too."""
     parts = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
     given = sum(part or 0 for part in parts) if usage.input_tokens is not None else None
-    return Usage.said(given, usage.output_tokens)
+    return Usage.said(given, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens)

@@ -37,9 +37,10 @@ _RESERVED_FIELDS = {
 class Arguments:
     """The arguments of one model: how it generates, and how it is reached. None: the backend's own default.
 
-    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `threads` and `context`
-    (tokens) are for embedded models; `parameters` for simulated ones. `logprobs` says whether the token probabilities
-    of an endpoint are those at temperature 1 ('raw') or those after it and all that is cut off ('processed').
+    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations be
+    marked for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for simulated
+    ones. `logprobs` says whether the token probabilities of an endpoint are those at temperature 1 ('raw') or those
+    after it and all that is cut off ('processed').
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -48,6 +49,7 @@ class Arguments:
     timeout: float = _DEFAULT_TIMEOUT
     key_env: str | None = None
     hold: bool | None = None
+    cache: bool = True
     threads: int | None = None
     context: int | None = None
     logprobs: str = "raw"
@@ -119,7 +121,7 @@ def _known(spec: Spec) -> dict[str, Reader]:
     if spec.provider in {"embedded", "gguf"}:
         return {key: read for key, read in _GENERATION.items() if key != "reasoning_effort"} | _EMBEDDED
     if spec.provider == "anthropic":
-        return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION
+        return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION | {"cache": _switch}
     if spec.provider == "inspect":
         return _GENERATION | {"reasoning_effort": _effort} | _CONNECTION
     return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _told}
@@ -130,7 +132,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
     `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`, `logprobs`;
-    for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and parameters of its own,
+    for Anthropic's `cache`; for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and
+    parameters of its own,
     an embedder nothing.
 
     Raises:

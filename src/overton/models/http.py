@@ -31,7 +31,7 @@ from overton.models.wire import (
 from overton.pairs import authority
 from overton.untrusted import json_of
 
-__all__ = ["Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed"]
+__all__ = ["Service", "Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed"]
 
 _CONNECT_TIMEOUT = 30.0
 
@@ -132,6 +132,64 @@ class Transport:
             return await connect(address.url, address.proxy)
 
 
+class Service:
+    """The rest of a provider's API, beside the one address of the hot path: few requests, each over a connection of its
+    own, small or large. Redirects are not followed; the key is in no repr."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        key_header: tuple[str, str] = ("Authorization", "Bearer "),
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 600.0,
+    ) -> None:
+        self._base = endpoint.base_urls[0]
+        self._endpoint = endpoint
+        self._timeout = timeout
+        self._headers = {"User-Agent": f"overton/{__version__}", "Connection": "close", **(headers or {})}
+        if endpoint.secret:
+            name, prefix = key_header
+            self._headers[name] = prefix + endpoint.secret.reveal()
+        self.target = _address(endpoint, self._base, {}).target
+
+    def __repr__(self) -> str:
+        return f"Service({self._base})"
+
+    async def exchange(
+        self, method: str, path: str, body: bytes = b"", *, content: str = "application/json", most: int = 2**24
+    ) -> bytes:
+        """Send one request to `path` below the base URL; gives the body of the reply, of at most so many bytes.
+
+        Raises:
+            UnavailableError, RejectedError, AccessError: as `Transport.post`.
+        """
+        headers = self._headers | ({"Content-Type": content} if body else {})
+        url = urlsplit(self._base + path)
+        proxy = _proxy_for(url)
+        request = b"%b%d\r\n\r\n%b" % (_head(url, proxy, headers, method), len(body), body)
+        outcome = await self._outcome(url, proxy, request, most)
+        if isinstance(outcome, bytes):
+            return outcome
+        raise outcome
+
+    async def _outcome(
+        self, url: SplitResult, proxy: SplitResult | None, request: bytes, most: int
+    ) -> bytes | AnswerError:
+        try:
+            async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
+                wire = await connect(url, proxy)
+            try:
+                reply = await wire.exchange(request, self._timeout, most)
+            finally:
+                wire.abort()
+        except (WireError, ProxyRefusal, UnfitProxy, OSError) as error:  # time-outs are OSErrors
+            return _fault(error, self.target, self._timeout, most)
+        if 200 <= reply.status < 300:
+            return reply.body
+        return error_for(reply.status, reply.headers, reply.body, self.target)
+
+
 def _kept(address: Address) -> Wire | None:
     """A connection that is still open; the one used last is the likeliest."""
     while address.idle:
@@ -148,12 +206,14 @@ def malformed(target: Target, reason: str) -> UnavailableError:
     return UnavailableError("malformed", message, maybe_billed=True)
 
 
-def _fault(error: Exception, target: Target, timeout: float) -> AnswerError:
+def _fault(error: Exception, target: Target, timeout: float, most: int = 2**24) -> AnswerError:
     """The error for a request that got no whole reply. Texts of the connection's own errors are left out."""
     name, host = target.name, target.host
     match error:
         case TooLarge():
-            return RejectedError("too large", f"{name}: {host} replied with more than 16 MiB", maybe_billed=True)
+            return RejectedError(
+                "too large", f"{name}: {host} replied with more than {most // 2**20} MiB", maybe_billed=True
+            )
         case TimedOut():
             message = f"{name}: no whole reply from {host} in {timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)
@@ -255,7 +315,7 @@ def _address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Addres
     return Address(split, target, proxy, _head(split, proxy, headers))
 
 
-def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str]) -> bytes:
+def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], method: str = "POST") -> bytes:
     host = authority(url)
     target = quote(url.path, safe=_IN_PATHS) + (f"?{url.query}" if url.query else "")
     named = {"Host": host, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
@@ -263,7 +323,7 @@ def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str
         target = f"http://{host}{target}"
         if credentials := proxy_credentials(proxy):
             named["Proxy-Authorization"] = credentials
-    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items()), "Content-Length: "]
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items()), "Content-Length: "]
     return "\r\n".join(lines).encode("latin-1")
 
 

@@ -74,9 +74,14 @@ class _Choice(msgspec.Struct, gc=False):
     error: _Error | str | None = None
 
 
+class _Details(msgspec.Struct, gc=False):
+    cached_tokens: Any = None
+
+
 class _Usage(msgspec.Struct, gc=False):
     prompt_tokens: Tokens | None = None
     completion_tokens: Tokens | None = None
+    prompt_tokens_details: _Details | None = None
 
 
 class _Answered(msgspec.Struct, gc=False):
@@ -184,7 +189,10 @@ class OpenAIModel:
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        body, target = await self._transport.post(self._body(request))
+        return self.read(request, *await self._transport.post(self.body(request)))
+
+    def read(self, request: Request, body: bytes, target: Target) -> Reply:
+        """The reply to a request that the body of an answer holds; raises as `answer` does."""
         reply = _reply(body, target)
         if request.form is not None and request.form.weigh:
             reply = self._weighed(reply, request, request.form, body, target)
@@ -219,7 +227,8 @@ class OpenAIModel:
         """Close all connections."""
         await self._transport.close()
 
-    def _body(self, request: Request) -> bytes:
+    def body(self, request: Request) -> bytes:
+        """The body of a request."""
         if request.settings is not self._settings:  # nearly always the settings of the request before
             self._head = self._dialect.head(settings_checked(request.settings))
             self._settings = request.settings
@@ -255,9 +264,15 @@ def _read(choice: _Choice, usage: _Usage | None, model: str | None) -> Reply:
         text=content or refusal or "",
         finish=finish,
         refused=bool(refusal) or finish == "content_filter",
-        usage=Usage() if usage is None else Usage(usage.prompt_tokens, usage.completion_tokens),
+        usage=Usage() if usage is None else _used(usage),
         model=model,
     )
+
+
+def _used(usage: _Usage) -> Usage:
+    if usage.prompt_tokens_details is None:
+        return Usage(usage.prompt_tokens, usage.completion_tokens)
+    return Usage.said(usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens)
 
 
 def _chosen(reply: Reply) -> Reply:

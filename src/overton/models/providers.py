@@ -22,8 +22,9 @@ class Provider:
 
     `base_url` is used unless the variable `base_url_env` holds another; `key_envs` are the variables that may hold the
     key, the first one set wins; `seed_field` is what the body calls a seed; `names_choices` is True where the body can
-    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL.
-    `alternatives` is how many alternatives of a token it tells with their probabilities in OpenAI's form, 0 for none.
+    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches`
+    is True where calls are taken in batches, as OpenAI and Anthropic do; `alternatives` is how many alternatives of a
+    token it tells with their probabilities in OpenAI's form, 0 for none.
     """
 
     name: str
@@ -35,19 +36,21 @@ class Provider:
     names_choices: bool = False
     version: str = ""
     alternatives: int = 20
+    batches: bool = False
 
     def versioned(self, base_url: str) -> str:
         """The base URL with the API's version at its end, for providers whose URL is written with and without it."""
         return base_url.removesuffix(self.version) + self.version
 
 
-def _provider(name: str, base_url: str, *key_envs: str, alternatives: int = 20) -> Provider:
+def _provider(name: str, base_url: str, *key_envs: str, batches: bool = False, alternatives: int = 20) -> Provider:
+    envs = key_envs or (f"{name.upper()}_API_KEY",)
     variable = f"{name.upper()}_BASE_URL"
-    return Provider(name, base_url, variable, key_envs or (f"{name.upper()}_API_KEY",), alternatives=alternatives)
+    return Provider(name, base_url, variable, envs, batches=batches, alternatives=alternatives)
 
 
 _TABLE = (
-    _provider("openai", "https://api.openai.com/v1"),
+    _provider("openai", "https://api.openai.com/v1", batches=True),
     _provider("openrouter", "https://openrouter.ai/api/v1"),
     _provider("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     _provider("xai", "https://api.x.ai/v1", alternatives=8),
@@ -60,7 +63,7 @@ _TABLE = (
         alternatives=0,
     ),
     _provider("deepseek", "https://api.deepseek.com/v1"),
-    _provider("groq", "https://api.groq.com/openai/v1", alternatives=0),
+    _provider("groq", "https://api.groq.com/openai/v1", batches=True, alternatives=0),
     _provider("together", "https://api.together.xyz/v1", alternatives=0),
     Provider("ollama", "http://localhost:11434/v1", "OLLAMA_BASE_URL", ("OLLAMA_API_KEY",), needs_key=False),
     Provider(
@@ -75,11 +78,16 @@ _TABLE = (
 
 CHAT_PROVIDERS = {provider.name: provider for provider in _TABLE}
 
-SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False)
+SERVER = Provider("http", "", "", ("OVERTON_API_KEY",), needs_key=False, batches=True)
 """Any other server with OpenAI's chat completions, given by its address."""
 
 ANTHROPIC = Provider(
-    "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), version="/v1"
+    "anthropic",
+    "https://api.anthropic.com",
+    "ANTHROPIC_BASE_URL",
+    ("ANTHROPIC_API_KEY",),
+    version="/v1",
+    batches=True,
 )
 
 GGUF = "gguf:"

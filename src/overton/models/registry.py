@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer, Price, Reply, Request, Settings, user, weighs
+from overton.calls import Answerer, Batching, Price, Reply, Request, Settings, user, weighs
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
 from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
@@ -37,6 +37,7 @@ class Model:
     `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
     not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`). `unsure` says
     that its temperature is nobody's wish, and that its endpoint may take none: see `overton.hosts.local.probing`.
+    `batching` sends its calls in batches, None where its provider takes none.
     """
 
     answerer: Answerer
@@ -47,6 +48,7 @@ class Model:
     series: str
     reasons: bool
     unsure: bool = False
+    batching: Batching | None = None
 
 
 def open_model(
@@ -71,7 +73,7 @@ def open_model(
     """
     parsed = replace(parse_spec(spec), text=name or published(spec))
     arguments = read_arguments(parsed, args)
-    answerer = _answerer(parsed, arguments, simulated, need_key)
+    answerer, batching = _answerer(parsed, arguments, simulated, need_key)
     own = getattr(answerer, "connections", None)  # an embedded model knows how many copies of it fit this machine
     return Model(
         answerer=answerer if parsed.text == published(spec) else Aliased(answerer, parsed.text),
@@ -81,6 +83,7 @@ def open_model(
         family=family_of(parsed),
         series=series_of(parsed),
         reasons=reasons_of(parsed),
+        batching=batching,
     )
 
 
@@ -129,36 +132,48 @@ async def check_model(model: Model) -> Reply:
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
 
 
-def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> Answerer:
+_Opened = tuple[Answerer, Batching | None]
+
+
+def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> _Opened:
     if spec.provider == "simulated":
-        return _simulated(spec, arguments, simulated)
+        return _simulated(spec, arguments, simulated), None
     if spec.provider in ("embedded", "gguf"):
-        return _embedded(spec, arguments)
+        return _embedded(spec, arguments), None
     if spec.provider in EMBEDDERS:
-        return _embedder(spec)
+        return _embedder(spec), None
     if spec.provider == "inspect":
-        return _inspect(spec, arguments)
+        return _inspect(spec, arguments), None
     if spec.provider == "anthropic":
         return _anthropic(spec, arguments, need_key)
     return _openai(spec, arguments, need_key)
 
 
-def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> Answerer:
+def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
+    from overton.models.http import Service
     from overton.models.openai import OpenAIModel, dialect_of
+    from overton.models.openai_batches import OpenAIBatches
 
     provider = CHAT_PROVIDERS.get(spec.provider, SERVER)
     endpoint = locate(spec, provider, arguments, need_key=need_key)
     dialect = dialect_of(provider, spec.name, processed=arguments.logprobs == "processed")
     transport = _transport(endpoint, "/chat/completions", arguments)
-    return OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
+    model = OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
+    if not provider.batches:
+        return model, None
+    return model, OpenAIBatches(Service(endpoint, timeout=arguments.timeout), model)
 
 
-def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> Answerer:
+def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
     from overton.models.anthropic import HEADERS, AnthropicModel
+    from overton.models.anthropic_batches import AnthropicBatches
+    from overton.models.http import Service
 
     endpoint = locate(spec, ANTHROPIC, arguments, need_key=need_key)
-    transport = _transport(endpoint, "/messages", arguments, key_header=("x-api-key", ""), headers=HEADERS)
-    return AnthropicModel(transport, name=spec.text, identity=spec.identity, model=spec.name)
+    header: dict[str, Any] = {"key_header": ("x-api-key", ""), "headers": HEADERS}
+    transport = _transport(endpoint, "/messages", arguments, **header)
+    model = AnthropicModel(transport, name=spec.text, identity=spec.identity, model=spec.name, cache=arguments.cache)
+    return model, AnthropicBatches(Service(endpoint, timeout=arguments.timeout, **header), model)
 
 
 def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> Transport:

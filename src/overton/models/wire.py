@@ -36,9 +36,8 @@ __all__ = [
 ]
 
 _BODY_LIMIT = 16 * 2**20
-"""Bytes that a reply's body may have, before and after decompression."""
+"""Bytes that a reply's body may have, before and after decompression, where nothing else is said."""
 _HEAD_LIMIT = 2**20
-_RAW_LIMIT = 2 * _BODY_LIMIT  # with chunks' sizes and trailers
 _COMPRESSIONS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 reads gzip and zlib headers alike
 
 
@@ -59,7 +58,7 @@ class Garbled(WireError):
 
 
 class TooLarge(WireError):
-    """The reply is larger than `_BODY_LIMIT`."""
+    """The reply is larger than it may be."""
 
 
 class TimedOut(WireError):
@@ -87,11 +86,12 @@ class Wire(asyncio.Protocol):
         self._socket: Socket | None = None
         self._has_news: Callable[[], bool] = bool
         self._sent = 0
+        self._most = _BODY_LIMIT
         self._begin()
         self.usable = True
 
-    async def exchange(self, request: bytes, seconds: float) -> HttpReply:
-        """Send a request and give its whole reply, which has so many seconds to come.
+    async def exchange(self, request: bytes, seconds: float, most: int = _BODY_LIMIT) -> HttpReply:
+        """Send a request and give its whole reply, which has so many seconds to come, and so many bytes at most.
 
         Cut off, it closes the connection: this reply would be taken for the next one's.
 
@@ -101,6 +101,7 @@ class Wire(asyncio.Protocol):
         if self._transport is None or not self.usable:
             raise Dropped("the connection is closed", untaken=True)
         self._begin()
+        self._most = most
         self._sent = len(request)
         self._waiting = self._loop.create_future()
         self._transport.write(request)
@@ -142,7 +143,9 @@ class Wire(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:  # nobody asked for another protocol
             self._fail(self._refusal or Garbled(str(error)))
             return
-        if not self._waiting.done() and self._received > (_RAW_LIMIT if self._headed else _HEAD_LIMIT):
+        if not self._waiting.done() and self._received > (
+            2 * self._most if self._headed else _HEAD_LIMIT
+        ):  # with chunks' sizes
             self._fail(TooLarge())
 
     def eof_received(self) -> bool:
@@ -178,7 +181,7 @@ class Wire(asyncio.Protocol):
             key = name.lower()
             if key == b"content-length":
                 self._open_ended = False
-                if int(value) > _BODY_LIMIT:
+                if int(value) > self._most:
                     self._refuse()
             elif key == b"transfer-encoding":
                 self._open_ended = False
@@ -186,7 +189,7 @@ class Wire(asyncio.Protocol):
     def on_body(self, data: bytes) -> None:
         """Keep a part of the body."""
         self._size += len(data)
-        if self._size > _BODY_LIMIT:
+        if self._size > self._most:
             self._refuse()
         self._parts.append(data)
 
@@ -200,7 +203,7 @@ class Wire(asyncio.Protocol):
             self.usable = False
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._headers}
         try:
-            body = _decompressed(b"".join(self._parts), headers)
+            body = _decompressed(b"".join(self._parts), headers, self._most)
         except WireError as error:
             self._fail(error)
             return
@@ -240,7 +243,7 @@ class Wire(asyncio.Protocol):
         self.abort()
 
 
-def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
+def _decompressed(body: bytes, headers: dict[str, str], most: int) -> bytes:
     """The body as the server meant it. We ask for no compression, but some servers compress all the same."""
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "identity" or not body:
@@ -248,7 +251,7 @@ def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
     if coding not in _COMPRESSIONS:
         raise Garbled(f"its compression, {coding!r}, was not asked for")
     try:
-        return b"".join(inflated([body], _COMPRESSIONS[coding], Limit(_BODY_LIMIT)))
+        return b"".join(inflated([body], _COMPRESSIONS[coding], Limit(most)))
     except Unreadable as error:
         raise (TooLarge() if error.too_large else Garbled(f"its body: {error.reason}")) from None
 

@@ -51,7 +51,8 @@ class ModelEntry(msgspec.Struct, frozen=True):
     is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
     manifest only. `identity` is what makes its calls the same as other calls. `unsure` says that the temperature among
     its settings is a default that its endpoint has not been found to take yet; `not_sent` names the settings that the
-    study wanted and the endpoint refused, which are then not among them.
+    study wanted and the endpoint refused, which are then not among them. `batched` says that its calls go out in
+    batches.
     """
 
     name: str
@@ -64,6 +65,7 @@ class ModelEntry(msgspec.Struct, frozen=True):
     family: str = ""
     unsure: bool = False
     not_sent: tuple[Literal["temperature"], ...] = ()
+    batched: bool = False
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -97,7 +99,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
     names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
     that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
-    0 where it made none.
+    0 where it made none. `out` is how many calls are in batches that went on when the last session ended.
     """
 
     study: str
@@ -121,6 +123,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     sessions: int = 0
     left_out: str = ""
     dataset: int = 0
+    out: int = 0
 
 
 class _Head(msgspec.Struct):
@@ -198,7 +201,7 @@ def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "spent", "holds a number that nothing comes to"
     for role, models in manifest.models.items():
         for number, one in enumerate(models):
-            if one.price and not all(0 <= amount < _ENDLESS for amount in msgspec.structs.astuple(one.price)):
+            if one.price and not one.price.sound:
                 yield f"models.{role}[{number}].price", "holds what no price is"
 
 

@@ -15,12 +15,15 @@ from overton.engine import Bound, Lane, Outcomes, Pacer
 from overton.errors import InputError, Problem, RejectedError
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
+from overton.models import Model
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import cannot_be_written, unfinished
 
 __all__ = ["MOST_TRIALS", "lane_names", "lanes_of", "trials_by_item", "unmade_of", "write_dataset", "write_records"]
 
+BATCHED_AT_ONCE = 20_000
+"""Trials under way at once in a run that asks in batches; with what they wait for they take memory."""
 MOST_TRIALS = 1_000_000
 """Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
 
@@ -63,6 +66,7 @@ def lanes_of(
         RunError: the manifest is none of a run of this study; items or options cannot be read.
         InputError: they make more trials than a run may have.
     """
+    seatings = _seatings(study, manifest, models)
     items = folder.items(study.items.kind)
     options = folder.check_fits(study, manifest)
     planned = trials_by_item(study, items, options, manifest.seed)
@@ -73,10 +77,16 @@ def lanes_of(
             outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
             own="" if study.together else bindings[study.first].answerer.identity,
-            at_once=max(bound.pacer.most for name, bound in bindings.items() if name not in study.retrieval),
+            at_once=_at_once(study, bindings, len(seatings)),
         )
-        for number, (bindings, label) in enumerate(_seatings(study, manifest, models))
+        for number, (bindings, label) in enumerate(seatings)
     ]
+
+
+def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
+    """How many trials of a lane are under way at once: many more where they wait for batches."""
+    asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
+    return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pacer.most for bound in asked)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
@@ -159,5 +169,8 @@ def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> l
         ]
     once: dict[int, Bound] = {}
     for model, entry in zip(models, entries_, strict=True):
-        once.setdefault(id(model), Bound(model.answerer, entry.settings, Pacer(model.connections), model.price))
+        bound = Bound(model.answerer, entry.settings, Pacer(model.connections), model.price)
+        if isinstance(model, Model):
+            bound.batching, bound.batched = model.batching, entry.batched and model.batching is not None
+        once.setdefault(id(model), bound)
     return [once[id(model)] for model in models]

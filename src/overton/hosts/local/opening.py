@@ -14,6 +14,7 @@ from overton.calls import Price, Settings, weighs
 from overton.errors import InputError, Problem
 from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.models import Model, open_model, parse_spec
+from overton.models.price_list import built_in
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
 from overton.retrieval.opening import published as published_source
@@ -111,15 +112,20 @@ def open_models(
     return opened
 
 
-def entries_of(wanted: Wanted, models: Mapping[str, Sequence[Opened]]) -> dict[str, list[ModelEntry]]:
-    """Answerers as the manifest keeps them."""
+def entries_of(
+    wanted: Wanted, models: Mapping[str, Sequence[Opened]], *, batched: bool = False
+) -> dict[str, list[ModelEntry]]:
+    """Answerers as the manifest keeps them; `batched` where all that can are asked in batches."""
     return {
-        role: [entry_of(request, model) for request, model in zip(wanted.get(role, ()), opened, strict=True)]
+        role: [
+            entry_of(request, model, batched=batched)
+            for request, model in zip(wanted.get(role, ()), opened, strict=True)
+        ]
         for role, opened in models.items()
     }
 
 
-def entry_of(request: ModelRequest, model: Opened) -> ModelEntry:
+def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> ModelEntry:
     """An answerer as the manifest keeps it."""
     return ModelEntry(
         name=request.name,
@@ -131,6 +137,7 @@ def entry_of(request: ModelRequest, model: Opened) -> ModelEntry:
         price=model.price,
         family=model.series or model.family,
         unsure=isinstance(model, Model) and model.unsure,
+        batched=batched and isinstance(model, Model) and model.batching is not None,
     )
 
 
@@ -205,7 +212,14 @@ def _open_model(  # noqa: PLR0917
         raise InputError([Problem(f"--{_option(role.name)}", request.name, why)])
     settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
     unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
-    return replace(model, settings=settings, price=request.price or model.price, unsure=unsure)
+    price = _with_share(request.price or model.price, request.spec) if model.batching else request.price or model.price
+    return replace(model, settings=settings, price=price, unsure=unsure)
+
+
+def _with_share(price: Price | None, spec: str) -> Price | None:
+    """A price with the share that the provider takes in batches, where that is known and nobody said another."""
+    share = built_in().batches.get(parse_spec(spec).provider)
+    return price if price is None or price.batch is not None else msgspec.structs.replace(price, batch=share)
 
 
 def _thinks(settings: Settings) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +11,11 @@ import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.engine.identity import seat_name
-from overton.hosts.local.lanes import trials_by_item
+from overton.hosts.local.lanes import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import PROBE, READY
+from overton.models import Model
 from overton.reporting.fragment import fragment
 from overton.retrieval import Source
 from overton.studies.exhibits import Column, Section, Table
@@ -33,8 +34,9 @@ class ModelPlan(msgspec.Struct, frozen=True):
     Where the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
     `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
     answers, `cost_at_most` the longest with every allowed output token; US dollars, None where the price is not known.
-    `retrieves` is True for searches and pages: they take no tokens, their price is not told, and they are counted as if
-    nothing were searched or read twice, though a run asks for the same thing once.
+    `cost_in_batches` and `cost_in_batches_at_most` are the same at the price in batches, None where the model takes
+    none. `retrieves` is True for searches and pages: they take no tokens, their price is not told, and they are
+    counted as if nothing were searched or read twice, though a run asks for the same thing once.
     """
 
     model: str
@@ -49,6 +51,8 @@ class ModelPlan(msgspec.Struct, frozen=True):
     cost: float | None
     cost_at_most: float | None
     retrieves: bool = False
+    cost_in_batches: float | None = None
+    cost_in_batches_at_most: float | None = None
 
 
 class NullPlan(msgspec.Struct, frozen=True):
@@ -67,6 +71,11 @@ class Plan(msgspec.Struct, frozen=True):
 
     Costs are those of models; None where one's price is not known. `nulls` are those that the options choose, each as
     if it were asked alone: they are part of all other numbers here, and not of the published design.
+
+    Costs are those of models; None where one's price is not known. In batches, those that take none cost what they do;
+    `batches_in_turn` is how many batches would go out one after another at most, as each turn of a conversation waits
+    for the one before, and `hours_in_batches` how long their providers may take for these: 0 where no model takes any.
+    `prices_as_of` is the date (ISO) of the prices, '' where there are none, the earliest where there are several.
     """
 
     study: str
@@ -78,10 +87,15 @@ class Plan(msgspec.Struct, frozen=True):
     cost: float | None
     cost_at_most: float | None
     nulls: list[NullPlan] = []
+    cost_in_batches: float | None = None
+    cost_in_batches_at_most: float | None = None
+    batches_in_turn: int = 0
+    hours_in_batches: float = 0.0
+    prices_as_of: str = ""
 
     def _repr_html_(self) -> str:
         """The plan in a notebook: a row for each model and role."""
-        titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most")
+        titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most", "in batches")
         columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
         rows = [[row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_paid(row)] for row in self.models]
         note = "Tokens are estimated at four bytes each; nothing was asked."
@@ -91,9 +105,10 @@ class Plan(msgspec.Struct, frozen=True):
 
 def _paid(row: ModelPlan) -> list[str]:
     if row.retrieves:
-        return ["–"] * 4
+        return ["–"] * 5
+    batches = "–" if row.cost_in_batches is None else f"${row.cost_in_batches:,.2f}"
     costs = ("unknown" if cost is None else f"${cost:,.2f}" for cost in (row.cost, row.cost_at_most))
-    return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs]
+    return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs, batches]
 
 
 def plan(
@@ -107,7 +122,9 @@ def plan(
     trials_by_item(study, items, options, seed)
     trials = list(study.trials(items, options, seed))
     seats = _seats(study, models)
-    rows = _rows(study, seats, trials)
+    courses = _courses(study, seats, trials)
+    rows = _rows(seats, courses)
+    in_turn, hours = _in_turn(courses[-1], seats, len(trials))
     return Plan(
         study=study.name,
         items=len(items),
@@ -118,12 +135,27 @@ def plan(
         cost=_total([row.cost for row in rows if not row.retrieves]),
         cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
         nulls=[_null(study, seats, name, own) for name, own in _by_null(trials).items()],
+        cost_in_batches=_total([_first(row.cost_in_batches, row.cost) for row in rows if not row.retrieves])
+        if in_turn
+        else None,
+        cost_in_batches_at_most=_total(
+            [_first(row.cost_in_batches_at_most, row.cost_at_most) for row in rows if not row.retrieves]
+        )
+        if in_turn
+        else None,
+        batches_in_turn=in_turn,
+        hours_in_batches=hours,
+        prices_as_of=min((row.price.as_of for row in rows if row.price and row.price.as_of), default=""),
     )
 
 
-def _rows(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial], *, probed: bool = True) -> list[ModelPlan]:
+def _courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> list[Course]:
+    """All trials conducted on each kind of canned replies, those that make them shortest first."""
     names = {name for _, _, name, _ in seats}
-    courses = [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
+    return [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
+
+
+def _rows(seats: Sequence[_Seat], courses: Sequence[Course], *, probed: bool = True) -> list[ModelPlan]:
     ends = (courses[0], courses[-1])
     return [
         _row(role, model, *(one.count(name, lanes) + (_probe(model) if probed else _Count()) for one in ends))
@@ -141,7 +173,7 @@ def _by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
 
 
 def _null(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> NullPlan:
-    rows = _rows(study, seats, trials, probed=False)
+    rows = _rows(seats, _courses(study, seats, trials), probed=False)
     return NullPlan(
         name=name,
         trials=len(trials),
@@ -150,6 +182,20 @@ def _null(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[T
         cost=_total([row.cost for row in rows if not row.retrieves]),
         cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
     )
+
+
+def _first(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one
+
+
+def _in_turn(course: Course, seats: Sequence[tuple[str, Opened, str, int]], trials: int) -> tuple[int, float]:
+    """How many batches go out one after another, and the hours that they may take: those of the longest trial, as often
+    as trials have to wait for others to end."""
+    taking = {name: model.batching for _, model, name, _ in seats if isinstance(model, Model) and model.batching}
+    deepest = max((sum(count for name, count in steps if name in taking) for steps in course.steps), default=0)
+    lanes = len([name for role, _, name, _ in seats if role == seats[0][0]])
+    waves = -(-trials // (BATCHED_AT_ONCE // lanes))
+    return deepest * waves, deepest * waves * max((one.hours for one in taking.values()), default=0.0)
 
 
 @dataclass
@@ -178,6 +224,8 @@ class Course:
 
     own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
     shared: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
+    steps: set[frozenset[tuple[str, int]]] = field(default_factory=set)
+    """How often a trial asks each name one thing after another; once for all trials that do so equally often."""
 
     def count(self, name: str, lanes: int) -> _Count:
         """What so many lanes ask it together."""
@@ -218,6 +266,13 @@ class _CannedAsk:
         self._canned = canned
         self._retrieval = retrieval
         self._names = names
+        self._steps: Counter[str] = Counter()
+        self._beside = False
+
+    def trial_ended(self) -> None:
+        """What comes now is of another trial."""
+        self.course.steps.add(frozenset(self._steps.items()))
+        self._steps.clear()
 
     async def __call__(
         self,
@@ -230,17 +285,25 @@ class _CannedAsk:
         **_: Any,
     ) -> Reply:
         text = self._canned(role, speaker or role, form)
+        name = seat_name(self._names, role, speaker or role)
+        self._steps[name] += not self._beside
         once = shared and role not in self._retrieval
         if not (once and (role, tuple(messages)) in self._shared):
             sent = sum(len(message.content.encode()) for message in messages)
             counts = self.course.shared if once else self.course.own
-            counts[seat_name(self._names, role, speaker or role)].add(sent, len(text.encode()))
+            counts[name].add(sent, len(text.encode()))
         if once:
             self._shared.add((role, tuple(messages)))
         return Reply(text, usage=Usage(0, 0))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        return [await self(q.role, q.messages, speaker=q.speaker, form=q.form, shared=q.shared) for q in questions]
+        self._beside = True
+        try:
+            asked = [(q.role, q.speaker or q.role) for q in questions]
+            self._steps.update({seat_name(self._names, role, speaker) for role, speaker in asked})
+            return [await self(q.role, q.messages, speaker=q.speaker, form=q.form, shared=q.shared) for q in questions]
+        finally:
+            self._beside = False
 
 
 def _in_form(role: str, speaker: str, form: Form | None) -> str:
@@ -257,6 +320,7 @@ async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, name
     ask = _CannedAsk(canned, study.retrieval, names)
     for trial in trials:
         await study.conduct(trial, ask)
+        ask.trial_ended()
     return ask.course
 
 
@@ -265,6 +329,7 @@ def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:
         calls = least.calls, most.calls
         return ModelPlan(model.answerer.name, role, *calls, 0, 0, 0, 0, None, None, None, retrieves=True)
     sent, received = _tokens(least.bytes_in), _tokens(least.bytes_out)
+    batched = model.price.in_batches if model.price and model.batching else None
     sent_most, received_most = _tokens(most.bytes_in), most.calls * (model.settings.max_tokens or 0)
     return ModelPlan(
         model=model.answerer.name,
@@ -278,6 +343,8 @@ def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:
         price=model.price,
         cost=model.price.cost(Usage(sent, received)) if model.price else None,
         cost_at_most=model.price.cost(Usage(sent_most, received_most)) if model.price else None,
+        cost_in_batches=batched.cost(Usage(sent, received)) if batched else None,
+        cost_in_batches_at_most=batched.cost(Usage(sent_most, received_most)) if batched else None,
     )
 
 

@@ -88,7 +88,7 @@ class _Probe:
 
     @property
     def call(self) -> tuple[Bound, Identity, Place, Request]:
-        return probe_call(replace(self.bound, answerer=_Tried(self.bound.answerer)))
+        return probe_call(replace(self.bound, answerer=_Tried(self.bound.answerer), batching=None, batched=False))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
         """Have all later calls, and the manifest, go by what was found."""

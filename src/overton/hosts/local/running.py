@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,15 +11,16 @@ from typing import Any
 import msgspec
 
 from overton import __version__
+from overton.calls import Price
 from overton.engine import Limits, Patience, digest
-from overton.errors import InputError, Problem, RunMismatch
+from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
-from overton.models import Model
+from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed
 from overton.studies.study import AnyStudy
 
@@ -35,10 +37,12 @@ def start(
     seed: int = 0,
     limits: Limits | None = None,
     left_out: str = "",
+    batch: bool = False,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
-    """Make a new run in the folder `out` and bring it to its end, or to where it stops.
+    """Make a new run in the folder `out` and bring it to its end, or to where it stops; with `batch` all models that
+    can be are asked in batches.
 
     Raises:
         InputError: anything wrong with items, models or options; nothing was asked and no folder was made.
@@ -50,11 +54,13 @@ def start(
     trials_by_item(study, items, chosen, seed)
     models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
+    if batch:
+        _check_batches(models)
     manifest = Manifest(
         study=study.name,
         seed=seed,
         options=msgspec.to_builtins(chosen),
-        models=entries_of(wanted, models),
+        models=entries_of(wanted, models, batched=batch),
         items=digest(list(items)),
         prompts={name: digest(text) for name, text in study.prompts().items()},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -73,6 +79,7 @@ def resume(
     *,
     retry_failed: bool = False,
     limits: Limits | None = None,
+    batch: bool | None = None,
     trust: Trust | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
@@ -80,7 +87,8 @@ def resume(
     """Go on with a run: first everything journaled is replayed and compared, then the rest is asked.
 
     A finished run asks nothing: it needs neither keys nor network, and its records are written anew. `limits`
-    replaces the run's own where given; both count over all sessions.
+    replaces the run's own where given; both count over all sessions. `batch` says whether what is left is asked in
+    batches, None as before; what is in batches already is read from them either way.
 
     Raises:
         RunMismatch: items, prompts or models are not those that the run began with; says which.
@@ -99,6 +107,9 @@ def resume(
     models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
+    _tell_prices(manifest)
+    if batch is not None:
+        _change_batched(manifest, models, batch=batch)
     return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
 
@@ -136,13 +147,14 @@ def extend(
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
+    _tell_prices(manifest)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
         manifest.prompts = {name: digest(text) for name, text in study.prompts().items()}
     held = manifest.models  # what was found out about those that the run has is kept
     manifest.models = {
         role: [*held.get(role, []), *entries[len(held.get(role, [])) :]]
-        for role, entries in entries_of(wanted, models).items()
+        for role, entries in entries_of(wanted, models, batched=_is_batched(manifest)).items()
     }
     note_used(study, more or {})
     needs_asking(folder, study, manifest, retry_failed=False)
@@ -166,6 +178,68 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
                 for name in unknown
             ]
         )
+
+
+def _tell_prices(manifest: Manifest) -> None:
+    """Say where a limit counts by prices below those that are known: the folder may be somebody else's."""
+    for entry in {one.identity: one for side in manifest.models.values() for one in side}.values():
+        known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None
+        if manifest.limits.cost is None or entry.price is None or known is None:
+            continue
+        if entry.price.input < known.input or entry.price.output < known.output or _share(entry.price) < _share(known):
+            told = (
+                f"${entry.price.input:g} in and ${entry.price.output:g} out, {_share(entry.price):g} of that in batches"
+            )
+            listed = f"${known.input:g} and ${known.output:g}, {_share(known):g} in batches"
+            warnings.warn(
+                f"{entry.name}: --max-cost counts by the price in the run's folder, {told}; listed are {listed}",
+                Notice,
+                stacklevel=2,
+            )
+
+
+def _share(price: Price) -> float:
+    return 1.0 if price.batch is None else price.batch
+
+
+def _is_model(spec: str) -> bool:
+    """Whether it is a model's, and no search engine's or source of pages."""
+    try:
+        parse_spec(spec)
+    except InputError:
+        return False
+    return True
+
+
+def _is_batched(manifest: Manifest) -> bool:
+    return any(entry.batched for side in manifest.models.values() for entry in side)
+
+
+def _check_batches(models: Mapping[str, Sequence[Opened]]) -> None:
+    """Refuse batches where nobody takes any; say who is asked as usual.
+
+    Raises:
+        InputError: nobody takes any.
+    """
+    asked = [one for side in models.values() for one in side if isinstance(one, Model)]
+    if not any(one.batching for one in asked):
+        takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
+        raise InputError([Problem("--batch", "", f"none of these models is asked in batches; that is for {takers}")])
+    paid = [one for one in asked if not one.batching and (one.price is None or one.price.input or one.price.output)]
+    for name in dict.fromkeys(one.answerer.name for one in paid):
+        warnings.warn(f"{name} takes no batches: it is asked as usual, at its full price", Notice, stacklevel=3)
+
+
+def _change_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, batch: bool) -> None:
+    if batch:
+        _check_batches(models)
+    manifest.models = {
+        role: [
+            msgspec.structs.replace(entry, batched=batch and isinstance(model, Model) and model.batching is not None)
+            for entry, model in zip(entries, models[role], strict=True)
+        ]
+        for role, entries in manifest.models.items()
+    }
 
 
 def check_same(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> None:

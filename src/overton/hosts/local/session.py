@@ -126,6 +126,7 @@ async def _session(  # noqa: PLR0917
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         desk = Desk(journal, budget, patience)
+        desk.take_up(() if models is None else [one for lane in lanes for one in lane.bindings.values()])
         try:
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
@@ -160,6 +161,7 @@ def _note_end(
     manifest.trials = sum(lane.planned.total() for lane in lanes)
     manifest.spent = Spent(*desk.budget.spent, desk.journal.failed, *desk.journal.mark)
     manifest.notes |= desk.tally.notes
+    manifest.out = 0 if desk.batches is None else desk.batches.out
     manifest.status = "finished" if error is None else "stopped"
     manifest.stopped = "" if error is None else str(error)
     manifest.reached = error.limit if isinstance(error, LimitReached) else ""
@@ -241,5 +243,7 @@ def _progress(desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer], seco
         stopping="" if desk.stopped is None else str(desk.stopped),
         answered=answered,
         calls=clock.calls(answered, done, total),
-        left=clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
+        left=None
+        if desk.tally.batches
+        else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
     )

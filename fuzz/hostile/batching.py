@@ -1,0 +1,276 @@
+"""Batches as OpenAI and Anthropic have them, with what can go wrong: no network here, only requests and replies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import time
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+__all__ = ["LINE_FAULTS", "Batched", "Provider"]
+
+LINE_FAULTS = ("errored", "malformed", "missing", "twice", "expired")
+"""What can become of a call in a batch, besides an answer: an error; a line that is no JSON; no line at all; two lines,
+the first of them an error; a call that was not begun in time."""
+
+_BOUNDARY = re.compile(rb"boundary=([A-Za-z0-9-]+)")
+
+
+@dataclass
+class Batched:
+    """A batch that was made; `left` is at how many more looks it is still going on."""
+
+    id: str
+    name: str
+    calls: list[tuple[str, dict[str, Any]]]
+    created: float
+    left: int
+    status: str = "in_progress"
+    refused: str = ""
+    lines: list[bytes] = field(default_factory=list)
+    errors: list[bytes] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Provider:
+    """Both providers' files and batches.
+
+    `answer` makes of a call's body the status and the body of its reply; a call that is answered is paid, and counted
+    in `paid` by its body. `faults` strike a call the first time, as many as `share` says. `step` is told of each step
+    before its reply is written. `looks` is how often a batch is looked at until it is over; `refuses` refuses so many
+    batches for want of room.
+    """
+
+    answer: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
+    step: Callable[[str], None] = lambda step: None
+    faults: tuple[str, ...] = ()
+    share: float = 0.3
+    looks: int = 1
+    refuses: int = 0
+    files: dict[str, bytes] = field(default_factory=dict)
+    batches: dict[str, Batched] = field(default_factory=dict)
+    paid: Counter[str] = field(default_factory=Counter)
+    begun: Counter[str] = field(default_factory=Counter)
+    struck: Counter[str] = field(default_factory=Counter)
+
+    def handle(self, method: str, target: str, content: str, body: bytes) -> tuple[int, bytes] | None:
+        """The reply to a request; None where it is none about batches."""
+        split = urlsplit(target)
+        words = split.path.strip("/").split("/")[1:]  # without 'v1'
+        query = {key: values[0] for key, values in parse_qs(split.query).items()}
+        match (method, *words):
+            case ("POST", "files"):
+                self.step("uploading")
+                return self._told("uploaded", self._upload(content, body))
+            case ("POST", "batches"):
+                self.step("creating")
+                return self._told("created", self._create_openai(json.loads(body)))
+            case ("POST", "messages", "batches"):
+                self.step("creating")
+                return self._told("created", self._create_anthropic(json.loads(body)))
+            case ("GET", "batches"):
+                return self._told("listed", self._list(query.get("after"), _as_openai))
+            case ("GET", "messages", "batches"):
+                return self._told("listed", self._list(query.get("after_id"), _as_anthropic))
+            case ("GET", "batches", id_):
+                return self._told("looked", self._look(id_, _as_openai))
+            case ("GET", "messages", "batches", id_):
+                return self._told("looked", self._look(id_, _as_anthropic))
+            case ("POST", "batches", id_, "cancel"):
+                return self._cancel(id_, _as_openai)
+            case ("POST", "messages", "batches", id_, "cancel"):
+                return self._cancel(id_, _as_anthropic)
+            case ("GET", "files", id_, "content"):
+                found = self.files.get(id_)
+                return self._told("read", _missing() if found is None else (200, found))
+            case ("GET", "messages", "batches", id_, "results"):
+                batch = self.batches.get(id_)
+                lines = b"" if batch is None else b"\n".join(batch.lines + batch.errors)
+                return self._told("read", (200, lines) if batch else _missing())
+        return None
+
+    # The steps
+
+    def _told(self, step: str, reply: tuple[int, bytes]) -> tuple[int, bytes]:
+        self.step(step)
+        return reply
+
+    def _upload(self, content: str, body: bytes) -> tuple[int, bytes]:
+        boundary = _BOUNDARY.search(content.encode())
+        assert boundary is not None
+        parts = body.split(b"--" + boundary[1])
+        file = next(part for part in parts if b'name="file"' in part).split(b"\r\n\r\n", 1)[1].removesuffix(b"\r\n")
+        id_ = f"file-{len(self.files) + 1}"
+        self.files[id_] = file
+        return _json({"id": id_, "object": "file", "purpose": "batch", "bytes": len(file)})
+
+    def _create_openai(self, wanted: dict[str, Any]) -> tuple[int, bytes]:
+        if wanted["input_file_id"] not in self.files:
+            return 400, json.dumps({"error": {"message": "no such file", "code": "invalid_file"}}).encode()
+        lines = [json.loads(line) for line in self.files[wanted["input_file_id"]].splitlines()]
+        assert all((line["method"], line["url"]) == ("POST", "/v1/chat/completions") for line in lines)
+        calls = [(line["custom_id"], line["body"]) for line in lines]
+        return self._created(calls, (wanted.get("metadata") or {}).get("overton", ""), _as_openai)
+
+    def _create_anthropic(self, wanted: dict[str, Any]) -> tuple[int, bytes]:
+        calls = [(one["custom_id"], one["params"]) for one in wanted["requests"]]
+        if not all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", id_) for id_, _ in calls):
+            return 400, b'{"type": "error", "error": {"type": "invalid_request_error", "message": "custom_id"}}'
+        return self._created(calls, "", _as_anthropic)
+
+    def _created(self, calls: list[tuple[str, dict[str, Any]]], name: str, shown: Any) -> tuple[int, bytes]:
+        assert len({id_ for id_, _ in calls}) == len(calls)
+        batch = Batched(f"batch_{len(self.batches) + 1}", name, calls, time(), self.looks)
+        self.batches[batch.id] = batch
+        if self.refuses:
+            self.refuses -= 1
+            batch.refused, batch.left = "Enqueued token limit reached", 0
+        return _json(shown(batch))
+
+    def _list(self, after: str | None, shown: Any) -> tuple[int, bytes]:
+        """Two a page, the newest first."""
+        ids = list(self.batches)[::-1]
+        ids = ids[ids.index(after) + 1 :] if after in ids else ids
+        page = [shown(self.batches[id_]) for id_ in ids[:2]]
+        return _json({"object": "list", "data": page, "has_more": len(ids) > 2})
+
+    def _look(self, id_: str, shown: Any) -> tuple[int, bytes]:
+        batch = self.batches.get(id_)
+        if batch is None:
+            return _missing()
+        batch.left -= 1
+        if batch.left < 0 and batch.status == "in_progress":
+            self._finish(batch)
+        elif batch.status == "cancelling":
+            self._finish(batch, cancelled=True)
+        return _json(shown(batch))
+
+    def _cancel(self, id_: str, shown: Any) -> tuple[int, bytes]:
+        batch = self.batches[id_]
+        if batch.status == "in_progress":
+            batch.status = "cancelling"
+        return _json(shown(batch))
+
+    # What comes of a batch
+
+    def _finish(self, batch: Batched, *, cancelled: bool = False) -> None:
+        if batch.refused:
+            batch.status = "failed"
+            return
+        for number, (id_, body) in enumerate(batch.calls):
+            if cancelled and number % 2:
+                self._keep(batch, id_, "canceled", None)
+            else:
+                self._answer(batch, id_, body)
+        # In no order, beside a line of nobody's and one that cannot be read.
+        batch.lines.sort(key=lambda line: hashlib.sha256(line).digest())
+        batch.lines[1:1] = [_line("nobody", {"status_code": 200, "body": {}}, None), b"{", b""] if self.faults else []
+        batch.status = "cancelled" if cancelled else "expired" if batch.counts["expired"] else "completed"
+        if batch.lines:
+            self.files[f"file-{batch.id}-out"] = b"\n".join(batch.lines)
+        if batch.errors:
+            self.files[f"file-{batch.id}-err"] = b"\n".join(batch.errors)
+
+    def _answer(self, batch: Batched, id_: str, body: dict[str, Any]) -> None:
+        key = key_of(body)
+        self.begun[key] += 1
+        fault = self._fault(key)
+        if fault in ("expired", "errored"):
+            self._keep(batch, id_, fault, None)
+            return
+        status, answered = self.answer(body)
+        if status != 200:
+            self._keep(batch, id_, "errored", None)
+            return
+        self.paid[key] += 1
+        if fault in ("malformed", "missing"):
+            batch.counts["succeeded"] += 1
+        if fault == "malformed":
+            batch.lines.append(json.dumps({"custom_id": id_}).encode()[:-4])
+        elif fault != "missing":
+            if fault == "twice":
+                self._keep(batch, id_, "errored", None)
+            self._keep(batch, id_, "succeeded", answered)
+
+    def _fault(self, key: str) -> str | None:
+        """Faults strike a call when it is first in a batch; which one follows from the call."""
+        digest = hashlib.sha256(f"fault {key}".encode()).digest()
+        if not self.faults or self.begun[key] > 1 or digest[0] / 256 >= self.share:
+            return None
+        fault = self.faults[digest[1] % len(self.faults)]
+        self.struck[fault] += 1
+        return fault
+
+    def _keep(self, batch: Batched, id_: str, what: str, body: dict[str, Any] | None) -> None:
+        batch.counts[what] += 1
+        if "max_tokens" in batch.calls[0][1] and not batch.name:  # Anthropic's batches have no name
+            error = {"type": "error", "error": {"type": "api_error", "message": "it failed"}}
+            result = {"type": what, **({"message": body} if body else {"error": error} if what == "errored" else {})}
+            batch.lines.append(json.dumps({"custom_id": id_, "result": result}).encode())
+        elif body is not None:
+            batch.lines.append(_line(id_, {"status_code": 200, "request_id": "r", "body": body}, None))
+        elif what == "errored":
+            batch.errors.append(_line(id_, {"status_code": 500, "body": {"error": {"message": "it failed"}}}, None))
+        else:
+            code = {"expired": "batch_expired", "canceled": "batch_cancelled"}[what]
+            batch.errors.append(_line(id_, None, {"code": code, "message": "not in time"}))
+
+
+def key_of(body: dict[str, Any]) -> str:
+    """What tells a call from others: its body as it was asked."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _line(id_: str, response: dict[str, Any] | None, error: dict[str, Any] | None) -> bytes:
+    return json.dumps({"id": "batch_req", "custom_id": id_, "response": response, "error": error}).encode()
+
+
+def _as_openai(batch: Batched) -> dict[str, Any]:
+    counts = batch.counts
+    over = batch.status in ("completed", "expired", "cancelled")
+    return {
+        "id": batch.id,
+        "object": "batch",
+        "status": batch.status,
+        "created_at": int(batch.created),
+        "metadata": {"overton": batch.name} if batch.name else None,
+        "request_counts": {
+            "total": len(batch.calls),
+            "completed": counts["succeeded"],
+            "failed": counts["errored"] + counts["expired"] + counts["canceled"],
+        },
+        "errors": {"data": [{"code": "token_limit_exceeded", "message": batch.refused}]} if batch.refused else None,
+        "output_file_id": f"file-{batch.id}-out" if over and batch.lines else None,
+        "error_file_id": f"file-{batch.id}-err" if over and batch.errors else None,
+    }
+
+
+def _as_anthropic(batch: Batched) -> dict[str, Any]:
+    names = ("succeeded", "errored", "canceled", "expired")
+    counts = {name: batch.counts[name] for name in names}
+    over = batch.status in ("completed", "expired", "cancelled")
+    rest = len(batch.calls) - sum(counts.values())
+    counts["succeeded"] += rest if over else 0
+    return {
+        "id": batch.id,
+        "type": "message_batch",
+        "processing_status": "ended" if over else "in_progress",
+        "created_at": datetime.fromtimestamp(batch.created, UTC).isoformat(),
+        "request_counts": counts | {"processing": 0 if over else rest},
+        "results_url": "http://127.0.0.1:1/elsewhere" if over else None,
+    }
+
+
+def _json(content: Any) -> tuple[int, bytes]:
+    return 200, json.dumps(content).encode()
+
+
+def _missing() -> tuple[int, bytes]:
+    return 404, b'{"error": {"message": "no such thing", "code": "not_found"}}'

@@ -1,0 +1,173 @@
+"""One batch: which calls it holds, how far it is, and the notes by which a later session takes it up again."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from base64 import b32encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from time import time
+from typing import TypeVar
+
+import msgspec
+
+from overton.calls import Looked, Reply, Usage
+from overton.engine.identity import Identity, Place, slot_of
+from overton.engine.journal import NOTE
+from overton.engine.journal_file import Entry
+from overton.errors import AnswerError, JournalError, Unreadable
+from overton.untrusted import json_of
+
+__all__ = ["Batch", "Found", "call_id", "identity_of", "new_name", "noted_batches"]
+
+T = TypeVar("T")
+
+Found = tuple[bytes, bytes | AnswerError]
+"""What came of a call in a batch: the content that it was asked with, and its reply's body or why there is none."""
+
+_SPEAKER = f"{NOTE}batch/"
+_SLOT = 16
+_IDENTITY = 40
+_CONTENTS, _STATE = 0, 1
+_LARGEST = 2**20
+"""Calls that a batch's note may name: more than any provider takes."""
+
+
+def new_name() -> str:
+    """The name of a new batch: eight letters and digits, which nobody else has."""
+    return b32encode(secrets.token_bytes(5)).decode().lower()
+
+
+def call_id(identity: Identity, name: str) -> str:
+    """How a call is called in a batch: its whole identity, 54 characters, and the batch's name; 63 in all, of those
+    that Anthropic allows, and no more than its 64."""
+    return f"{urlsafe_b64encode(identity.slot + identity.content).decode().rstrip('=')}-{name}"
+
+
+def identity_of(id_: str, name: str) -> Identity | None:
+    """The identity that an id holds, None where it is none of this batch's."""
+    text, dash, end = id_.rpartition("-") if id_.endswith(f"-{name}") else ("", "", "")
+    if not dash or end != name or not id_.isascii():
+        return None
+    try:
+        found = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return None
+    return Identity(found[:_SLOT], found[_SLOT:]) if len(found) == _IDENTITY else None
+
+
+class _Contents(msgspec.Struct, frozen=True):
+    """What is noted before anything of a batch is sent: its calls' slots, the dollars that each can cost at worst."""
+
+    slots: str
+    each: float
+
+
+class _State(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is noted of a batch since: `at` which time (Unix), where its calls were uploaded, the id that it was given,
+    the slots for which money is still set aside where these are not all, and whether nothing is left to do."""
+
+    at: float
+    upload: str = ""
+    id: str = ""
+    held: str | None = None
+    over: bool = False
+
+
+_contents, _state = msgspec.json.Decoder(_Contents).decode, msgspec.json.Decoder(_State).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass
+class Batch:
+    """A batch that was noted in the journal.
+
+    `open` are the slots of calls whose outcome the journal does not hold, `held` what is set aside for each call that
+    may yet be paid, in dollars. `id` is '' until the provider has given one; `others` may be it as well. `results` are
+    there once it is over: what came of each call, with the content that it was asked with.
+    """
+
+    name: str
+    answerer: str
+    calls: int
+    each: float
+    open: set[bytes]
+    held: dict[bytes, float]
+    at: float = field(default_factory=time)
+    upload: str = ""
+    id: str = ""
+    others: list[str] = field(default_factory=list)
+    looked: Looked | None = None
+    results: dict[bytes, Found] | None = None
+    waiting: dict[bytes, asyncio.Future[Found]] = field(default_factory=dict)
+    size: int = 0
+    whole: bool = True
+    """Whether nothing that was set aside for it has been settled yet."""
+
+    def contents(self) -> Entry:
+        """The note of its calls."""
+        return self._entry(_CONTENTS, _Contents(_joined(list(self.held)), self.each))
+
+    def state(self, *, over: bool = False) -> Entry:
+        """The note of how far it is."""
+        held = None if self.whole else _joined(list(self.held))
+        return self._entry(_STATE, _State(time(), self.upload, self.id, held, over))
+
+    def _entry(self, number: int, note: msgspec.Struct) -> Entry:
+        place = Place("", _SPEAKER + self.name, number, self.answerer)
+        content = blake2b(f"{self.name}/{number}".encode(), digest_size=24).digest()
+        text = _encode(note).decode()
+        return Entry(Identity(slot_of(place, content), content), place, Reply(text, finish="note", usage=Usage(0, 0)))
+
+
+def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
+    """The batches that an earlier session noted and that are not over, in the order in which they were sent.
+
+    Raises:
+        JournalError: a note is none of ours.
+    """
+    states = {one.place.speaker: _read(one, _state) for one in notes if one.place.number == _STATE}
+    for one in notes:
+        if not one.place.speaker.startswith(_SPEAKER) or one.place.number != _CONTENTS:
+            continue
+        contents, state = _read(one, _contents), states.get(one.place.speaker)
+        if state is not None and state.over:
+            continue
+        slots = set(_parted(contents.slots))
+        held = slots if state is None or state.held is None else set(_parted(state.held)) & slots
+        each = max(0.0, contents.each)
+        yield Batch(
+            name=one.place.speaker.removeprefix(_SPEAKER),
+            answerer=one.place.answerer,
+            calls=len(slots),
+            each=each,
+            open=slots,
+            held=dict.fromkeys(held, each),
+            at=0.0 if state is None else state.at,
+            upload="" if state is None else state.upload,
+            id="" if state is None else state.id,
+            whole=state is None or state.held is None,
+        )
+
+
+def _read(note: Entry, decode: Callable[[bytes | str], T]) -> T:
+    text = note.outcome.text if isinstance(note.outcome, Reply) else ""
+    try:
+        return json_of(text, decode)
+    except Unreadable as error:
+        raise JournalError(f"what the journal notes of a batch {error.reason}") from None
+
+
+def _joined(slots: Sequence[bytes]) -> str:
+    return urlsafe_b64encode(b"".join(slots)).decode()
+
+
+def _parted(text: str) -> list[bytes]:
+    try:
+        joined = urlsafe_b64decode(text)
+    except ValueError:
+        raise JournalError("what the journal notes of a batch names no calls") from None
+    return [joined[at : at + _SLOT] for at in islice(range(0, len(joined), _SLOT), _LARGEST)]

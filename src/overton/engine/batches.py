@@ -1,0 +1,400 @@
+"""Calls that go out in batches: collected until nothing else can proceed, noted, sent, awaited, and dealt out again.
+
+A batch is noted in the journal, with all its calls, before anything of it is sent, and each step of it after. So a
+later session takes up whatever a killed one left, and no call is in two batches that both answer it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from overton.calls import Looked, Reply, Request
+from overton.engine import courier
+from overton.engine.batch import Batch, Found, call_id, new_name, noted_batches
+from overton.engine.courier import Box, Courier, Queued
+from overton.engine.identity import Identity
+from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, RunMismatch, Stopped, UnavailableError
+
+if TYPE_CHECKING:
+    from overton.engine.desk import Bound, Desk
+
+__all__ = ["Batches"]
+
+QUIET = 0.25
+"""Seconds in which nothing has been asked or answered before what waits is sent."""
+_LONGEST = 300.0
+"""Seconds that a call waits for others at most."""
+_MOST_BYTES = 64 * 2**20
+"""Bytes of a batch that are held in memory; providers allow more."""
+_TIMES = 2
+"""Batches that a call may expire in before it is asked alone."""
+_NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
+_UNSENT = {_NEVER, _NO_ROOM}
+_AGAIN = {EXPIRED, *_UNSENT}
+"""Kinds of results after which a call goes into another batch: it was not begun, or not even sent."""
+
+
+class Batches:
+    """The batches of a run: those that earlier sessions left, and those of this one."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._boxes: dict[str, Box] = {}
+        self._batches: dict[str, Batch] = {}
+        self._batch_of: dict[bytes, Batch] = {}
+        self._held = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tending: dict[str, asyncio.Task[None]] = {}
+        self._waiter: asyncio.Task[None] | None = None
+        self._wanted = False
+        self._courier = Courier(desk, self._ids, self._tell)
+
+    def __bool__(self) -> bool:
+        return self._wanted or bool(self._batches)
+
+    def open(self, bounds: Iterable[Bound]) -> None:
+        """Take up what earlier sessions left; with no `bounds` only its bill is kept."""
+        for bound in bounds:
+            if bound.batching is not None:
+                who = bound.answerer.identity
+                self._wanted = self._wanted or bound.batched
+                most = min(bound.batching.most_bytes, _MOST_BYTES)
+                self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
+        for batch in noted_batches(self._desk.journal.notes()):
+            batch.open = {slot for slot in batch.open if not self._desk.journal.holds(slot)}
+            batch.held = {slot: held for slot, held in batch.held.items() if slot in batch.open}
+            self._desk.budget.adopt(sum(batch.held.values()), len(batch.held))
+            self._held += len(batch.held)
+            self._keep(batch)
+            if not batch.open:
+                self._end(batch)
+            elif box := self._boxes.get(batch.answerer):
+                self._tend(batch, self._take_up(box, batch))
+
+    async def outcome(self, bound: Bound, identity: Identity, request: Request) -> Reply | None:
+        """The reply to a call that is in a batch or goes into one; None where it has to be asked alone.
+
+        Raises:
+            Stopped: the run is stopping.
+            RunMismatch: something else was asked in its place.
+        """
+        box = self._boxes.get(bound.answerer.identity)
+        times = 0
+        while box is not None:
+            batch = self._batch_of.get(identity.slot)
+            if batch is None and (not bound.batched or times >= _TIMES):
+                return None
+            content, found = await (
+                self._queued(box, bound, identity, request) if batch is None else _of(batch, identity)
+            )
+            if content not in (b"", identity.content):
+                raise RunMismatch(f"a batch of {box.name} was asked something else than would be asked now")
+            reply = self._read(box, bound, identity, request, found)
+            if reply is not None or not (isinstance(found, AnswerError) and found.kind in _AGAIN):
+                return reply
+            self._let_go(identity.slot)
+            times += found.kind == EXPIRED
+            if found.kind == _NO_ROOM:
+                await self._room(box)
+        return None
+
+    def recalled(self, slot: bytes, cost: float) -> None:
+        """The journal holds a call that a batch may hold, too."""
+        if slot in self._batch_of:
+            self._settle(slot, cost)
+            self.journaled(slot)
+
+    def journaled(self, slot: bytes) -> None:
+        """A call's outcome was handed to the journal."""
+        batch = self._batch_of.pop(slot, None)
+        if batch is not None:
+            batch.open.discard(slot)
+            if not batch.open:
+                self._end(batch)
+
+    def stopping(self, reason: OvertonError) -> None:
+        """Send nothing more and keep nobody waiting: batches that are out go on by themselves."""
+        error = Stopped(str(reason))
+        for box in self._boxes.values():
+            for one in box.queue:
+                self._desk.budget.withdraw(one.worst)
+                self._held -= 1
+                _raise(one.future, error)
+            box.queue, box.size = [], 0
+            box.eased.set()
+        for batch in self._batches.values():
+            for future in batch.waiting.values():
+                _raise(future, error)
+
+    async def settle(self, *, cut_off: bool = False) -> None:
+        """Wait until what is being sent has been sent and noted; with `cut_off`, do not."""
+        watching = {
+            self._tending[batch.name] for batch in self._batches.values() if batch.id and batch.name in self._tending
+        }
+        while self._tasks:
+            for task in self._tasks if cut_off else watching:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+        for batch in self._batches.values():
+            if not batch.whole and not cut_off:
+                await self._desk.journal.keep(batch.state())
+
+    @property
+    def out(self) -> int:
+        """How many calls are in batches that go on by themselves."""
+        return sum(len(batch.open) for batch in self._batches.values() if batch.id and batch.results is None)
+
+    # Calls on their way into a batch
+
+    async def _queued(self, box: Box, bound: Bound, identity: Identity, request: Request) -> Found:
+        """What comes of a call that is sent with others."""
+        desk = self._desk
+        try:
+            size = len(box.batching.line(call_id(identity, "x" * 8), request)) + 2
+        except AnswerError as error:
+            return identity.content, error
+        worst = bound.worst(request) * _share(bound)
+        await desk.reserve(worst, covered=False)
+        self._held += 1
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
+            self._flush(box)
+        if not box.queue:
+            box.since = monotonic()
+        box.queue.append(Queued(identity, request, worst, size, future))
+        box.size += size
+        if self._waiter is None:
+            self._waiter = self._task(self._wait_for_quiet())
+        return await future
+
+    async def _wait_for_quiet(self) -> None:
+        """Send what waits when nothing else proceeds, or it has waited long."""
+        seen, since = None, monotonic()
+        while any(box.queue for box in self._boxes.values()):
+            await asyncio.sleep(QUIET / 4)
+            tally, now = self._desk.tally, monotonic()
+            busy = tally.asked, tally.recalled, self._held, self._desk.budget.in_flight
+            if busy != seen:
+                seen, since = busy, now
+            alone = self._desk.budget.in_flight <= self._held and now - since >= QUIET
+            for box in self._boxes.values():
+                if box.queue and (alone or now - box.since >= _LONGEST):
+                    self._flush(box)
+        self._waiter = None
+
+    def _flush(self, box: Box) -> None:
+        """Make a batch of what waits, and send it."""
+        queue, box.queue, box.size = box.queue, [], 0
+        held = {one.identity.slot: one.worst for one in queue}
+        each = sum(held.values()) / len(held)
+        batch = Batch(new_name(), box.answerer, len(held), each, set(held), dict.fromkeys(held, each))
+        batch.waiting = {one.identity.slot: one.future for one in queue}
+        batch.size = sum(one.size for one in queue)
+        lines = [box.batching.line(call_id(one.identity, batch.name), one.request) for one in queue]
+        self._keep(batch)
+        self._tend(batch, self._carry(box, batch, lines))
+
+    # A batch
+
+    async def _carry(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
+        """Note a batch, send it, and await its end."""
+        desk = self._desk
+        await desk.budget.cover()
+        await desk.journal.keep(batch.contents())
+        if desk.stopped is not None:
+            self._forget(batch)
+            return
+        await self._courier.send(box, batch, lines)
+        await self._watch(box, batch)
+
+    async def _take_up(self, box: Box, batch: Batch) -> None:
+        """Go on with what an earlier session left."""
+        if not batch.id:
+            never = UnavailableError(_NEVER, "it was never made")
+            batch.others = await self._courier.listed(box, batch)
+            if self._desk.stopped is not None:
+                return
+            try:
+                if not (batch.others or batch.upload):
+                    raise never
+                await self._courier.send(box, batch, ())
+            except (UnavailableError, RejectedError) as error:  # what was uploaded may be gone
+                if error.maybe_billed:
+                    raise
+                self._deal(box, batch, {}, never)
+                return
+        await self._watch(box, batch)
+
+    async def _watch(self, box: Box, batch: Batch) -> None:
+        """Wait until a batch is over, and deal out what came of it."""
+        while (looked := await self._courier.ended(box, batch)) is not None:
+            if looked.refused:
+                self._refused(box, batch, looked)
+                return
+            results = await self._courier.results(box, batch, looked)
+            if results is not None:
+                kind = EXPIRED if looked.cut else "missing"
+                # Of those that ended some are among the ones whose result is not there.
+                paid = not looked.cut or looked.done > len(results)
+                missing = UnavailableError(kind, f"{box.name}: a batch ended without this call", maybe_billed=paid)
+                self._deal(box, batch, results, missing)
+                return
+
+    def _refused(self, box: Box, batch: Batch, looked: Looked) -> None:
+        if not looked.full:
+            self._forget(batch)
+            self._desk.stop(Stopped(f"{box.name}: a batch was refused: {looked.refused}"))
+            return
+        self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {batch.calls:,} calls: {looked.refused}"
+        box.most_bytes = max(min(box.most_bytes, batch.size or box.most_bytes) // 2, 1)
+        kind = _NO_ROOM if batch.calls > 1 or len(self._batches) > 1 else "missing"
+        self._deal(box, batch, {}, UnavailableError(kind, looked.refused))
+
+    def _deal(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
+        """Give everyone who waits, or comes to wait, what came of a call."""
+        batch.results = {slot: results.get(slot, (b"", missing)) for slot in batch.open}
+        for slot, future in batch.waiting.items():
+            if not future.done() and slot in batch.results:
+                future.set_result(batch.results[slot])
+        box.eased.set()
+        self._tell()
+
+    def _forget(self, batch: Batch) -> None:
+        """A batch that surely was not made: nothing of it is paid."""
+        for slot in list(batch.open):
+            if slot in batch.held:
+                self._held -= 1
+                self._desk.budget.withdraw(batch.held.pop(slot))
+            self._batch_of.pop(slot, None)
+        batch.open.clear()
+        self._end(batch)
+
+    # What came of a call
+
+    def _read(
+        self, box: Box, bound: Bound, identity: Identity, request: Request, found: bytes | AnswerError
+    ) -> Reply | None:
+        """The reply that was found, paid for; None where there is none."""
+        batch = self._batch_of.get(identity.slot)
+        worst = batch.held.get(identity.slot, 0.0) if batch else 0.0
+        try:
+            if isinstance(found, AnswerError):
+                raise found
+            reply = box.batching.read(request, found)
+        except AnswerError as error:
+            self._settle(identity.slot, worst if error.maybe_billed else 0.0, sent=error.kind not in _UNSENT)
+            return None
+        cost = None if bound.price is None else bound.price.in_batches.cost(reply.usage)
+        self._settle(identity.slot, 0.0 if bound.price is None else worst if cost is None else cost)
+        if bound.price is not None and (bill := bound.price.cost(reply.usage)) is not None:
+            self._desk.learn(bound, request, bill)
+        bound.pacer.answers += 1
+        return reply
+
+    def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:
+        batch = self._batch_of.get(slot)
+        if batch is not None and slot in batch.held:
+            self._held -= 1
+            batch.whole = False
+            held = batch.held.pop(slot)
+            if sent:
+                self._desk.budget.settle(held, cost)
+            else:
+                self._desk.budget.withdraw(held)
+
+    def _let_go(self, slot: bytes) -> None:
+        """A call is no more of its batch: it goes into another one."""
+        if (batch := self._batch_of.pop(slot, None)) is not None:
+            batch.waiting.pop(slot, None)
+            batch.open.discard(slot)
+            if not batch.open:
+                self._end(batch)
+
+    async def _room(self, box: Box) -> None:
+        """Wait until another batch is over, or a while."""
+        others = any(batch.id and batch.results is None for batch in self._batches.values())
+        box.eased.clear()
+        try:
+            await asyncio.wait_for(box.eased.wait(), courier.FIRST_LOOK * (20 if others else 1))
+        except TimeoutError:
+            return
+
+    # Around it
+
+    def _keep(self, batch: Batch) -> None:
+        self._batches[batch.name] = batch
+        for slot in batch.open:
+            if (earlier := self._batch_of.get(slot)) is not None:  # it had expired there
+                if slot in earlier.held:
+                    self._held -= 1
+                    self._desk.budget.settle(earlier.held.pop(slot), 0.0)
+                earlier.open.discard(slot)
+            self._batch_of[slot] = batch
+
+    def _end(self, batch: Batch) -> None:
+        """Nothing is left to do for a batch: note it, and set no more aside than is needed."""
+        if self._batches.pop(batch.name, None) is not None:
+            if (task := self._tending.pop(batch.name, None)) is not None and task is not asyncio.current_task():
+                task.cancel()
+            self._tell()
+            self._task(self._noted_over(batch))
+
+    async def _noted_over(self, batch: Batch) -> None:
+        await self._desk.journal.keep(batch.state(over=True))
+        # What was settled and is not on the disk yet must not be missing from a bound that was lowered.
+        if all(one.whole for one in self._batches.values()):
+            self._desk.budget.relax()
+
+    def _tend(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
+        self._tending[batch.name] = self._task(self._tended(batch, work))
+
+    async def _tended(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
+        """Do what is to be done for a batch; what makes that impossible stops the run."""
+        try:
+            await work
+        except AnswerError as error:
+            if not batch.id and not error.maybe_billed:
+                self._forget(batch)
+            self._desk.stop(error if isinstance(error, AccessError) else Stopped(f"{error}, asked about a batch"))
+        except OvertonError as error:
+            self._desk.stop(error)
+
+    def _task(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _ids(self) -> set[str]:
+        return {batch.id for batch in self._batches.values()}
+
+    def _tell(self) -> None:
+        """Say how far the batches are, for whoever watches."""
+        out = [batch.looked for batch in self._batches.values() if batch.id]
+        done = sum(looked.done for looked in out if looked)
+        total = sum(batch.calls for batch in self._batches.values() if batch.id)
+        self._desk.tally.batches = (
+            f"{len(out)} batches out, {done:,} of {total:,} calls in them answered" if out else ""
+        )
+
+
+async def _of(batch: Batch, identity: Identity) -> Found:
+    """What comes of a call that is in a batch already."""
+    if batch.results is None:
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        batch.waiting[identity.slot] = future
+        return await future
+    return batch.results[identity.slot]
+
+
+def _share(bound: Bound) -> float:
+    price = bound.price
+    return 1.0 if price is None or price.batch is None else price.batch
+
+
+def _raise(future: asyncio.Future[Found], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)

@@ -1,0 +1,83 @@
+"""The batches of a run that are out while nobody works on it: how far they are, and their end before their time."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+
+from overton.calls import Batching
+from overton.engine.batch import noted_batches
+from overton.errors import AnswerError
+from overton.hosts.local.folder import RunFolder, open_journal
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.opening import open_models, wanted_of
+from overton.hosts.local.trusting import Trust, check_trusted
+from overton.models import Model
+from overton.studies.study import AnyStudy
+
+__all__ = ["BatchOut", "batches_out"]
+
+
+@dataclass(frozen=True)
+class BatchOut:
+    """A batch that is out: whose it is, how many calls are in it, the provider's id for it ('' where it is not known
+    whether it was made), how many have ended, and what is to be said of it."""
+
+    model: str
+    calls: int
+    id: str
+    done: int
+    state: str
+
+    def __str__(self) -> str:
+        """In a line."""
+        return f"{self.model}: batch {self.id or 'without an id'}: {self.done:,} of {self.calls:,} calls, {self.state}"
+
+
+def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trust) -> list[BatchOut]:
+    """The run's batches; with `cancel` each is cancelled first.
+
+    Raises:
+        RunLocked: somebody works on the run.
+        InputError: see `resume`.
+    """
+    manifest = folder.manifest()
+    wanted = wanted_of(manifest)
+    with closing(open_journal(folder, manifest)) as journal:
+        noted = [
+            batch for batch in noted_batches(journal.notes()) if any(not journal.holds(slot) for slot in batch.open)
+        ]
+    if not noted:
+        return []
+    check_trusted(study, folder.path, wanted, trust)
+    asked = study.with_tokens(folder.options(study, manifest.options))
+    opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
+    by_identity = {
+        one.answerer.identity: one
+        for side in opened.values()
+        for one in side
+        if isinstance(one, Model) and one.batching
+    }
+
+    async def all_() -> list[BatchOut]:
+        found = []
+        for batch in noted:
+            model = by_identity.get(batch.answerer)
+            if model is not None and model.batching is not None:
+                found.append(await _one(model.answerer.name, batch.calls, batch.id, model.batching, cancel=cancel))
+        return found
+
+    return run_to_end(all_())
+
+
+async def _one(name: str, calls: int, id_: str, batching: Batching, *, cancel: bool) -> BatchOut:
+    if not id_:
+        return BatchOut(name, calls, "", 0, "perhaps never made: 'overton resume' finds out")
+    try:
+        if cancel:
+            await batching.cancel(id_)
+        looked = await batching.look(id_)
+    except AnswerError as error:
+        return BatchOut(name, calls, id_, 0, f"nothing is known: {error}")
+    state = "over" if looked.over else "being cancelled" if cancel else "going on"
+    return BatchOut(name, calls, id_, looked.done, state)

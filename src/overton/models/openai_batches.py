@@ -1,0 +1,186 @@
+"""OpenAI's batches of chat completions, as others have them, too.
+
+A file of calls is uploaded (`POST /files`, purpose 'batch'), a batch made of it (`POST /batches`, with the name in its
+metadata), looked at (`GET /batches/ID`), and its results read from two files, one for replies and one for errors.
+Limits as of 2026: 50,000 calls and 200 MB a batch, done within 24 hours (platform.openai.com/docs/guides/batch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from overton.calls import Looked, Reply, Request
+from overton.errors import AnswerError
+from overton.models.batched import (
+    MOST_PAGES,
+    decoded,
+    expired,
+    failed,
+    garbled,
+    kept,
+    lines_of,
+    most_result_bytes,
+    word,
+)
+from overton.models.http import Service
+from overton.models.openai import OpenAIModel
+
+__all__ = ["OpenAIBatches"]
+
+_NAME = "overton"
+_OVER = {"completed", "failed", "expired", "cancelled"}
+_NOT_BEGUN = {"batch_expired", "batch_cancelled"}
+_NO_ROOM = "token_limit_exceeded"
+_encode = msgspec.json.Encoder().encode
+
+
+class _Made(msgspec.Struct):
+    id: str
+
+
+class _Counts(msgspec.Struct):
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+
+
+class _Error(msgspec.Struct):
+    code: Any = None
+    message: Any = None
+
+
+class _Errors(msgspec.Struct):
+    data: list[_Error] | None = None
+
+
+class _Batch(msgspec.Struct):
+    id: str
+    status: str = ""
+    created_at: float | None = None
+    metadata: dict[str, Any] | None = None
+    request_counts: _Counts | None = None
+    errors: _Errors | None = None
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+
+
+class _Page(msgspec.Struct):
+    data: list[_Batch] = []
+    has_more: bool = False
+
+
+class _Response(msgspec.Struct):
+    status_code: int = 0
+    body: msgspec.Raw = msgspec.Raw()
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    response: _Response | None = None
+    error: _Error | None = None
+
+
+_made = msgspec.json.Decoder(_Made).decode
+_batch = msgspec.json.Decoder(_Batch).decode
+_page = msgspec.json.Decoder(_Page).decode
+_line = msgspec.json.Decoder(_Line).decode
+
+
+class OpenAIBatches:
+    """The batches of one model behind chat completions."""
+
+    most_calls = 50_000
+    most_bytes = 200_000_000
+    hours = 24.0
+
+    def __init__(self, service: Service, model: OpenAIModel) -> None:
+        self._service = service
+        self._model = model
+
+    def line(self, id_: str, request: Request) -> bytes:
+        """See `Batching`."""
+        head = b'{"custom_id":%b,"method":"POST","url":"/v1/chat/completions","body":' % _encode(id_)
+        return head + self._model.body(request) + b"}"
+
+    def read(self, request: Request, body: bytes) -> Reply:
+        """See `Batching`."""
+        return self._model.read(request, body, self._service.target)
+
+    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
+        """See `Batching`."""
+        edge = f"overton-{name}"
+        purpose = f'--{edge}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        file = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="overton-{name}.jsonl"\r\n'
+        head = f"{purpose}{file}Content-Type: application/jsonl\r\n\r\n".encode()
+        body = b"".join([head, b"\n".join(lines), f"\r\n--{edge}--\r\n".encode()])
+        content = f"multipart/form-data; boundary={edge}"
+        return decoded(self._service, await self._service.exchange("POST", "/files", body, content=content), _made).id
+
+    async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
+        """See `Batching`."""
+        wanted = {
+            "input_file_id": upload,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {_NAME: name},
+        }
+        return decoded(self._service, await self._service.exchange("POST", "/batches", _encode(wanted)), _made).id
+
+    async def find(self, name: str, calls: int, since: float) -> list[str]:
+        """See `Batching`."""
+        after = ""
+        for _ in range(MOST_PAGES):
+            page = decoded(self._service, await self._service.exchange("GET", f"/batches?limit=100{after}"), _page)
+            found = [one.id for one in page.data if (one.metadata or {}).get(_NAME) == name]
+            oldest = min((one.created_at or since for one in page.data), default=0.0)
+            if found or not page.has_more or oldest < since:
+                return found
+            after = f"&after={word(page.data[-1].id)}"
+        return []
+
+    async def look(self, id_: str) -> Looked:
+        """See `Batching`."""
+        batch = decoded(self._service, await self._service.exchange("GET", f"/batches/{word(id_)}"), _batch)
+        counts = batch.request_counts or _Counts()
+        files = tuple(word(one) for one in (batch.output_file_id, batch.error_file_id) if one)
+        status = batch.status.lower()
+        return Looked(
+            over=status in _OVER,
+            done=counts.completed + counts.failed,
+            total=counts.total,
+            refused=self._refusal(batch) if status == "failed" else "",
+            full=any(one.code == _NO_ROOM for one in (batch.errors and batch.errors.data) or ()),
+            cut=status in ("expired", "cancelled"),
+            files=files,
+        )
+
+    async def results(self, looked: Looked, calls: int) -> Mapping[str, bytes | AnswerError]:
+        """See `Batching`."""
+        found: dict[str, bytes | AnswerError] = {}
+        for file in looked.files:
+            body = await self._service.exchange("GET", f"/files/{file}/content", most=most_result_bytes(calls))
+            for line in lines_of(self._service, body, _line):
+                kept(found, line.custom_id, self._result(line))
+        return found
+
+    async def cancel(self, id_: str) -> None:
+        """See `Batching`."""
+        await self._service.exchange("POST", f"/batches/{word(id_)}/cancel", b"{}")
+
+    def _result(self, line: _Line) -> bytes | AnswerError:
+        name, response = self._service.target.name, line.response
+        if response is not None and response.status_code == 200:
+            return bytes(response.body) or garbled(name)
+        code = str(line.error.code) if line.error else ""
+        if code in _NOT_BEGUN:
+            return expired(name)
+        said = str((line.error and line.error.message) or code or (response and response.status_code) or "")
+        return failed(name, self._service.target.secret.hide(said[:200]))
+
+    def _refusal(self, batch: _Batch) -> str:
+        errors = (batch.errors and batch.errors.data) or [_Error()]
+        said = str(errors[0].message or errors[0].code or "the provider does not say why")
+        return self._service.target.secret.hide(said[:500])

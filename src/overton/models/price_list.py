@@ -1,0 +1,148 @@
+"""Lists of prices: the one that comes with Overton, and files of the user's own in the same form."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from overton.calls import Price
+from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
+from overton.models.providers import CHAT_PROVIDERS, EMBEDDERS, RUN_HERE
+from overton.models.spec import Spec
+from overton.untrusted import bytes_of, text_of, toml_of
+
+__all__ = ["PriceList", "built_in", "read_price_list"]
+
+_MOST_BYTES = 2**20
+_MOST_DOLLARS = 1e6
+_TABLE, _BATCHES, _CACHES = "table", "batches", "caches"
+_PROVIDERS = {*CHAT_PROVIDERS, "anthropic", "http", "inspect"}
+_FREE = Price(0.0, 0.0)
+_UNPAID = {*RUN_HERE, *EMBEDDERS}
+_INSPECT_NAMES = {"grok": "xai"}
+# 'gpt-4o-2024-08-06', 'claude-opus-4-20250514', 'grok-4-0709', 'gemini-2.0-flash-001', 'claude-3-5-haiku-latest'
+_DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """Prices by `provider/name`, of the date `as_of` (ISO); `batches` is the share paid in batches, by provider."""
+
+    as_of: str
+    prices: Mapping[str, Price]
+    batches: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, spec: Spec) -> Price | None:
+        """The price of a model; None where the list has none.
+
+        A dated name falls back on the undated one; no other part of a name is ever left out, since neighbours differ
+        tenfold. Models that run in this process are free. What a server of the user's own costs is known from a list of
+        the user's own only ('http' as the provider).
+        """
+        if spec.provider in _UNPAID:
+            return _FREE
+        name = spec.identity
+        if spec.provider == "inspect" and name not in self.prices:
+            provider, _, rest = spec.name.partition("/")
+            name = f"{_INSPECT_NAMES.get(provider, provider)}/{rest}"
+        return self.prices.get(name) or self.prices.get(_DATED.sub("", name))
+
+
+@cache
+def built_in() -> PriceList:
+    """The list that comes with Overton."""
+    data = toml_of(files("overton.models").joinpath("prices.toml").read_text(encoding="utf-8"))
+    return _made(data, "prices.toml")
+
+
+def read_price_list(path: Path) -> PriceList:
+    """A list of the user's own, a TOML file in the form of the built-in one.
+
+    Raises:
+        InputError: it cannot be read, or holds what is no price; all problems at once, each with its key.
+    """
+    try:
+        data = toml_of(text_of(bytes_of(path, _MOST_BYTES)))
+    except OSError as error:
+        raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from None
+    except Unreadable as error:
+        raise InputError([Problem(str(path), "", error.reason)]) from None
+    return _made(data, str(path))
+
+
+def _made(data: dict[str, Any], place: str) -> PriceList:
+    problems: list[Problem] = []
+
+    def noted(key: str, reason: str) -> None:
+        problems.append(Problem(place, key, reason))
+
+    as_of = _date(data.get(_TABLE), noted)
+    batches = dict(_shares(data.get(_BATCHES, {}), noted))
+    caches = dict(_caches(data.get(_CACHES, {}), noted))
+    prices: dict[str, Price] = {}
+    for provider, models in data.items():
+        if provider in (_TABLE, _BATCHES, _CACHES):
+            continue
+        if provider not in _PROVIDERS or not isinstance(models, dict):
+            noted(provider, f"is no provider; known are {', '.join(sorted(_PROVIDERS))}")
+            continue
+        for model, amounts in models.items():
+            if (numbers := _amounts(amounts, 2, 4, _MOST_DOLLARS)) is None:
+                noted(
+                    f"{provider}.{model}",
+                    f"{quoted(amounts)} is no price: [IN, OUT], [IN, OUT, CACHED] or with WRITTEN",
+                )
+                continue
+            own = numbers[2:] or [share * numbers[0] for share in caches.get(provider, ())]
+            cached, written = (*own, None, None)[:2]
+            prices[f"{provider}/{model}"] = Price(
+                numbers[0], numbers[1], cached, written, batch=batches.get(provider), as_of=as_of
+            )
+    if problems:
+        raise InputError(problems)
+    return PriceList(as_of, prices, batches)
+
+
+_Noted = Callable[[str, str], None]
+
+
+def _date(table: Any, noted: _Noted) -> str:
+    """The date that the list is of: a string, or a date of TOML's."""
+    said = table.get("as_of") if isinstance(table, dict) else None
+    try:
+        return date.fromisoformat(str(said)).isoformat()
+    except ValueError:
+        noted("table.as_of", 'the date of the prices is missing: write as_of = "YYYY-MM-DD" under [table]')
+        return ""
+
+
+def _shares(table: Any, noted: _Noted) -> Iterator[tuple[str, float]]:
+    for provider, share in table.items() if isinstance(table, dict) else ():
+        if (numbers := _amounts([share], 1, 1, 1.0)) is None:
+            noted(f"{_BATCHES}.{provider}", f"{quoted(share)} is no share of a price, 0 to 1")
+        else:
+            yield provider, numbers[0]
+
+
+def _caches(table: Any, noted: _Noted) -> Iterator[tuple[str, list[float]]]:
+    for provider, shares in table.items() if isinstance(table, dict) else ():
+        if (numbers := _amounts(shares, 2, 2, 10.0)) is None:
+            noted(f"{_CACHES}.{provider}", f"{quoted(shares)} are not two shares of a price: [READ, WRITTEN]")
+        else:
+            yield provider, numbers
+
+
+def _amounts(values: Any, least: int, most: int, largest: float) -> list[float] | None:
+    """Numbers from 0 to `largest`, so many; None where they are not."""
+    if not isinstance(values, list) or not least <= len(values) <= most:
+        return None
+    if not all(type(value) in (int, float) and math.isfinite(value) and 0 <= value <= largest for value in values):
+        return None
+    return [float(value) for value in values]

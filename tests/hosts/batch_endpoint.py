@@ -1,0 +1,80 @@
+"""An endpoint with chat completions, messages, and both providers' batches, in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from fuzz.hostile.batching import Provider, key_of
+
+USAGE = (40, 6)
+
+
+def answered(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The reply to a call, as it follows from its body."""
+    chance = int(key_of(body), 16) / 2**64
+    text = ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")[
+        int(chance * 4)
+    ]
+    if "claude" in body["model"]:
+        usage = {"input_tokens": USAGE[0], "output_tokens": USAGE[1]}
+        return 200, {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": usage}
+    usage = {"prompt_tokens": USAGE[0], "completion_tokens": USAGE[1]}
+    return 200, {"choices": [{"finish_reason": "stop", "message": {"content": text}}], "usage": usage}
+
+
+@dataclass
+class BatchEndpoint:
+    """`alone` counts the calls that came by themselves, by their bodies; `steps` what was done about batches."""
+
+    provider: Provider = field(default_factory=lambda: Provider(answered))
+    alone: Counter[str] = field(default_factory=Counter)
+    steps: list[str] = field(default_factory=list)
+    port: int = 0
+    _loop: Any = None
+    _thread: Any = None
+    url: str = ""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.content.read()
+        found = self.provider.handle(request.method, request.path_qs, request.headers.get("Content-Type", ""), body)
+        if found is None:
+            call = msgspec.json.decode(body)
+            self.alone[key_of(call)] += 1
+            status, reply = answered(call)
+            self.provider.paid[key_of(call)] += 1
+            found = status, msgspec.json.encode(reply)
+        return web.Response(body=found[1], status=found[0], content_type="application/json")
+
+    def start(self) -> None:
+        import asyncio
+
+        self._loop = asyncio.new_event_loop()
+        started = threading.Event()
+
+        def serve() -> None:
+            async def begin() -> web.ServerRunner:
+                runner = web.ServerRunner(web.Server(self.handle), shutdown_timeout=0)
+                await runner.setup()
+                await web.TCPSite(runner, "127.0.0.1", 0).start()
+                self.port = runner.addresses[0][1]
+                self.url = f"http://127.0.0.1:{self.port}/v1"
+                return runner
+
+            runner = self._loop.run_until_complete(begin())
+            self._loop.call_soon(started.set)
+            self._loop.run_forever()
+            self._loop.run_until_complete(runner.cleanup())
+
+        self._thread = threading.Thread(target=serve, daemon=True)
+        self._thread.start()
+        assert started.wait(10)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
