@@ -37,10 +37,10 @@ _RESERVED_FIELDS = {
 class Arguments:
     """The arguments of one model: how it generates, and how it is reached. None: the backend's own default.
 
-    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations be
-    marked for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for simulated
-    ones. `logprobs` says whether the token probabilities of an endpoint are those at temperature 1 ('raw') or those
-    after it and all that is cut off ('processed').
+    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations
+    be marked for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for
+    simulated ones. `logprobs` says whether the token probabilities of an endpoint are those at temperature 1 ('raw') or
+    those after it and all that is cut off ('processed').
     """
 
     settings: Settings = field(default_factory=Settings)
