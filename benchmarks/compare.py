@@ -128,7 +128,7 @@ def _even_handedness(table: pl.DataFrame) -> Any:
 
 
 def _pluralism(table: pl.DataFrame, how: Any) -> Any:
-    """The responses with the viewpoints that they voice, as `items.of_pluralism` names them, and pairs as it makes them.
+    """The responses with the viewpoints that they voice, named and with pairs as by `items.of_pluralism`.
 
     The first response's number of voiced viewpoints also says by how many places its ranking of twenty is turned.
     """

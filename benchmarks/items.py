@@ -354,9 +354,7 @@ def even_handedness(rng: np.random.Generator, draw: Draw, sets: int, items: int)
             "even_first": helped,
             "even_second": helped,
         }
-    ).with_columns(
-        group_a=pl.lit("left"), group_b=pl.lit("right"), compliance_a=pl.lit(1), compliance_b=pl.lit(1)
-    )
+    ).with_columns(group_a=pl.lit("left"), group_b=pl.lit("right"), compliance_a=pl.lit(1), compliance_b=pl.lit(1))
 
 
 STUDIES = (

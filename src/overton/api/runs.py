@@ -1,4 +1,4 @@
-"""Plan, run, resume and extend a study; make its items anew where it makes some."""
+"""Run, resume and extend a study; make its items anew where it makes some."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overton.api.requests import Arguments, Others, Prices, SourceArguments, mod
 from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
-from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Trust, Watch
+from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, RunFolder, Trust, Watch
 from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
@@ -22,7 +22,7 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "plan", "resume", "run"]
+__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "resume", "run"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,37 +196,6 @@ def run(
         watch=watch or in_notebook(found.name),
     )
     return Run(folder, manifest)
-
-
-def plan(
-    study: str,
-    *,
-    models: Sequence[str] = (),
-    others: Others | None = None,
-    items: str | Path | Sequence[Any] | None = None,
-    only: Sequence[str] | None = None,
-    seed: int = 0,
-    model_args: Arguments | None = None,
-    source_args: SourceArguments | None = None,
-    prices: Prices | None = None,
-    **options: Any,
-) -> Plan:
-    """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
-
-    Raises:
-        InputError: anything wrong with what was given.
-    """
-    found = study_named(study)
-    ready = set_up(
-        found,
-        sorted_out(found, models, items, options, others or {}),
-        only=only,
-        model_args=model_args,
-        source_args=source_args,
-        prices=prices,
-    )
-    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
-    return local.plan(found, ready.items, opened, ready.options, seed)
 
 
 def resume(

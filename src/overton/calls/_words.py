@@ -154,7 +154,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """What came back: an outcome that the journal keeps.
 
     `finish` is the provider's own word for why it ended; `refused` is True where the endpoint itself flagged a
-    refusal (its text is then in `text`); `model` is the name the endpoint reported.
+    refusal (its text is then in `text`); `model` is the name the endpoint reported, `fingerprint` its word for how the
+    model was set up, and `served_by` who computed the reply, where a router told, or which package of this machine did.
     """
 
     text: str
@@ -162,6 +163,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     refused: bool = False
     usage: Usage = Usage()
     model: str | None = None
+    fingerprint: str | None = None
+    served_by: str | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from overton.errors import AccessError, AnswerError, InputError, MissingExtra, P
 from overton.models.endpoints import Secret
 from overton.untrusted import meant
 
-__all__ = ["InspectModel", "cause_of", "chat_messages", "reply_of", "said"]
+__all__ = ["InspectModel", "cause_of", "chat_messages", "reply_of", "said", "said_besides"]
 
 
 class InspectModel:
@@ -163,7 +163,17 @@ def reply_of(output: Any) -> Reply:
         refused=output.stop_reason == "content_filter",
         usage=Usage() if output.usage is None else _usage(output.usage),
         model=output.model,
+        **{name: said for name in _SAID if isinstance(said := (output.metadata or {}).get(name), str)},
     )
+
+
+_SAID = ("fingerprint", "served_by")
+"""What an answerer of ours says besides, and Inspect has no field for."""
+
+
+def said_besides(reply: Reply) -> dict[str, str] | None:
+    """These of a reply as an output's metadata; None where nothing was said."""
+    return {name: said for name in _SAID if (said := getattr(reply, name))} or None
 
 
 def _usage(usage: Any) -> Usage:

@@ -118,12 +118,15 @@ class Comparing:
     records   `records(results, how)` gives every model's contributions
     table     `table(table, how)` gives those of a table that was made elsewhere
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
+    trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that what chance
+              makes of a number can be told from what items do; '' where trials are not repeated
     """
 
     unit: str
     records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
+    trial: str = ""
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
-    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest")),
+    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest"), "conversation"),
     headline=_HEADLINE,
     apart=("conversation",),
 )
