@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import isfinite, isnan, nan, sqrt
@@ -135,12 +135,19 @@ def _pilot(  # noqa: PLR0917
         items=list(ready.items[:_MOST_ITEMS]),
         out=path,
         seed=seed,
-        model_args={name: given for name, given in (model_args or {}).items() if name in subjects},
+        model_args=None if named else _own(model_args, ready, study),
         watch=_unwatched,
         **_options(study, ready),
     )
     _, _, (source,) = opened([path], study.name, {})
     return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
+
+
+def _own(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
+    """The arguments of the models that are simulated in the plan itself."""
+    simulated = [one for held in ready.wanted.values() for one in held if one.spec.startswith(SIMULATED)]
+    names = {one.name for one in simulated} | {one.spec for one in simulated}
+    return {name: given for name, given in (model_args or {}).items() if name in names}
 
 
 def _unwatched(progress: Any) -> None:
@@ -207,24 +214,30 @@ def _trials_of(options: Any) -> int | None:
 
 
 class _Costs:
-    """What items cost in the plan, by the number of their trials."""
+    """What a plan's items cost, by the number of their trials: those that intervals are over, of which each may be
+    `several` of those that the study asks about."""
 
     def __init__(
         self, study: AnyStudy, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
     ) -> None:
-        self.items = planned.items
+        self._planned = planned.items
         self.trials = _trials_of(ready.options)
         self._each = None if planned.cost is None else planned.cost / max(planned.items, 1)
         self._plan = _planner(study, ready, answering, seed)
         self._sample: dict[int, float] = {}
 
-    def of(self, items: int | None, trials: int | None) -> float | None:
+    def items(self, several: float) -> int:
+        """How many the plan has."""
+        return round(self._planned / several)
+
+    def of(self, items: int | None, trials: int | None, several: float) -> float | None:
         """Of so many items with so many trials of each, in US dollars; None where a price is not known."""
         if items is None or self._each is None:
             return None
+        cost = items * several * self._each
         if trials is None or self.trials is None or trials == self.trials:
-            return items * self._each
-        return items * self._each * self._sampled(trials) / max(self._sampled(self.trials), 1e-12)
+            return cost
+        return cost * self._sampled(trials) / max(self._sampled(self.trials), 1e-12)
 
     def _sampled(self, trials: int) -> float:
         """It goes with the number of trials along a line: two points tell it."""
@@ -266,6 +279,7 @@ class _Seen:
             measure=self.measure,
             title=one.title,
             difference=self.size,
+            unit=comparing_of(self.study).unit,
             margin=self.wanted.margins.get(self.measure, one.margin),
             power=self.wanted.power,
             level=1 - (1 - LEVEL) / self.pairs,
@@ -276,7 +290,7 @@ class _Seen:
             pilot_trials=self._pilot_trials,
             correlation=None,
             assumed=False,
-            items=costs.items,
+            items=costs.items(several := self._several(one for _, one in known)),
             trials=costs.trials,
         )
         if why := self._why_not(known):
@@ -285,10 +299,21 @@ class _Seen:
         if isnan(varies.items):
             return msgspec.structs.replace(head, why="how items vary cannot be told from the pilot")
         if varies.items <= 0 and not varies.trials > 0:
-            return msgspec.structs.replace(head, why="all of the pilot's items are alike, which tells nothing")
+            return msgspec.structs.replace(
+                head, why="all of the pilot's items are alike, which tells nothing: name another pilot"
+            )
         return _completed(
-            msgspec.structs.replace(head, pilot_items=seen, correlation=correlation, assumed=assumed), varies, costs
+            msgspec.structs.replace(head, pilot_items=seen, correlation=correlation, assumed=assumed),
+            varies,
+            costs,
+            several,
         )
+
+    def _several(self, known: Iterable[Contribution]) -> float:
+        """How many of what the study asks about are one of what intervals are over, as several pairs are one topic."""
+        if comparing_of(self.study).unit == self.study.items.plural:
+            return 1.0
+        return max(len(self.pilot.asked) / max(len({name for one in known for name in one.items}), 1), 1.0)
 
     def _known(self) -> list[tuple[str, Contribution]]:
         """What the pilot's models give to the measure.
@@ -355,26 +380,26 @@ def _mean(several: Sequence[Varying]) -> Varying:
     return Varying(fmean(one.items for one in several), fmean(one.trials for one in several))
 
 
-def _completed(head: Detection, varies: Varying, costs: _Costs) -> Detection:
+def _completed(head: Detection, varies: Varying, costs: _Costs, several: float) -> Detection:
     """What it takes, by the number of trials, and what the plan itself would show."""
     level, power, margin = head.level, head.power, head.margin
     told = isfinite(varies.trials)
     trials = costs.trials if told else head.pilot_trials
     known: Varying = varies if told or costs.trials is None else Varying(varies.items)
-    error = known.error(costs.items, costs.trials)
-    enough = costs.items >= FEWEST
+    error = known.error(max(head.items, 1), costs.trials)
+    enough = head.items >= FEWEST
     return msgspec.structs.replace(
         head,
         spread_items=sqrt(varies.items),
         spread_trials=sqrt(varies.trials) if told else None,
-        chance=chance_told(head.difference, error, costs.items, level) if enough else None,
-        smallest=smallest_told(error, costs.items, level, power) if enough else None,
-        chance_equivalent=chance_equivalent(margin / 2, margin, error, costs.items, level) if enough else None,
-        needed=tuple(_rows(head, varies, costs, trials)),
+        chance=chance_told(head.difference, error, head.items, level) if enough else None,
+        smallest=smallest_told(error, head.items, level, power) if enough else None,
+        chance_equivalent=chance_equivalent(margin / 2, margin, error, head.items, level) if enough else None,
+        needed=tuple(_rows(head, varies, costs, trials, several)),
     )
 
 
-def _rows(head: Detection, varies: Varying, costs: _Costs, trials: int | None) -> Iterator[Needing]:
+def _rows(head: Detection, varies: Varying, costs: _Costs, trials: int | None, several: float) -> Iterator[Needing]:
     every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS, trials})
     for many in every:
         items = _fewest(head, varies, many, lambda n, error: chance_told(head.difference, error, n, head.level))
@@ -385,9 +410,9 @@ def _rows(head: Detection, varies: Varying, costs: _Costs, trials: int | None) -
             many,
             items,
             None if items is None else between(items, head.pilot_items),
-            costs.of(items, many),
+            costs.of(items, many, several),
             same,
-            costs.of(same, many),
+            costs.of(same, many, several),
         )
 
 

@@ -100,7 +100,7 @@ def sizes(option: str, words: list[str] | None) -> dict[str, float]:
     return made
 
 
-def show_detections(planned: PlanDetecting, plural: str) -> None:
+def show_detections(planned: PlanDetecting) -> None:
     """Print what a plan would show: a sentence, a table and what it rests on for each measure."""
     from overton.cli.output import results
     from overton.cli.tables import show
@@ -108,7 +108,7 @@ def show_detections(planned: PlanDetecting, plural: str) -> None:
 
     for one in planned.detect:
         results().print()
-        show([Prose("\n\n".join(_said(one, plural))), *([_table(one, plural)] if one.needed else [])], results())
+        show([Prose("\n\n".join(_said(one, one.unit))), *([_table(one, one.unit)] if one.needed else [])], results())
 
 
 def _said(one: Detection, plural: str) -> Iterator[str]:

@@ -277,7 +277,7 @@ class Planning(StudyGroup):
             planned = plan(study.name, **asked, **detecting)
             show_plan(planned, max_cost, max_calls, json=json)
             if isinstance(planned, PlanDetecting) and not json:
-                show_detections(planned, study.items.plural)
+                show_detections(planned)
             if time:
                 show_time(study.name, planned, asked)
 

@@ -139,14 +139,15 @@ class Detection(msgspec.Struct, frozen=True):
     items, and by the chance in a single trial (None where that could not be told apart). `pairs` are how many the level
     is divided among, as Bonferroni does.
 
-    Of the plan itself: `chance` that its items and trials show the difference, the `smallest` difference that they show
-    with the power asked for, and `chance_equivalent` that a true difference of half the margin is found equivalent.
-    `why` says why there is nothing of all that, None where there is.
+    `unit` is what intervals are over, in the plural. Of the plan itself: `chance` that its items and trials show the
+    difference, the `smallest` difference that they show with the power asked for, and `chance_equivalent` that a true
+    difference of half the margin is found equivalent. `why` says why there is nothing of all that, None where there is.
     """
 
     measure: str
     title: str
     difference: float
+    unit: str
     margin: float
     power: float
     level: float
