@@ -3,9 +3,9 @@
     python benchmarks/detecting.py [--pairs 300] [--study NAME ...] [--items 12 30 100] [--pilots 2000] [--check]
 
 The first table: pairs of models as `compare.py` makes them, whose true difference is one that is told with a chance of
-80% by the plan's formula when it knows the true variance, which 20,000 items tell. Beside what the formula says stands
-how many of a hundred pairs are called higher by `compare`; and the same of a true difference of half the margin, with
-as many items as the formula asks for so that 80% of them are found equivalent (left out where it asks for over 300).
+80% by the plan's formula when it knows the true variance, which 4,000 items tell. Beside what the formula says stands
+in how many of a hundred the interval of `compare` lies above 0; and the same of a true difference of half the margin,
+with as many items as the formula asks for so that 80% are found equivalent (left out where it asks for over 300).
 
 The second: pilots of one model whose items vary as those of the truth. A cell has by which factor the number of items
 that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power that these numbers have.
@@ -16,14 +16,13 @@ With --check a difference of over 5 points and three standard errors is an error
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator
 from math import sqrt
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from compare import POPULATION, SOURCES, Source, pairs, verdicts
+from compare import SOURCES, Source, pairs, verdicts
 from items import DISTRIBUTIONS, Distribution
 
 from overton.statistics.detecting import (
@@ -40,6 +39,7 @@ from overton.studies.comparing import meeting
 POWER = 0.8
 LEVEL = 0.95
 _FEW = 300
+POPULATION = 4_000
 _TRIED = 0.02
 """A lift by which the size of differences is found."""
 
@@ -53,7 +53,7 @@ class Truth(NamedTuple):
 
 
 def truth(source: Source, distribution: Distribution, lift: float) -> dict[str, Truth]:
-    """Of 20,000 items."""
+    """Of 4,000 items."""
     (pair,) = pairs(source, distribution, POPULATION, 1, lift)
     found = {}
     for name, both in pair.items():
@@ -70,23 +70,26 @@ def _lift_for(source: Source, distribution: Distribution, name: str, size: float
     return lift
 
 
-def cells(
-    source: Source, distribution: Distribution, items: int, count: int
-) -> Iterator[tuple[str, str, float, float]]:
-    """Headline, what is asked, what the formula says, and what there is."""
+Row = tuple[str, str, float, float]
+"""Headline, what is asked, what the formula says, and what there is."""
+
+
+def cells(source: Source, distribution: Distribution, items: int, count: int) -> Row:
+    """A true difference that is told with a chance of 80%."""
     name = source.measures[0]
     start = truth(source, distribution, _TRIED)[name]
     size = smallest_told(start.varying.error(items, None), items, LEVEL, POWER)
     lift = _lift_for(source, distribution, name, size)
     true = truth(source, distribution, lift)[name]
     said = chance_told(true.difference, true.varying.error(items, None), items, LEVEL)
-    found = _verdicts(source, distribution, items, count, lift)[name]
-    # A difference smaller than the margin is called equivalent where it is sure of that: it is told, too.
-    yield name, f"higher, {items} items", said, _share(found, "higher", "equivalent" if size < true.margin else "")
+    jackknife = Jackknife(unit="items")
+    made = (meeting(*pair[name], jackknife) for pair in pairs(source, distribution, items, count, lift))
+    # Whatever the verdict: a difference that is small and sure is called equivalent.
+    return name, f"told, {items} items", said, sum(one.gap(jackknife).own.low > 0 for one in made) / count
 
 
-def equivalence(source: Source, distribution: Distribution, count: int) -> Iterator[tuple[str, str, float, float]]:
-    """The same of half the margin."""
+def equivalence(source: Source, distribution: Distribution, count: int) -> Iterator[Row]:
+    """A true difference of half the margin."""
     name = source.measures[0]
     start = truth(source, distribution, _TRIED)[name]
     half = start.margin / 2
@@ -100,18 +103,8 @@ def equivalence(source: Source, distribution: Distribution, count: int) -> Itera
     lift = _lift_for(source, distribution, name, half)
     true = truth(source, distribution, lift)[name]
     said = chance_equivalent(true.difference, true.margin, true.varying.error(items, None), items, LEVEL)
-    found = _verdicts(source, distribution, items, count, lift)[name]
-    yield name, f"equivalent, {items} items", said, _share(found, "equivalent")
-
-
-def _verdicts(
-    source: Source, distribution: Distribution, items: int, count: int, lift: float
-) -> dict[str, Counter[str]]:
-    return verdicts(source, distribution, items, count, lift)
-
-
-def _share(found: Counter[str], *verdicts: str) -> float:
-    return sum(found[one] for one in verdicts if one) / found.total()
+    found = verdicts(source, distribution, items, count, lift)[name]
+    yield name, f"equivalent, {items} items", said, found["equivalent"] / found.total()
 
 
 def pilots(size: int, count: int, rng: np.random.Generator, *, skewed: bool) -> tuple[float, float, float, float]:
@@ -158,14 +151,12 @@ def _compared(chosen: Any) -> int:
     wrong = 0
     for source in SOURCES:
         for distribution in DISTRIBUTIONS[:3] if source.study in chosen.study else ():
-            rows = [row for items in chosen.items for row in cells(source, distribution, items, chosen.pairs)]
+            rows = [cells(source, distribution, items, chosen.pairs) for items in chosen.items]
             for name, asked, said, found in [*rows, *equivalence(source, distribution, chosen.pairs)]:
                 off = abs(said - found)
                 wrong += off > 0.05 + 3 * sqrt(said * (1 - said) / chosen.pairs)
-                print(
-                    f"| {source.study} | {name} | {distribution.name} | {asked} | {100 * said:.0f} | {100 * found:.0f} |",
-                    flush=True,
-                )
+                head = f"| {source.study} | {name} | {distribution.name} | {asked}"
+                print(f"{head} | {100 * said:.0f} | {100 * found:.0f} |", flush=True)
     return wrong
 
 

@@ -117,7 +117,7 @@ def _said(one: Detection, plural: str) -> Iterator[str]:
         yield f"{head}: {one.why}."
         return
     if one.chance is not None and one.smallest is not None and one.chance_equivalent is not None:
-        trials = "" if one.trials is None else f" and {one.trials} trials of each"
+        trials = "" if one.trials is None else f" and {_trials(one.trials)} of each"
         yield (
             f"{head} is seen with a chance of {one.chance:.0%} by this plan ({one.items} {plural}{trials}), which sees"
             f" one of {one.smallest:.3g} with {one.power:.0%}. A true difference of {one.margin / 2:g}, half the"
@@ -128,8 +128,12 @@ def _said(one: Detection, plural: str) -> Iterator[str]:
     yield _rests_on(one, plural)
 
 
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
+
+
 def _rests_on(one: Detection, plural: str) -> str:
-    trials = f" with {one.pilot_trials} trials of each" if one.pilot_trials else ""
+    trials = f" with {_trials(one.pilot_trials)} of each" if one.pilot_trials else ""
     if one.assumed:
         how = f"That two models' numbers go together over {plural} by {one.correlation:g} is assumed (--correlation)."
     elif one.correlation is None:
