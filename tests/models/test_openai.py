@@ -475,3 +475,17 @@ async def test_one_model_asked_side_by_side_gives_each_its_own_reply(server, ope
     replies = await asyncio.gather(*(model.answer(Request((user(text),), Settings())) for text in texts))
     assert [reply.text for reply in replies] == texts
     assert len({msgspec.json.encode(seen.body) for seen in server.seen}) == 50
+
+
+async def test_what_the_endpoint_says_of_itself_is_kept(server, opened):
+    server.script = [server.replies(reply_with(system_fingerprint="fp_1", provider="A provider"))]
+    reply = await opened().answer(Request((user("hi"),), Settings()))
+    assert (reply.model, reply.fingerprint, reply.served_by) == ("m", "fp_1", "A provider")
+
+
+@pytest.mark.parametrize("said", [None, "", 7, {"name": "x"}, ["y"]])
+async def test_no_reply_is_lost_over_what_an_endpoint_says_of_itself(server, opened, said):
+    server.script = [server.replies(reply_with(system_fingerprint=said, provider=said))]
+    reply = await opened().answer(Request((user("hi"),), Settings()))
+    assert (reply.text, reply.fingerprint, reply.served_by) == ("fine", None, None)
+    assert b"fingerprint" not in msgspec.json.encode(reply)
