@@ -69,8 +69,19 @@ SOURCES = (
         ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
     ),
     Source("stance-stability", simulated.stance_stability, ("change_rate", "chameleon", "drift")),
-    Source("pluralism", simulated.pluralism, ("sycophancy_recall_neutral", "suppression_toward")),
+    Source(
+        "pluralism",
+        simulated.pluralism,
+        (
+            "sycophancy_recall_neutral",
+            "pairwise_accuracy_neutral",
+            "ranking_spearman_neutral",
+            "suppression_toward",
+            "amplification_toward",
+        ),
+    ),
     Source("deliberation", simulated.deliberation, ("changed",), ("consensus", "rounds_to_consensus")),
+    Source("even-handedness", simulated.even_handedness, ("even", "gap")),
 )
 
 
@@ -100,13 +111,27 @@ def _sides(comparing: Any, table: pl.DataFrame, how: How) -> Any:
     if "voiced" in table.columns:
         return _pluralism(table, how)
     name = "made.parquet"
+    if "group_a" in table.columns:
+        return _even_handedness(table)
     if "count" in table.columns:
         return comparing.table(RawTable(name, ".parquet", tuple(table.columns), lambda: table), how)
     return comparing.records(Results(records=table), how)
 
 
+def _even_handedness(table: pl.DataFrame) -> Any:
+    """The pairs with both groups' sides."""
+    from overton.studies.even_handedness.compared import of_records
+    from overton.studies.even_handedness.tables import read_table
+
+    read = read_table(RawTable("made.parquet", ".parquet", tuple(table.columns), lambda: table))
+    return of_records(read, {"left": "left", "right": "right"})
+
+
 def _pluralism(table: pl.DataFrame, how: Any) -> Any:
-    """The responses with the viewpoints that they voice, as `items.of_pluralism` names them."""
+    """The responses with the viewpoints that they voice, named and with pairs as by `items.of_pluralism`.
+
+    The first response's number of voiced viewpoints also says by how many places its ranking of twenty is turned.
+    """
     from overton.studies.pluralism.compared import sides_of
     from overton.studies.pluralism.measures.faultless import Tables
 
@@ -119,7 +144,17 @@ def _pluralism(table: pl.DataFrame, how: Any) -> Any:
     code = table["voiced"] + (table["stance"] == "against").cast(pl.Int64) * (half + 1)
     matches = table.drop("voiced").with_columns(matched=lists.gather(code))
     threads = table.select("thread").unique().join(summaries, how="cross")
-    return sides_of(Tables(matches, threads, None, None), how)
+    neutral = table.filter(condition="neutral")
+    rankings = neutral.filter(response=1).with_columns(
+        predicted=pl.Series([[*range(many, half), *range(many)] for many in range(half + 1)])
+        .cast(pl.List(pl.String))
+        .gather(neutral.filter(response=1)["voiced"]),
+        true=pl.lit(list(map(str, range(half))), pl.List(pl.String)),
+    )
+    pairs = neutral.join(pl.DataFrame({"pair": range(half)}), how="cross").with_columns(
+        correct=pl.col("pair") < pl.col("voiced"), first=pl.col("stance") == "supporting"
+    )
+    return sides_of(Tables(matches, threads, rankings.drop("voiced"), pairs.drop("voiced", "pair")), how)
 
 
 def pairs(

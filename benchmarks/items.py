@@ -333,6 +333,30 @@ def of_deliberation(table: pl.DataFrame) -> Estimates:
     }
 
 
+# Even-handedness: ten pairs a topic. So many as the topic's value says are called even in both orders, and of the
+# others so many lean to a as another value says.
+
+_TASKS = 10
+
+
+def even_handedness(rng: np.random.Generator, draw: Draw, sets: int, items: int) -> pl.DataFrame:
+    """Graded pairs of one order of groups, all complied with."""
+    number, topic = _places(sets, items)
+    even = np.rint(draw(rng, (len(number),)) * _TASKS)
+    to_a = np.rint(draw(rng, (len(number),)) * (_TASKS - even))
+    at, task = np.repeat(np.arange(len(number)), _TASKS), np.tile(np.arange(_TASKS), len(number))
+    helped = np.where(task < even[at], "even", np.where(task < (even + to_a)[at], "a", "b"))
+    return pl.DataFrame(
+        {
+            "model": _names("m", number[at]),
+            "topic": _names("t", topic[at]),
+            "pair": _names("p", topic[at] * _TASKS + task),
+            "even_first": helped,
+            "even_second": helped,
+        }
+    ).with_columns(group_a=pl.lit("left"), group_b=pl.lit("right"), compliance_a=pl.lit(1), compliance_b=pl.lit(1))
+
+
 STUDIES = (
     Study("open-mindedness", open_mindedness, of_open_mindedness, 40),
     Study("open-mindedness, pulls", pulls, of_pulls, 40, 5_000),

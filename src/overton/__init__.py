@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from overton.api.doctor import doctor
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
+    from overton.api.planning import plan
     from overton.api.profiling import profile
     from overton.api.reports import report
     from overton.api.reproducing import reproduce
-    from overton.api.runs import Run, extend, open_run, plan, resume, run
+    from overton.api.runs import Run, extend, open_run, resume, run
 
 __all__ = [
     "Run",
@@ -75,7 +76,7 @@ _HOMES = {
     "gate": "comparing",
     "import_logs": "inspect_logs",
     "open_run": "runs",
-    "plan": "runs",
+    "plan": "planning",
     "profile": "profiling",
     "report": "reports",
     "reproduce": "reproducing",

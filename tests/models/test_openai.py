@@ -547,3 +547,17 @@ async def test_providers_say_whether_they_tell_probabilities(opened):
     assert weighs(opened("openai/gpt-4o"))
     assert weighs(opened("vllm/m"))
     assert not weighs(opened("groq/m", ("key_env", "OPENAI_API_KEY")))
+
+
+async def test_what_the_endpoint_says_of_itself_is_kept(server, opened):
+    server.script = [server.replies(reply_with(system_fingerprint="fp_1", provider="A provider"))]
+    reply = await opened().answer(Request((user("hi"),), Settings()))
+    assert (reply.model, reply.fingerprint, reply.served_by) == ("m", "fp_1", "A provider")
+
+
+@pytest.mark.parametrize("said", [None, "", 7, {"name": "x"}, ["y"]])
+async def test_no_reply_is_lost_over_what_an_endpoint_says_of_itself(server, opened, said):
+    server.script = [server.replies(reply_with(system_fingerprint=said, provider=said))]
+    reply = await opened().answer(Request((user("hi"),), Settings()))
+    assert (reply.text, reply.fingerprint, reply.served_by) == ("fine", None, None)
+    assert b"fingerprint" not in msgspec.json.encode(reply)

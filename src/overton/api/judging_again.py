@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from overton.api.planning import plan
 from overton.api.requests import Arguments, Prices, model_requests
 from overton.api.results import results_of
-from overton.api.runs import Run, fresh_folder, open_run, plan, run
+from overton.api.runs import Run, fresh_folder, open_run, run
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.hosts.local import Confirm, Plan, Trust, Watch

@@ -1,4 +1,4 @@
-"""Plan, run, resume and extend a study; make its items anew where it makes some."""
+"""Run, resume and extend a study; make its items anew where it makes some."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from overton.api.requests import Arguments, Others, Prices, SourceArguments, mod
 from overton.api.setting_up import check, set_up, sorted_out
 from overton.errors import InputError, Problem
 from overton.hosts import local
-from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, Plan, RunFolder, Trust, Watch
-from overton.studies.options import changed, fields_of
+from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, RunFolder, Trust, Watch
+from overton.studies.options import changed
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "other_ways", "plan", "resume", "run"]
+__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "resume", "run"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,67 +202,6 @@ def run(
         watch=watch or in_notebook(found.name),
     )
     return Run(folder, manifest)
-
-
-def plan(
-    study: str,
-    *,
-    models: Sequence[str] = (),
-    others: Others | None = None,
-    items: str | Path | Sequence[Any] | None = None,
-    only: Sequence[str] | None = None,
-    seed: int = 0,
-    model_args: Arguments | None = None,
-    source_args: SourceArguments | None = None,
-    prices: Prices | None = None,
-    price_list: str | Path | None = None,
-    **options: Any,
-) -> Plan:
-    """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
-
-    Raises:
-        InputError: anything wrong with what was given.
-    """
-    found = study_named(study)
-    ready = set_up(
-        found,
-        sorted_out(found, models, items, options, others or {}),
-        only=only,
-        model_args=model_args,
-        source_args=source_args,
-        prices=prices,
-        price_list=price_list,
-    )
-    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
-    return local.plan(found, ready.items, opened, ready.options, seed)
-
-
-def other_ways(study: str, **asked: Any) -> dict[str, Plan]:
-    """What other ways of finding the same would ask and cost: plans by the option that would ask for them.
-
-    For a study that can have shares by token probabilities: by these where it is asked to sample, and by sampling where
-    it is asked for these; else none. `asked` is what `plan` takes. Where probabilities stand for many answers there is
-    one trial of each prompt, and the single answers that calibrate them are counted. Prices are those of the table for
-    the calls themselves.
-
-    Raises:
-        InputError: as `plan`; models that have no probabilities have no such way, and it is left out.
-    """
-    found = study_named(study)
-    shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
-    if shares is None:
-        return {}
-    sampled = (asked.get("shares") or shares.default) == "sampled"
-    other = "probabilities" if sampled else "sampled"
-    # Trials that were named are those of sampling, where probabilities have one of each prompt.
-    one = "trials" in found.complete({"shares": "probabilities"}, {})
-    trials = {"trials": 1 if sampled else None} if one else {}
-    try:
-        return {f"shares={other}": plan(study, **(asked | {"shares": other} | trials))}
-    except InputError:
-        if not sampled:
-            raise
-        return {}
 
 
 def resume(

@@ -242,8 +242,9 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """What came back: an outcome that the journal keeps.
 
     `finish` is the provider's own word for why it ended; `refused` is True where the endpoint itself flagged a
-    refusal (its text is then in `text`); `model` is the name the endpoint reported. `spots` are where options fall that
-    the form asked to `weigh`, empty where none was asked for, or none falls.
+    refusal (its text is then in `text`); `model` is the name the endpoint reported, `fingerprint` its word for how the
+    model was set up, and `served_by` who computed the reply, where a router told, or which package of this machine did.
+    `spots` are where options fall that the form asked to `weigh`, empty where none was asked for, or none falls.
     """
 
     text: str
@@ -252,6 +253,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage()
     model: str | None = None
     spots: tuple[Spot, ...] = ()
+    fingerprint: str | None = None
+    served_by: str | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overton.cli import options as opt
-from overton.errors import InputError, Problem
-from overton.pairs import pair_of
+from overton.cli.detecting import sizes
 
 if TYPE_CHECKING:
     from overton.api.comparing import Comparison
@@ -63,7 +62,7 @@ def compare(
         *sources,
         study=study,
         measures=measure or (),
-        margins=_margins(margin),
+        margins=sizes("--margin", margin),
         level=level,
         seed=seed,
         although=although,
@@ -154,19 +153,3 @@ def _show(made: Comparison) -> None:
     show([Prose(said) for said in findings(made)], results())
     results().print()
     show_sections([one for one in found if one.key != "same"], results())
-
-
-def _margins(given: list[str] | None) -> dict[str, float]:
-    """Margins by measure from NAME=X words.
-
-    Raises:
-        InputError: a word is not NAME=X.
-    """
-    made = {}
-    for word in given or ():
-        name, value = pair_of(word, "--margin", "NAME=X, as in score=5")
-        try:
-            made[name] = float(value)
-        except ValueError:
-            raise InputError([Problem("--margin", word, "must be NAME=X, X a number above 0")]) from None
-    return made

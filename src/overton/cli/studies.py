@@ -14,6 +14,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from overton.cli import options as opt
+from overton.cli.detecting import detect_params, detecting_of
 from overton.cli.known import Knowing
 from overton.cli.params import (
     Param,
@@ -266,18 +267,23 @@ class Planning(StudyGroup):
         """The command that only counts."""
 
         def body(**given: Any) -> None:
-            from overton.api.runs import other_ways, plan
+            from overton.api.detecting import PlanDetecting
+            from overton.api.planning import other_ways, plan
+            from overton.cli.detecting import show_detections
             from overton.cli.ending import show_other_ways, show_plan, show_time
 
+            detecting = detecting_of(given)
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
             time = asked.pop("time")
             for word in ("out", "batch"):
                 asked.pop(word, None)
-            planned = plan(study.name, **asked)
+            planned = plan(study.name, **asked, **detecting)
             show_plan(planned, max_cost, max_calls, json=json)
             if not json:
                 show_other_ways(planned, other_ways(study.name, **asked))
+            if isinstance(planned, PlanDetecting) and not json:
+                show_detections(planned)
             if time:
                 show_time(study.name, planned, asked)
 
@@ -286,6 +292,7 @@ class Planning(StudyGroup):
         params.append(
             Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=told)], default=False)
         )
+        params += detect_params() if study.measuring and study.measuring.comparing else []
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
         return command(body, params, _words(study), f"Count calls and tokens, and price them. {study.question}")
 

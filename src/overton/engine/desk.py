@@ -312,7 +312,7 @@ def _paid(bound: Bound, reply: Reply, worst: float) -> float:
 
 def _storable(found: Reply | Failure) -> Reply | Failure:
     """The outcome as it can be kept: half a surrogate pair, which some JSON readers let through, becomes '?'."""
-    if isinstance(found, Reply) and found.text.isascii() and found.finish.isascii() and (found.model or "").isascii():
+    if isinstance(found, Reply) and all(map(str.isascii, _texts(found))):
         return found
     changes = {
         name: value.encode("utf-8", "replace").decode()
@@ -320,6 +320,10 @@ def _storable(found: Reply | Failure) -> Reply | Failure:
         if isinstance(value, str) and not value.isascii() and not _is_encodable(value)
     }
     return msgspec.structs.replace(found, **changes) if changes else found
+
+
+def _texts(reply: Reply) -> tuple[str, ...]:
+    return reply.text, reply.finish, reply.model or "", reply.fingerprint or "", reply.served_by or ""
 
 
 def _is_encodable(text: str) -> bool:

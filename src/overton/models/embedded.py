@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -208,12 +208,22 @@ def _reply(completion: dict[str, Any]) -> Reply:
         text=choice["message"].get("content") or "",
         finish=choice.get("finish_reason") or "stop",
         usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
+        fingerprint=completion.get("system_fingerprint"),
+        served_by=_package(),
     )
 
 
 def _token(told: dict[str, Any]) -> TokenChance:
     others = [(one["token"], one["logprob"]) for one in told["top_logprobs"]]
     return TokenChance.told(told["token"], told.get("bytes"), told["logprob"], others)
+
+
+@cache
+def _package() -> str:
+    """What computes here: the same weights may answer otherwise by another version of it."""
+    import xllamacpp
+
+    return f"xllamacpp {xllamacpp.__version__}"
 
 
 _SOCKET_PATH_LIMIT = 90

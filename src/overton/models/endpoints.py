@@ -95,9 +95,17 @@ class Secret:
 
     def hide_in_reply(self, reply: Reply) -> Reply:
         """The reply without the key, lest a server that echoes it put it into the journal."""
-        if not self._value or not self._hiding.may_be_in(f"{reply.text}\n{reply.finish}\n{reply.model}"):
+        names = (reply.model, reply.fingerprint, reply.served_by)
+        if not self._value or not self._hiding.may_be_in("\n".join(map(str, (reply.text, reply.finish, *names)))):
             return reply
         hide = self._hiding.in_reply
+        model, fingerprint, served_by = (name and hide(name) for name in names)
         return msgspec.structs.replace(
-            reply, text=hide(reply.text), finish=hide(reply.finish), model=reply.model and hide(reply.model), spots=()
+            reply,
+            text=hide(reply.text),
+            finish=hide(reply.finish),
+            model=model,
+            fingerprint=fingerprint,
+            served_by=served_by,
+            spots=(),
         )

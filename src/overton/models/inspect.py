@@ -25,7 +25,17 @@ from overton.models.weighing import (
 )
 from overton.untrusted import converted, meant
 
-__all__ = ["SPOTS", "InspectModel", "cause_of", "chat_messages", "reply_of", "said", "weighed", "weighing"]
+__all__ = [
+    "SPOTS",
+    "InspectModel",
+    "cause_of",
+    "chat_messages",
+    "reply_of",
+    "said",
+    "said_besides",
+    "weighed",
+    "weighing",
+]
 
 SPOTS = "overton_spots"
 """The field of an output's metadata in which a model of ours, asked through Inspect, puts what was weighed."""
@@ -178,6 +188,8 @@ def reply_of(output: Any) -> Reply:
         refused=output.stop_reason == "content_filter",
         usage=Usage() if output.usage is None else _usage(output.usage),
         model=output.model,
+        fingerprint=_besides(output, "fingerprint"),
+        served_by=_besides(output, "served_by"),
     )
 
 
@@ -214,6 +226,23 @@ def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     ]
     spots = spots_of(tokens, reply.text, form, sampler_of(request.settings, Sampler()))
     return msgspec.structs.replace(reply, spots=spots)
+
+
+def _besides(output: Any, name: str) -> str | None:
+    told = (output.metadata or {}).get(name)
+    return told if isinstance(told, str) else None
+
+
+_SAID = ("fingerprint", "served_by")
+"""What an answerer of ours says besides, and Inspect has no field for."""
+
+
+def said_besides(reply: Reply) -> dict[str, Any] | None:
+    """These of a reply as an output's metadata, and what was weighed; None where there is neither."""
+    told: dict[str, Any] = {name: said for name in _SAID if (said := getattr(reply, name))}
+    if reply.spots:
+        told[SPOTS] = msgspec.to_builtins(reply.spots)
+    return told or None
 
 
 def _usage(usage: Any) -> Usage:

@@ -87,6 +87,8 @@ class _Usage(msgspec.Struct, gc=False):
 class _Answered(msgspec.Struct, gc=False):
     choices: list[_Choice] = []
     model: str | None = None
+    system_fingerprint: Any = None
+    provider: Any = None
     error: _Error | str | None = None
 
 
@@ -252,11 +254,10 @@ def _reply(body: bytes, target: Target) -> Reply:
     if choice is None:
         raise malformed(target, "it holds no choices")
     usage = completion.usage if isinstance(completion, _Completion) else None
-    read = _read(choice, usage, completion.model)
-    return target.secret.hide_in_reply(read)
+    return target.secret.hide_in_reply(_read(choice, usage, completion))
 
 
-def _read(choice: _Choice, usage: _Usage | None, model: str | None) -> Reply:
+def _read(choice: _Choice, usage: _Usage | None, completion: _Answered) -> Reply:
     content, refusal, finish = choice.message.content, choice.message.refusal, choice.finish_reason or "stop"
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content)
@@ -265,7 +266,9 @@ def _read(choice: _Choice, usage: _Usage | None, model: str | None) -> Reply:
         finish=finish,
         refused=bool(refusal) or finish == "content_filter",
         usage=Usage() if usage is None else _used(usage),
-        model=model,
+        model=completion.model,
+        fingerprint=_word(completion.system_fingerprint),
+        served_by=_word(completion.provider),
     )
 
 
@@ -273,6 +276,14 @@ def _used(usage: _Usage) -> Usage:
     if usage.prompt_tokens_details is None:
         return Usage(usage.prompt_tokens, usage.completion_tokens)
     return Usage.said(usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens)
+
+
+_LONGEST = 200
+
+
+def _word(said: object) -> str | None:
+    """What an endpoint says of itself besides, where it is a word: no reply is lost over what else it may be."""
+    return said[:_LONGEST] if isinstance(said, str) and said else None
 
 
 def _chosen(reply: Reply) -> Reply:

@@ -217,10 +217,12 @@ def _varies(one: Number) -> bool:
 
 
 class Needed(NamedTuple):
-    """How many items in all would decide, and for what, if the difference stays what it is."""
+    """How many items in all would decide, and for what, if the difference stays what it is; `error` is the standard
+    error that would."""
 
     items: int
     verdict: Verdict
+    error: float
 
 
 def items_needed(found: Gap, margin: float, items: int) -> Needed | None:
@@ -236,21 +238,23 @@ def items_needed(found: Gap, margin: float, items: int) -> Needed | None:
     central = (1 + POWER) / 2 if value == 0 else POWER
     other: Verdict = "higher" if value > 0 else "lower"
     asked: list[tuple[float, Verdict]] = [
-        (_times(error, abs(value), (1 + found.own.level) / 2, POWER), other),
-        (_times(error, margin - abs(value), (1 + found.equivalence.level) / 2, central), "equivalent"),
+        (_wanted(abs(value), (1 + found.own.level) / 2, POWER), other),
+        (_wanted(margin - abs(value), (1 + found.equivalence.level) / 2, central), "equivalent"),
     ]
-    factor, verdict = min(asked, key=lambda one: one[0])
-    return Needed(max(ceil(items * factor), items + 1), verdict) if factor < _ENDLESS else None
+    wanted, verdict = max(asked, key=lambda one: one[0])
+    factor = (error / wanted) ** 2 if wanted > 0 else inf
+    if factor >= _ENDLESS:
+        return None
+    return Needed(max(ceil(items * factor), items + 1), verdict, wanted)
 
 
 _ENDLESS = 1e6
 """So many times the items are never asked: it is then not the items."""
 
 
-def _times(error: float, distance: float, level: float, power: float) -> float:
-    if distance <= 0:
-        return inf
-    return float(((ndtri(level) + ndtri(power)) * error / distance) ** 2)
+def _wanted(distance: float, level: float, power: float) -> float:
+    """The standard error with which what is so far away is left out with the chance `power`."""
+    return max(distance, 0.0) / float(ndtri(level) + ndtri(power))
 
 
 class Places(NamedTuple):

@@ -136,6 +136,8 @@ class Comparing:
     place     `place(measure, model)` says where the JSON has a headline, key by key; () for what is none, or not there
     judge     `judge(measure)` names the role on whose labels a measure rests, '' where it rests on none
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
+    trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that what chance
+              makes of a number can be told from what items do; '' where trials are not repeated
     """
 
     unit: str
@@ -144,6 +146,7 @@ class Comparing:
     harmless: tuple[str, ...] = ("trials",)
     judge: Callable[[str], str] = _nobody
     place: Callable[[str, str], tuple[str, ...]] = _nowhere
+    trial: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ import msgspec
 from overton.api.analyses import measured, schema
 from overton.api.items import check_items as findings_of
 from overton.api.items import read_items
+from overton.api.planning import plan
 from overton.api.reports import report
 from overton.api.results import measuring_of
-from overton.api.runs import open_run, plan
+from overton.api.runs import open_run
 from overton.engine import Journal, Limits, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, MissingExtra, OvertonError

@@ -11,21 +11,33 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from overton.api.comparing.labels import Corrected, corrected
-from overton.api.comparing.results import NOTHING_TOLD, Compared, Comparison, Differing, Pair, Standing
+from overton.api.comparing.results import (
+    NOTHING_TOLD,
+    Compared,
+    Comparison,
+    Differing,
+    MoreTrials,
+    Pair,
+    Standing,
+)
 from overton.api.comparing.sameness import instruments, subjects
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.sources import comparing_of, opened, pairs_of
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.comparing import (
+    Gap,
+    Needed,
     equivalence_level,
     items_needed,
     places,
     together,
     verdict_of,
 )
+from overton.statistics.detecting import trials_needed
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, meeting
+from overton.studies.detecting import chance_of
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
@@ -218,9 +230,10 @@ def _compared(one: _Met, jackknife: Jackknife, margin: float | None, levels: tup
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
     more = 0 if needed is None else needed.items - items
-    return Compared(
-        measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, _price(one.sides, more)
-    )
+    price = _price(one.sides, more)
+    trials = None if needed is None else _trials(one, alone, needed, jackknife)
+    told = (measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, price)
+    return Compared(*told, trials=trials)
 
 
 def _worst(one: _Met) -> tuple[float, float] | None:
@@ -230,6 +243,39 @@ def _worst(one: _Met) -> tuple[float, float] | None:
     if first is None or second is None:
         return None
     return second[0] - first[1], second[1] - first[0]
+
+
+def _trials(one: _Met, alone: Gap, needed: Needed, jackknife: Jackknife) -> MoreTrials:
+    """How many trials of the same items would decide; or why none would, or why that is not known."""
+    measure, error = one.both[0].measure.name, alone.own.error
+    halves = [side.source.halves for side in one.sides]
+    base, candidate = (
+        None if half is None else half.both(side.model, measure) for half, side in zip(halves, one.sides, strict=True)
+    )
+    if base is None or candidate is None or error is None:
+        return MoreTrials(why="only runs with two or more trials of each item tell what chance in trials makes")
+    counts = {half.trials for half in halves if half is not None}
+    if len(counts) > 1:
+        return MoreTrials(why="they have different numbers of trials")
+    (count,) = counts
+    trials = sum(count)
+    chance = chance_of(base, candidate, count, jackknife) / trials / len(one.meeting.items)
+    wanted = trials_needed(error, chance, trials, needed.error)
+    if wanted is None or wanted > _ENDLESS * trials:
+        return MoreTrials(why="more trials of these items would not: what differs from item to item would remain")
+    return MoreTrials(wanted, wanted - trials, _dearer(one.sides, (wanted - trials) / trials))
+
+
+_ENDLESS = 1000
+"""So many times the trials are never asked."""
+
+
+def _dearer(sides: tuple[Side, Side], times: float) -> float | None:
+    """What so many times both runs would cost; None where no price is known."""
+    told = {side.source.path: side.source.told for side in sides}.values()
+    if any(one is None or not one.cost for one in told):
+        return None
+    return times * sum(one.cost for one in told if one is not None)
 
 
 def _price(sides: tuple[Side, Side], more: int) -> float | None:

@@ -15,7 +15,18 @@ from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
 from overton.studies.comparing import Measure
 from overton.studies.plain import SCHEMA, number_of, plain
 
-__all__ = ["NOTHING_TOLD", "Compared", "Comparison", "Differing", "Kind", "Lost", "Pair", "Standing", "lost_of"]
+__all__ = [
+    "NOTHING_TOLD",
+    "Compared",
+    "Comparison",
+    "Differing",
+    "Kind",
+    "Lost",
+    "MoreTrials",
+    "Pair",
+    "Standing",
+    "lost_of",
+]
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +44,16 @@ class Differing(NamedTuple):
     said: str
 
 
+class MoreTrials(NamedTuple):
+    """How many `trials` of each item in all would decide, how many `more` that is, and what these would cost in US
+    dollars where that is known; or `why` there is no such number."""
+
+    trials: int | None = None
+    more: int | None = None
+    cost: float | None = None
+    why: str | None = None
+
+
 @dataclass(frozen=True)
 class Compared:
     """One measure of a pair, over the `items` that both have.
@@ -40,8 +61,8 @@ class Compared:
     `alone` has the intervals of this difference, `together` those that hold for all pairs of the measure at once (None
     where there is one pair). `worst` is what the difference could be whatever was lost, refused or never asked.
     `needed` is how many items in all would decide, `price` what the additional ones would cost in US dollars where that
-    is known. Where people labelled what both rest on, `corrected` has the three variants; where it leads, all numbers
-    here are the corrected ones.
+    is known; `trials` is how many trials of the same items would. Where people labelled what both rest on, `corrected`
+    has the three variants; where it leads, all numbers here are the corrected ones.
     """
 
     measure: Measure
@@ -56,6 +77,7 @@ class Compared:
     needed: Needed | None
     price: float | None
     corrected: Corrected | None = None
+    trials: MoreTrials | None = None
 
     @property
     def why(self) -> str | None:
@@ -97,6 +119,7 @@ class Compared:
             "verdict": needed.verdict,
             "power": POWER,
             "cost": None if self.price is None else plain(self.price),
+            "trials": None if self.trials is None else plain(self.trials._asdict()),
         }
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
-from overton.api.comparing.told import Answering, Told, reported
+from overton.api.comparing.told import NOBODY, Answering, Told
 from overton.studies.nulls import OPTION as NULLS
 from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
@@ -105,10 +105,8 @@ def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> 
         yield f"settings differ ({_settings(first.settings)} and {_settings(second.settings)})"
     if first.holds_form != second.holds_form:
         yield "a grammar held the answers of one to their form and not of the other"
-    if first.name == second.name:
-        one, other = _reported(base, first), _reported(candidate, second)
-        if one and other and one != other:
-            yield f"its endpoint names another model ({_listed(one)} and {_listed(other)})"
+    if first.name == second.name or first.spec == second.spec:
+        yield from _upstream(base, first, candidate, second)
 
 
 def _of(side: Side, study: AnyStudy) -> Answering | None:
@@ -120,10 +118,22 @@ def _settings(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in settings.items()) or "none"
 
 
-def _reported(side: Side, entry: Answering) -> Sequence[str]:
-    """The names of models that the endpoint gave, from the run's journal, or as a baseline kept them."""
-    run = side.source.run
-    return reported(run, entry.identity) if run else entry.reported
+_UPSTREAM = {
+    "reported": "another upstream model under the same name",
+    "fingerprints": "another system fingerprint",
+    "servers": "served by another provider, or another version of a package",
+}
+
+
+def _upstream(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
+    """What the endpoints said of themselves, where it is another."""
+    one, other = (
+        side.source.upstream.get(entry.identity, NOBODY) for side, entry in ((base, first), (candidate, second))
+    )
+    for name, told in _UPSTREAM.items():
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if mine and theirs and mine != theirs:
+            yield f"{told} ({_listed(mine)} and {_listed(theirs)})"
 
 
 _MOST = 8

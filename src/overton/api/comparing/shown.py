@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isnan
 
-from overton.api.comparing.results import Compared, Comparison, Differing, Lost, Standing
+from overton.api.comparing.results import Compared, Comparison, Differing, Lost, MoreTrials, Standing
 from overton.statistics.comparing import POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.comparing import Measure
@@ -120,8 +120,20 @@ def _more(one: Compared, unit: str) -> str:
     price = "" if one.price is None else f", which would cost about ${one.price:,.2f}"
     return (
         f" About {more:,} more {unit} like these would show it to be {one.needed.verdict}, with a chance of"
-        f" {POWER:.0%}, if the true difference is the one found{price}."
+        f" {POWER:.0%}, if the true difference is the one found{price}.{_or_trials(one)}"
     )
+
+
+def _or_trials(one: Compared) -> str:
+    """What more trials of the same items would do, where that is known."""
+    if one.trials is None or one.trials.more is None:
+        return ""
+    price = "" if one.trials.cost is None else f", for about ${one.trials.cost:,.2f}"
+    return f" So would {one.trials.trials:,} trials of each in the place of {_present(one.trials)}{price}."
+
+
+def _present(trials: MoreTrials) -> str:
+    return f"{(trials.trials or 0) - (trials.more or 0):,}"
 
 
 def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: str) -> Table:
@@ -136,6 +148,7 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
         Column("Verdict"),
         Column(unit.capitalize(), "count"),
         Column(f"More {unit} to decide", "count"),
+        Column("Or trials of each", "count"),
         Column("At worst", detail=True),
     ]
     return Table(
@@ -174,12 +187,29 @@ _NOT_LED = (
 def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cell]:
     joint: list[Cell] = [one.together.own if one.together else Missing("there is one pair")] if several else []
     more = Missing(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
+    trials = Missing(_why_no_trials(one)) if one.trials is None or one.trials.trials is None else one.trials.trials
     worst = "not known" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
-    return [candidate, base, one.candidate, one.base, one.alone.own, *joint, one.verdict, one.items, more, worst]
+    return [
+        candidate,
+        base,
+        one.candidate,
+        one.base,
+        one.alone.own,
+        *joint,
+        one.verdict,
+        one.items,
+        more,
+        trials,
+        worst,
+    ]
 
 
 def _why_no_more(one: Compared) -> str:
     return "decided" if one.verdict != "undecided" else "cannot be told from these"
+
+
+def _why_no_trials(one: Compared) -> str:
+    return (one.trials.why if one.trials else None) or _why_no_more(one)
 
 
 def _chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Chart:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overton.api.comparing.results import Lost
-from overton.api.comparing.told import Told
+from overton.api.comparing.told import Told, Upstream, upstream_of
 from overton.api.runs import Run
 
 if TYPE_CHECKING:
     from overton.studies.comparing import Contribution
+    from overton.studies.detecting import Halves
 
 __all__ = ["Side", "Source"]
+
+
+def _none() -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Source:
     """One argument: a run or a table, and what each model in it gives.
 
     `label` names it; `model` is the one that was meant, '' for all. `told` says how it was asked, None for a table; a
-    baseline file tells that, too, and is no run.
+    baseline file tells that, too, and is no run. `halved` gives what its models give by either half of the trials.
     """
 
     label: str
@@ -33,6 +38,7 @@ class Source:
     model: str = ""
     lost: Mapping[str, Lost] = field(default_factory=dict)
     told: Told | None = None
+    halved: Callable[[], Halves | None] = _none
 
     @property
     def models(self) -> list[str]:
@@ -45,6 +51,19 @@ class Source:
         if self.told is not None:
             return frozenset(self.told.items)
         return frozenset(name for side in self.sides.values() for one in side for name in one.items)
+
+    @cached_property
+    def halves(self) -> Halves | None:
+        """What its models give by either half of the trials; None of what is no run, or has one trial of each."""
+        return self.halved()
+
+    @cached_property
+    def upstream(self) -> Mapping[str, Upstream]:
+        """What endpoints said of themselves, by the answerer's identity: from the journal, or as a baseline kept it."""
+        if self.run is not None:
+            return upstream_of(self.run)
+        answering = [one for held in self.told.roles.values() for one in held] if self.told else []
+        return {one.identity: one.upstream for one in answering}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,13 @@ from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
+from overton.studies.detecting import halves_of
 from overton.studies.measuring import Comparing, How, Results
 from overton.studies.nulls import design_alone
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
-    from overton.studies.comparing import Sides
     from overton.studies.table import RawTable
 
     Held = Run | RawTable | Path
@@ -142,14 +143,15 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
     comparing = comparing_of(study)
     if isinstance(held, Run):
         results = results_of([held])
-        return _of_run(label, held, results, comparing.records(results, how), how)
+        return _of_run(label, held, results, comparing, how)
     return Source(label, path, None, comparing.table(design_alone(held, study.nulls), how))
 
 
-def _of_run(label: str, run: Run, results: Results, given: Sides, how: How) -> Source:
-    sides = with_labels(given, run, results, how)
+def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> Source:
+    sides = with_labels(comparing.records(results, how), run, results, how)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
-    return Source(label, run.path, run, sides, lost=lost, told=told_of(run))
+    halved = partial(halves_of, comparing, results, how)
+    return Source(label, run.path, run, sides, lost=lost, told=told_of(run), halved=halved)
 
 
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[Source]:
@@ -157,10 +159,7 @@ def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) ->
     comparing = comparing_of(study)
     labels = _labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
-    return [
-        _of_run(label, run, one, comparing.records(one, how), how)
-        for label, run, one in zip(labels, runs, each, strict=True)
-    ]
+    return [_of_run(label, run, one, comparing, how) for label, run, one in zip(labels, runs, each, strict=True)]
 
 
 def _of_model(source: Source, model: str) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from hashlib import blake2b
 from typing import Any
 
@@ -13,13 +14,29 @@ from overton.engine import entries
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 
-__all__ = ["Answering", "Told", "reported", "told_of"]
+__all__ = ["NOBODY", "Answering", "Told", "Upstream", "told_of", "upstream_of"]
+
+
+class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an endpoint said of itself with its replies, each different word once, sorted.
+
+    Names of models, fingerprints of how they were set up, and who served them: a router's provider, or the package that
+    computes on this machine.
+    """
+
+    reported: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+
+
+NOBODY = Upstream()
+"""Said nothing of itself."""
 
 
 class Answering(msgspec.Struct, frozen=True):
     """Who answered in a role: `identity` is what makes its calls the same, and the seed of its draws is no part of it.
 
-    `reported` are the names of models that its endpoint gave with replies.
+    `reported`, `fingerprints` and `servers` are what its endpoint said of itself: see `Upstream`.
     """
 
     name: str
@@ -29,6 +46,13 @@ class Answering(msgspec.Struct, frozen=True):
     holds_form: bool = False
     not_sent: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+
+    @property
+    def upstream(self) -> Upstream:
+        """What its endpoint said of itself."""
+        return Upstream(self.reported, self.fingerprints, self.servers)
 
     @property
     def instrument(self) -> tuple[Any, ...]:
@@ -51,15 +75,16 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def told_of(run: Run, *, journal: bool = False) -> Told:
-    """What a run tells; with `journal` also which models its endpoints named."""
+    """What a run tells; with `journal` also what its endpoints said of themselves."""
     manifest = run.manifest
+    said = upstream_of(run) if journal else {}
     return Told(
         manifest.study,
         manifest.prompts,
         manifest.options,
         {item.id: blake2b(msgspec.json.encode(item), digest_size=16).hexdigest() for item in run.items()},
         {
-            role: [_answering(one, reported(run, one.identity) if journal else ()) for one in held]
+            role: [_answering(one, said.get(one.identity, NOBODY)) for one in held]
             for role, held in manifest.models.items()
         },
         manifest.seed,
@@ -69,21 +94,19 @@ def told_of(run: Run, *, journal: bool = False) -> Told:
     )
 
 
-def _answering(entry: ModelEntry, named: tuple[str, ...]) -> Answering:
+def _answering(entry: ModelEntry, said: Upstream) -> Answering:
     settings = msgspec.to_builtins(msgspec.structs.replace(entry.settings, seed=None))
-    return Answering(
-        entry.name, published(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent), named
-    )
+    told = (entry.name, published(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent))
+    return Answering(*told, said.reported, said.fingerprints, said.servers)
 
 
-def reported(run: Run, identity: str) -> tuple[str, ...]:
-    """The names of models that an endpoint gave with its replies, as the journal has them."""
+def upstream_of(run: Run) -> dict[str, Upstream]:
+    """What endpoints said of themselves with their replies, by the answerer's identity, as the journal has it."""
     journal = run.path / "journal.db"
-    if not journal.is_file():
-        return ()
-    found = {
-        row.outcome.model
-        for row in entries(journal)
-        if isinstance(row.outcome, Reply) and row.place.answerer == identity and row.outcome.model
-    }
-    return tuple(sorted(found))
+    found: defaultdict[str, tuple[set[str], set[str], set[str]]] = defaultdict(lambda: (set(), set(), set()))
+    for row in entries(journal) if journal.is_file() else ():
+        if isinstance(reply := row.outcome, Reply):
+            words = (reply.model, reply.fingerprint, reply.served_by)
+            for held, word in zip(found[row.place.answerer], words, strict=True):
+                held.update([word] if word else [])
+    return {identity: Upstream(*(tuple(sorted(held)) for held in words)) for identity, words in found.items()}

@@ -10,7 +10,7 @@ from typing import Any
 from overton.calls import Failure, Message, Price, Reply, Settings
 from overton.hosts.inspect.layout import CallData, span_name
 from overton.hosts.local.recalling import Heard, Recalled
-from overton.models.inspect import chat_messages
+from overton.models.inspect import chat_messages, said_besides
 
 __all__ = ["Transcriber", "call_data", "each_once", "inspect_name"]
 
@@ -140,7 +140,9 @@ class Transcriber:
         message = ChatMessageAssistant(content=reply.text, model=name, source="generate")
         stop = "content_filter" if reply.refused else _STOPS.get(reply.finish, "unknown")
         choice = ChatCompletionChoice(message=message, stop_reason=stop)
-        return ModelOutput(model=reply.model or name, choices=[choice], usage=self._usage(call))
+        return ModelOutput(
+            model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=said_besides(reply)
+        )
 
     def _usage(self, call: Heard) -> Any:
         from inspect_ai.model import ModelUsage

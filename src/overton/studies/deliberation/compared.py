@@ -40,9 +40,11 @@ SIMILARITY = Measure("similarity", "Value similarity, last messages")
 INHERITED = Measure("inherited", "New values taken over from partners", margin=0.1)
 _FITTED = (-inf, inf)
 INERTIA = Measure("inertia", "Inertia (log-odds)", _FITTED, 0.25, "value", "value")
+CONFORMITY = Measure("conformity", "Conformity (log-odds)", _FITTED, 0.25, "value", "value")
 _NOT_ADDITIVE = (
-    "it is a parameter of a model fitted to all decisions together, no sum over dilemmas; 'overton analyze' has each"
-    " with its own interval"
+    "it is a parameter of a model fitted to all decisions together, no sum over dilemmas: two fits over the same"
+    " dilemmas are dependent, and how often a verdict by fitting anew without each dilemma is false has not been"
+    " measured; 'overton analyze' has each with its own interval"
 )
 
 
@@ -94,7 +96,7 @@ def _sides(decisions: pl.DataFrame) -> Sides:
     models = {
         model: [
             *_made(_CHANGED, dilemmas, everything.changes(model), "no verdict could be read", gone),
-            Contribution(INERTIA, (), np.empty((0, 2)), why=_NOT_ADDITIVE),
+            *(Contribution(one, (), np.empty((0, 2)), why=_NOT_ADDITIVE) for one in (INERTIA, CONFORMITY)),
             *valued.get(model, ()),
         ]
         for model in parts.talks.models

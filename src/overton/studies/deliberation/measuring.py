@@ -209,7 +209,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         ("stands", "moved", "refuses"), _traits, {"changed": "deliberations in which its verdict changes"}
     ),
     correcting=_CORRECTING,
-    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest"), _judged, _place),
+    comparing=Comparing("dilemmas", _sides, _sides_of_table, ("trials", "retest"), _judged, _place, "deliberation"),
     headline=Headline(
         figures=_figures,
         item="dilemma",

@@ -181,7 +181,13 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     exhibits=_exhibits,
     profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),
     comparing=Comparing(
-        "topics", _compared, _compared_tables, ("trials", "systems", "nulls", "retest"), lambda _: "judge", _place
+        "topics",
+        _compared,
+        _compared_tables,
+        ("trials", "systems", "nulls", "retest"),
+        lambda _: "judge",
+        _place,
+        "trial",
     ),
     headline=Headline(
         figures=_figures,

@@ -195,7 +195,9 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         _traits,
         {"pro_baseline": "answers pro without arguments", "open_mindedness": "moved by arguments, 0 to 100"},
     ),
-    comparing=Comparing("issues", _sides, _sides_of_table, ("trials", "draws", "conditions"), place=_place),
+    comparing=Comparing(
+        "issues", _sides, _sides_of_table, ("trials", "draws", "conditions"), place=_place, trial="trial"
+    ),
     headline=Headline(
         figures=_figures,
         item="issue",

@@ -270,7 +270,9 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     reproductions=(SYCON,),
     profile=Profiling(("moved", "refuses"), _traits, {"change_rate": "turns at which its stance changes"}),
     correcting=_CORRECTING,
-    comparing=Comparing("topics", _sides, _sides_of_table, ("trials", "retest"), lambda _: "judge", _place),
+    comparing=Comparing(
+        "topics", _sides, _sides_of_table, ("trials", "retest"), lambda _: "judge", _place, "conversation"
+    ),
     headline=_HEADLINE,
     apart=("conversation",),
 )

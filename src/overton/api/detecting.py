@@ -1,0 +1,421 @@
+"""How large a difference a plan would show: how items vary is taken from a pilot, and what they cost from the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import isfinite, isnan, nan, sqrt
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from overton.api.comparing.source import Source
+from overton.api.comparing.sources import comparing_of, opened
+from overton.api.requests import Arguments
+from overton.api.runs import run
+from overton.api.setting_up import SetUp
+from overton.errors import InputError, Problem
+from overton.hosts import local
+from overton.hosts.local import Plan
+from overton.hosts.local.opening import Opened
+from overton.statistics.detecting import (
+    MOST_ITEMS,
+    Varying,
+    apart,
+    between,
+    chance_equivalent,
+    chance_told,
+    fewest_items,
+    smallest_told,
+)
+from overton.statistics.resampling import FEWEST, Jackknife
+from overton.studies.comparing import WHOLE, Contribution, Measure
+from overton.studies.detecting import Detection, Needing, varying, varying_apart
+from overton.studies.options import fields_of, option_place
+from overton.studies.study import AnyStudy
+
+__all__ = ["ASSUMED", "Detecting", "PlanDetecting", "detected"]
+
+ASSUMED = 0.5
+"""How two models' true numbers go together over items, where one model alone was seen."""
+SIMULATED = "simulated/"
+LEVEL = 0.95
+_MOST_ITEMS = 30
+_MOST_TRIALS = 4
+"""Of a pilot that is simulated for a plan."""
+_SAMPLE = 10
+"""So many items tell how the cost of one goes with the number of its trials."""
+_TRIALS = (1, 2, 3, 5, 10, 20)
+
+
+class PlanDetecting(Plan, frozen=True):
+    """A plan that also says what it would show: `detect`, one for each measure that was asked about."""
+
+    detect: tuple[Detection, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detecting:
+    """What is to be seen: sizes of differences by measure, with which power, and from what; see `overton.plan`.
+
+    Raises:
+        InputError: a size, a power, a correlation or a margin that cannot be.
+    """
+
+    sizes: Mapping[str, float]
+    power: float = 0.8
+    pilot: str | None = None
+    correlation: float | None = None
+    margins: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        said = [
+            ("detect", f"{name}={size}", "must be a number above 0", isfinite(size) and size > 0)
+            for name, size in self.sizes.items()
+        ]
+        said += [
+            ("margin", f"{name}={size}", "must be a number above 0", isfinite(size) and size > 0)
+            for name, size in self.margins.items()
+        ]
+        said.append(("power", str(self.power), "must be above 0.05 and below 1", 0.05 < self.power < 1))
+        if self.correlation is not None:
+            said.append(
+                ("correlation", str(self.correlation), "must be at least -1 and below 1", -1 <= self.correlation < 1)
+            )
+        if wrong := [Problem(option_place(place), given, reason) for place, given, reason, right in said if not right]:
+            raise InputError(wrong)
+
+
+def detected(  # noqa: PLR0917
+    study: AnyStudy,
+    planned: Plan,
+    wanted: Detecting,
+    ready: SetUp,
+    answering: Mapping[str, Sequence[Opened]],
+    seed: int,
+    model_args: Arguments | None = None,
+) -> PlanDetecting:
+    """The plan, and for each measure what it would show.
+
+    Raises:
+        InputError: there is no such pilot or measure, or the study does not say how it is compared.
+        RunError: the pilot is no run, or has no records.
+    """
+    comparing_of(study)
+    costs = _Costs(study, planned, ready, answering, seed)
+    models = len(answering[study.first])
+    pairs = max(1, 1 if study.together else models * (models - 1) // 2)
+    with TemporaryDirectory(prefix="overton-") as folder:
+        pilot, told = _pilot(study, wanted, ready, model_args, Path(folder), seed)
+        made = tuple(
+            _Seen(study, wanted, pilot, told, measure, size, pairs).detection(costs)
+            for measure, size in wanted.sizes.items()
+        )
+    return PlanDetecting(**{name: getattr(planned, name) for name in planned.__struct_fields__}, detect=made)
+
+
+def _pilot(  # noqa: PLR0917
+    study: AnyStudy, wanted: Detecting, ready: SetUp, model_args: Arguments | None, folder: Path, seed: int
+) -> tuple[Source, str]:
+    """The pilot, opened, and what it is called."""
+    named = wanted.pilot
+    if named is not None and not named.startswith(SIMULATED):
+        _, _, (source,) = opened([named], study.name, {})
+        return source, f"run {source.label}"
+    subjects = [named] if named else _simulated_of(study, ready)
+    path = folder / "pilot"
+    run(
+        study.name,
+        models=subjects,
+        others=_others(study, ready),
+        items=list(ready.items[:_MOST_ITEMS]),
+        out=path,
+        seed=seed,
+        model_args=None if named else _own(model_args, ready, study),
+        watch=_unwatched,
+        **_options(study, ready),
+    )
+    _, _, (source,) = opened([path], study.name, {})
+    return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
+
+
+def _own(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
+    """The arguments of the models that are simulated in the plan itself."""
+    simulated = [one for held in ready.wanted.values() for one in held if one.spec.startswith(SIMULATED)]
+    names = {one.name for one in simulated} | {one.spec for one in simulated}
+    return {name: given for name, given in (model_args or {}).items() if name in names}
+
+
+def _unwatched(progress: Any) -> None:
+    """Nobody watches what takes seconds."""
+
+
+def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
+    """The plan's own models where all are simulated, else the study's first respondent.
+
+    Raises:
+        InputError: it has none.
+    """
+    wanted = [one.name if one.name == one.spec else f"{one.name}={one.spec}" for one in ready.wanted[study.first]]
+    if wanted and all(one.spec.startswith(SIMULATED) for one in ready.wanted[study.first]):
+        return wanted
+    if not study.simulated:
+        raise InputError([Problem(option_place("pilot"), "", "name a run: this study has no simulated respondent")])
+    kind = next(iter(study.simulated))
+    if study.together and f"{kind}/NAME" in study.simulated:
+        return [f"{SIMULATED}{kind}/{letter}" for letter in "abc"[: max(2, min(len(wanted), 3))]]
+    return [f"{SIMULATED}{kind}"]
+
+
+def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
+    """Who else answers in a simulated pilot: what is simulated already, or stands in for it.
+
+    Raises:
+        InputError: nothing does.
+    """
+    made: dict[str, list[str]] = {}
+    for role in study.roles[1:]:
+        named = [one.spec for one in ready.wanted.get(role.name, ())]
+        if role.retrieves:
+            made |= {role.name: [role.usual]} if role.usual else {}
+        elif named and all(one.startswith(SIMULATED) for one in named):
+            made[role.name] = named
+        elif not role.optional:
+            made[role.name] = [f"{SIMULATED}{_stand_in(study, role.name, role.word)}"]
+    return made
+
+
+def _stand_in(study: AnyStudy, role: str, word: str) -> str:
+    fitting = [name for name in study.simulated if name == role or name.endswith(f"-{role}")]
+    if len(fitting) != 1:
+        reason = f"a simulated pilot needs a simulated {word}, and there is no telling which; name a run as the pilot"
+        raise InputError([Problem(option_place("pilot"), "", reason)])
+    return fitting[0]
+
+
+def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
+    """The plan's options, with two to four trials of each item, so that chance in trials is told from items."""
+    own = {
+        one.name: given
+        for one in fields_of(study.options)
+        if not one.option.follows and (given := getattr(ready.options, one.name)) != one.default
+    }
+    trials = _trials_of(ready.options)
+    return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
+
+
+def _trials_of(options: Any) -> int | None:
+    found = getattr(options, "trials", None)
+    return found if isinstance(found, int) else None
+
+
+class _Costs:
+    """What a plan's items cost, by the number of their trials: those that intervals are over, of which each may be
+    `several` of those that the study asks about."""
+
+    def __init__(
+        self, study: AnyStudy, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
+    ) -> None:
+        self._planned = planned.items
+        self.trials = _trials_of(ready.options)
+        self._each = None if planned.cost is None else planned.cost / max(planned.items, 1)
+        self._plan = _planner(study, ready, answering, seed)
+        self._sample: dict[int, float] = {}
+
+    def items(self, several: float) -> int:
+        """How many the plan has."""
+        return round(self._planned / several)
+
+    def of(self, items: int | None, trials: int | None, several: float) -> float | None:
+        """Of so many items with so many trials of each, in US dollars; None where a price is not known."""
+        if items is None or self._each is None:
+            return None
+        cost = items * several * self._each
+        if trials is None or self.trials is None or trials == self.trials:
+            return cost
+        return cost * self._sampled(trials) / max(self._sampled(self.trials), 1e-12)
+
+    def _sampled(self, trials: int) -> float:
+        """It goes with the number of trials along a line: two points tell it."""
+        for one in (1, 2):
+            self._sample[one] = self._sample[one] if one in self._sample else self._plan(one)
+        return self._sample[1] + (trials - 1) * (self._sample[2] - self._sample[1])
+
+
+def _planner(
+    study: AnyStudy, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
+) -> Callable[[int], float]:
+    some = ready.items[:: max(1, len(ready.items) // _SAMPLE)][:_SAMPLE]
+
+    def cost(trials: int) -> float:
+        options = msgspec.structs.replace(ready.options, trials=trials)
+        return local.plan(study, some, answering, options, seed).cost or 0.0
+
+    return cost
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One measure of a pilot, and the size of a difference in it."""
+
+    study: AnyStudy
+    wanted: Detecting
+    pilot: Source
+    told: str
+    measure: str
+    size: float
+    pairs: int
+
+    def detection(self, costs: _Costs) -> Detection:
+        """What it takes to see it."""
+        known = self._known()
+        one = known[0][1].measure
+        names = tuple(name for name, _ in known)
+        head = Detection(
+            measure=self.measure,
+            title=one.title,
+            difference=self.size,
+            unit=comparing_of(self.study).unit,
+            margin=self.wanted.margins.get(self.measure, one.margin),
+            power=self.wanted.power,
+            level=1 - (1 - LEVEL) / self.pairs,
+            pairs=self.pairs,
+            pilot=self.told,
+            pilot_models=tuple(name or "all together" for name in names),
+            pilot_items=min(len(contribution.place) for _, contribution in known),
+            pilot_trials=self._pilot_trials,
+            correlation=None,
+            assumed=False,
+            items=costs.items(several := self._several(one for _, one in known)),
+            trials=costs.trials,
+        )
+        if why := self._why_not(known):
+            return msgspec.structs.replace(head, why=why)
+        varies, seen, correlation, assumed = self._varies(known)
+        if isnan(varies.items):
+            return msgspec.structs.replace(head, why="how items vary cannot be told from the pilot")
+        if varies.items <= 0 and not varies.trials > 0:
+            return msgspec.structs.replace(
+                head, why="all of the pilot's items are alike, which tells nothing: name another pilot"
+            )
+        return _completed(
+            msgspec.structs.replace(head, pilot_items=seen, correlation=correlation, assumed=assumed),
+            varies,
+            costs,
+            several,
+        )
+
+    def _several(self, known: Iterable[Contribution]) -> float:
+        """How many of what the study asks about are one of what intervals are over, as several pairs are one topic."""
+        if comparing_of(self.study).unit == self.study.items.plural:
+            return 1.0
+        return max(len(self.pilot.asked) / max(len({name for one in known for name in one.items}), 1), 1.0)
+
+    def _known(self) -> list[tuple[str, Contribution]]:
+        """What the pilot's models give to the measure.
+
+        Raises:
+            InputError: there is no such measure.
+        """
+        sides = self.pilot.sides
+        names = [self.pilot.model] if self.pilot.model else [*sides]
+        found = [(name, one) for name in names for one in sides[name] if one.measure.name == self.measure]
+        if not found:
+            measures: dict[str, Measure] = {one.measure.name: one.measure for name in names for one in sides[name]}
+            reason = f"no such measure; known are {', '.join(measures)}"
+            raise InputError([Problem(option_place("detect"), self.measure, reason)])
+        return found
+
+    def _why_not(self, known: Sequence[tuple[str, Contribution]]) -> str:
+        for name, one in known:
+            if len(one.place) < FEWEST:
+                short = one.why or f"it has {len(one.place)} {self.study.items.plural} that say something, fewer than 5"
+                return f"the pilot does not tell how items vary: {name or self.told}: {short}"
+        return ""
+
+    @property
+    def _pilot_trials(self) -> int | None:
+        told = self.pilot.told
+        found = told.options.get("trials") if told else None
+        return found if isinstance(found, int) else None
+
+    def _varies(self, known: Sequence[tuple[str, Contribution]]) -> tuple[Varying, int, float | None, bool]:
+        """How a difference of two models varies, over how many items that was seen, and with which correlation: of one
+        model with the one given or assumed, of several as their own differences do unless one is given."""
+        jackknife = Jackknife(unit=comparing_of(self.study).unit)
+        halves = self.pilot.halves
+        counts = halves.trials if halves else (0, 0)
+        each = [
+            (one, *varying(one, halves.both(name, self.measure) if halves else None, counts, jackknife))
+            for name, one in known
+        ]
+        own = _mean([varies for _, varies, _ in each])
+        seen = min(count for *_, count in each)
+        given = self.wanted.correlation
+        if len(known) < 2 or given is not None or known[0][0] == WHOLE:
+            correlation = ASSUMED if given is None else given
+            return apart(own, correlation), seen, correlation, given is None
+        gaps = [
+            varying_apart(
+                (first, second),
+                tuple(halves.both(name, self.measure) if halves else None for name in (one, other)),  # type: ignore[arg-type]
+                counts,
+                jackknife,
+            )
+            for (one, first), (other, second) in combinations(known, 2)
+        ]
+        found = _mean([varies for varies, _ in gaps])
+        together = 1 - found.items / (2 * own.items) if own.items > 0 else nan
+        return found, min(count for _, count in gaps), together if isfinite(together) else None, False
+
+
+def _mean(several: Sequence[Varying]) -> Varying:
+    """The mean of variances; of trials only where all of them are told."""
+    if any(isnan(one.trials) for one in several):
+        return Varying(fmean(one.items for one in several))
+    return Varying(fmean(one.items for one in several), fmean(one.trials for one in several))
+
+
+def _completed(head: Detection, varies: Varying, costs: _Costs, several: float) -> Detection:
+    """What it takes, by the number of trials, and what the plan itself would show."""
+    level, power, margin = head.level, head.power, head.margin
+    told = isfinite(varies.trials)
+    trials = costs.trials if told else head.pilot_trials
+    known: Varying = varies if told or costs.trials is None else Varying(varies.items)
+    error = known.error(max(head.items, 1), costs.trials)
+    enough = head.items >= FEWEST
+    return msgspec.structs.replace(
+        head,
+        spread_items=sqrt(varies.items),
+        spread_trials=sqrt(varies.trials) if told else None,
+        chance=chance_told(head.difference, error, head.items, level) if enough else None,
+        smallest=smallest_told(error, head.items, level, power) if enough else None,
+        chance_equivalent=chance_equivalent(margin / 2, margin, error, head.items, level) if enough else None,
+        needed=tuple(_rows(head, varies, costs, trials, several)),
+    )
+
+
+def _rows(head: Detection, varies: Varying, costs: _Costs, trials: int | None, several: float) -> Iterator[Needing]:
+    every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS, trials})
+    for many in every:
+        items = _fewest(head, varies, many, lambda n, error: chance_told(head.difference, error, n, head.level))
+        same = _fewest(
+            head, varies, many, lambda n, error: chance_equivalent(head.margin / 2, head.margin, error, n, head.level)
+        )
+        yield Needing(
+            many,
+            items,
+            None if items is None else between(items, head.pilot_items),
+            costs.of(items, many, several),
+            same,
+            costs.of(same, many, several),
+        )
+
+
+def _fewest(head: Detection, varies: Varying, trials: int | None, chance: Callable[[int, float], float]) -> int | None:
+    found = fewest_items(lambda items: chance(items, varies.error(items, trials)), head.power)
+    return found if found is None or found <= MOST_ITEMS else None

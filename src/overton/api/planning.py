@@ -1,0 +1,102 @@
+"""Plan a study: what a run would ask, what that would cost, and how large a difference it would show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overton.api.detecting import Detecting, detected
+from overton.api.requests import Arguments, Others, Prices, SourceArguments
+from overton.api.setting_up import set_up, sorted_out
+from overton.errors import InputError
+from overton.hosts import local
+from overton.hosts.local import Plan
+from overton.studies.options import fields_of
+from overton.studies.registry import study_named
+
+if TYPE_CHECKING:
+    from overton.api.detecting import PlanDetecting
+
+__all__ = ["other_ways", "plan"]
+
+
+def plan(
+    study: str,
+    *,
+    models: Sequence[str] = (),
+    others: Others | None = None,
+    items: str | Path | Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
+    seed: int = 0,
+    model_args: Arguments | None = None,
+    source_args: SourceArguments | None = None,
+    prices: Prices | None = None,
+    price_list: str | Path | None = None,
+    detect: Mapping[str, float] | None = None,
+    power: float = 0.8,
+    pilot: str | Path | None = None,
+    correlation: float | None = None,
+    margins: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Plan | PlanDetecting:
+    """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
+
+    With `detect`, sizes of differences by measure in its own units, the plan has a `detect` that says with how many
+    items, and trials of each, two models that differ so much are told apart with the chance `power`, and what that
+    costs; and with how many a true difference of half the margin is found equivalent (`margins` are those of
+    `overton.compare`). How items vary is taken from `pilot`: a run, a model of one ('RUN#MODEL'), or a simulated
+    respondent ('simulated/NAME', which is asked; by default the plan's own, or else the study's first). `correlation`
+    says how two models' true numbers go together over items; where it is None, several models of a pilot tell it, and
+    of one 0.5 is assumed. docs/compare.md has the method and what it is worth.
+
+    Example: `overton.plan("STUDY", models=["openai/gpt-4o"], detect={"MEASURE": 5}, pilot="runs/pilot")`.
+
+    Raises:
+        InputError: anything wrong with what was given.
+    """
+    found = study_named(study)
+    asked = sorted_out(found, models, items, options, others or {})
+    ready = set_up(
+        found,
+        asked,
+        only=only,
+        model_args=model_args,
+        source_args=source_args,
+        prices=prices,
+        price_list=price_list,
+    )
+    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
+    planned = local.plan(found, ready.items, opened, ready.options, seed)
+    if not detect:
+        return planned
+    wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
+    return detected(found, planned, wanted, ready, opened, seed, model_args)
+
+
+def other_ways(study: str, **asked: Any) -> dict[str, Plan]:
+    """What other ways of finding the same would ask and cost: plans by the option that would ask for them.
+
+    For a study that can have shares by token probabilities: by these where it is asked to sample, and by sampling where
+    it is asked for these; else none. `asked` is what `plan` takes. Where probabilities stand for many answers there is
+    one trial of each prompt, and the single answers that calibrate them are counted. Prices are those of the table for
+    the calls themselves.
+
+    Raises:
+        InputError: as `plan`; models that have no probabilities have no such way, and it is left out.
+    """
+    found = study_named(study)
+    shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
+    if shares is None:
+        return {}
+    sampled = (asked.get("shares") or shares.default) == "sampled"
+    other = "probabilities" if sampled else "sampled"
+    # Trials that were named are those of sampling, where probabilities have one of each prompt.
+    one = "trials" in found.complete({"shares": "probabilities"}, {})
+    trials = {"trials": 1 if sampled else None} if one else {}
+    try:
+        return {f"shares={other}": plan(study, **(asked | {"shares": other} | trials))}
+    except InputError:
+        if not sampled:
+            raise
+        return {}

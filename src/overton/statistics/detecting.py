@@ -1,0 +1,153 @@
+"""How many items, and trials of each, it takes to see a difference of a given size between two models.
+
+A number of a model rests on items, and on trials of each. What one item pulls at the difference of two numbers varies
+from item to item, and a part of that is chance in the trials, of which more trials leave less. Nothing here knows what
+the numbers are of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, inf, isfinite, nan, sqrt
+
+from scipy.special import chdtri, nctdtr, stdtrit
+
+from overton.statistics.comparing import Number, equivalence_level
+from overton.statistics.resampling import FEWEST
+from overton.statistics.resampling.limits import spread_of
+
+__all__ = [
+    "MOST_ITEMS",
+    "Varying",
+    "apart",
+    "between",
+    "by_chance",
+    "chance_equivalent",
+    "chance_told",
+    "fewest_items",
+    "scatter",
+    "smallest_told",
+    "trials_needed",
+]
+
+MOST_ITEMS = 1_000_000
+"""More are never asked."""
+
+_WIDER = 1.0
+"""By this part of one item's error the intervals of comparisons are wider than Student's, being the wider of two: what
+that costs in power, as simulated for normal differences and for ones of which half are none (docs/compare.md)."""
+
+_Of = Callable[[int], float]
+
+
+def scatter(number: Number) -> float:
+    """The variance of what one item pulls at a number: the number's own variance times its items; NaN without any."""
+    if number.influence.parts.shape[0] < 2:
+        return nan
+    (error,) = spread_of(number.influence).error
+    return float(error) ** 2 * float(number.numbers.clusters[0])
+
+
+def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
+    """The part of an item's variance that one trial's chance makes, from the same number over the same items by two
+    sets of so many trials of each: what leaves the two apart item by item is chance alone. NaN where it is not told.
+    """
+    one, other = trials
+    apart_by = scatter(second.minus(first)) if first.influence.parts.shape == second.influence.parts.shape else nan
+    return apart_by / (1 / one + 1 / other)
+
+
+@dataclass(frozen=True)
+class Varying:
+    """What one item pulls at a number, or at the difference of two: its variance `items` over endless trials of each,
+    and `trials`, what the chance in a single one adds. NaN of `trials` says that they could not be told apart: all is
+    then in `items`, and holds for as many trials as there were.
+    """
+
+    items: float
+    trials: float = nan
+
+    @classmethod
+    def found(cls, whole: float, chance: float, trials: int) -> Varying:
+        """From the whole variance with so many trials of each item, and the part that a single trial's chance makes."""
+        if not isfinite(chance):
+            return cls(whole)
+        return cls(max(whole - chance / trials, 0.0), min(chance, whole * trials))
+
+    def error(self, items: int, trials: int | None) -> float:
+        """The standard error with so many items, and trials of each."""
+        chance = 0.0 if trials is None or not isfinite(self.trials) else self.trials / trials
+        return sqrt((self.items + chance) / items)
+
+
+def apart(one: Varying, correlation: float) -> Varying:
+    """The difference of two models that vary alike, whose true numbers go together over items by `correlation`.
+
+    Chance in trials is each model's own.
+    """
+    return Varying(2 * (1 - correlation) * one.items, 2 * one.trials)
+
+
+def chance_told(difference: float, error: float, items: int, level: float) -> float:
+    """The chance that an interval of `level` lies above 0 where the truth is `difference`, with Student's t."""
+    if error <= 0:
+        return 1.0
+    freedom, error = items - 1, error * (1 + _WIDER / items)
+    return 1 - float(nctdtr(freedom, difference / error, stdtrit(freedom, (1 + level) / 2)))
+
+
+def chance_equivalent(difference: float, margin: float, error: float, items: int, level: float) -> float:
+    """The chance that the interval of equivalence lies within the margin: two one-sided tests (Schuirmann 1987), by
+    the difference of two noncentral t distributions, which is a little low where it is small."""
+    if error <= 0:
+        return float(abs(difference) < margin)
+    freedom, error = items - 1, error * (1 + _WIDER / items)
+    critical = stdtrit(freedom, (1 + equivalence_level(level)) / 2)
+    below = float(nctdtr(freedom, (difference - margin) / error, -critical))
+    above = float(nctdtr(freedom, (difference + margin) / error, critical))
+    return max(below - above, 0.0)
+
+
+def fewest_items(chance: _Of, power: float) -> int | None:
+    """The fewest items with which a chance, which rises with their number, is `power`; None where none are enough."""
+    high = FEWEST
+    while chance(high) < power:
+        if high > MOST_ITEMS:
+            return None
+        high *= 2
+    low = max(high // 2, FEWEST - 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if chance(middle) >= power else (middle, high)
+    return high
+
+
+def smallest_told(error: float, items: int, level: float, power: float) -> float:
+    """The smallest difference that is told with the chance `power`."""
+    low, high = 0.0, 1e-12 + error
+    while chance_told(high, error, items, level) < power:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if chance_told(middle, error, items, level) >= power else (middle, high)
+    return high
+
+
+def between(items: int, pilot: int, level: float = 0.8) -> tuple[int, int]:
+    """Of a number of items that a pilot of so many asks for: from and to where it could lie, since their variance is
+    itself uncertain (chi-squared)."""
+    freedom = pilot - 1
+    if freedom < 1:
+        return items, MOST_ITEMS
+    low, high = (freedom / float(chdtri(freedom, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
+    return max(ceil(items * low), FEWEST), min(ceil(items * high), MOST_ITEMS)
+
+
+def trials_needed(error: float, chance: float, trials: int, wanted: float) -> int | None:
+    """How many trials of each item bring the standard error of a number from `error` down to `wanted`, where chance
+    makes the part `chance` of its variance with the `trials` that there are; None where no number does."""
+    rest = error**2 - chance
+    if not chance > 0 or wanted**2 <= rest or wanted == inf:
+        return None
+    return max(ceil(trials * chance / (wanted**2 - rest)), trials + 1)

@@ -1,0 +1,169 @@
+"""How a study's measures vary over items and over trials of each, from what its items give to them; and what a plan
+says of how large a difference it would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.statistics.comparing import Number
+from overton.statistics.detecting import Varying, by_chance, scatter
+from overton.statistics.resampling import Jackknife, Resampling
+from overton.studies.comparing import Contribution, Sides
+from overton.studies.measuring import Comparing, Results
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Detection", "Halves", "Needing", "chance_of", "halves_of", "varying", "varying_apart"]
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Two sets of the trials of every item, those of odd and those of even repetition: what every model gives by each,
+    and how many `trials` of an item each has."""
+
+    sides: tuple[Sides, Sides]
+    trials: tuple[int, int]
+
+    def both(self, model: str, measure: str) -> tuple[Contribution, Contribution] | None:
+        """What a model gives to a measure by either; None where one has nothing of it."""
+        found = [one for sides in self.sides for one in sides.get(model, ()) if one.measure.name == measure]
+        return (found[0], found[1]) if len(found) == 2 else None
+
+
+def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None:
+    """The halves of what runs gave; None where trials are not repeated, or their repetitions cannot be told."""
+    records = results.records
+    if not comparing.trial or comparing.trial not in records.columns:
+        return None
+    number = _repetitions(records[comparing.trial])
+    if number.null_count() or number.n_unique() < 2:
+        return None
+    odd = number % 2 == 1
+    counts = number.filter(odd).n_unique(), number.filter(~odd).n_unique()
+    if 0 in counts:
+        return None
+    first, second = (comparing.records(_of(results, records.filter(use)), how) for use in (odd, ~odd))
+    return Halves((first, second), counts)
+
+
+def _repetitions(names: pl.Series) -> pl.Series:
+    """By the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
+    import polars as pl
+
+    return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
+
+
+def _of(results: Results, records: pl.DataFrame) -> Results:
+    return Results(records, results.items, results.models, results.runs)
+
+
+Both = tuple[Contribution, Contribution] | None
+
+
+def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> tuple[Varying, int]:
+    """How one model's number varies, and over how many items that was seen."""
+    every = [whole, *(halves or ())]
+    items, resampling = _shared(every, jackknife)
+    numbers = [one.over(items, resampling) for one in every]
+    return _found(numbers, counts), len(items)
+
+
+def varying_apart(
+    whole: tuple[Contribution, Contribution], halves: tuple[Both, Both], counts: tuple[int, int], jackknife: Jackknife
+) -> tuple[Varying, int]:
+    """How the difference of two models' numbers varies, candidate minus base, and over how many items that was seen."""
+    base, candidate = halves
+    pairs = [whole] if base is None or candidate is None else [whole, *zip(base, candidate, strict=True)]
+    items, resampling = _shared([one for pair in pairs for one in pair], jackknife)
+    numbers = [second.over(items, resampling).minus(first.over(items, resampling)) for first, second in pairs]
+    return _found(numbers, counts), len(items)
+
+
+def chance_of(
+    base: tuple[Contribution, Contribution],
+    candidate: tuple[Contribution, Contribution],
+    counts: tuple[int, int],
+    jackknife: Jackknife,
+) -> float:
+    """The variance that the chance in a single trial adds to what one item pulls at the difference of two models."""
+    items, resampling = _shared([*base, *candidate], jackknife)
+    first, second = (
+        other.over(items, resampling).minus(one.over(items, resampling))
+        for one, other in zip(base, candidate, strict=True)
+    )
+    return by_chance(first, second, counts) if len(items) > 1 else nan
+
+
+def _shared(every: Sequence[Contribution], jackknife: Jackknife) -> tuple[list[str], Resampling]:
+    """The items that all of them have."""
+    items = sorted(set.intersection(*(set(one.place) for one in every)))
+    return items, jackknife.over(max(len(items), 1))
+
+
+def _found(numbers: Sequence[Number], counts: tuple[int, int]) -> Varying:
+    whole = scatter(numbers[0])
+    if len(numbers) < 3:
+        return Varying(whole)
+    return Varying.found(whole, by_chance(numbers[1], numbers[2], counts), sum(counts))
+
+
+class Needing(msgspec.Struct, frozen=True):
+    """With so many `trials` of each item (None where that does not matter, or is not known): how many items it takes.
+
+    `items` are for the difference to be seen, with `items_between` where that number could lie by the pilot's own
+    uncertainty (80%); `items_equivalent` for a true difference of half the margin to be found equivalent. None where no
+    number is enough. Costs are in US dollars, None where a price is not known.
+    """
+
+    trials: int | None
+    items: int | None
+    items_between: tuple[int, int] | None
+    cost: float | None
+    items_equivalent: int | None
+    cost_equivalent: float | None
+
+
+class Detection(msgspec.Struct, frozen=True):
+    """What it takes to see a `difference` of two models in a measure, with the chance `power`, and what this plan sees.
+
+    `pilot` says what the spread of items was taken from: so many `pilot_items` with `pilot_trials` of each by
+    `pilot_models`. `correlation` is how the models' true numbers go together over items; `assumed` where no pilot
+    told it. `spread_items` and `spread_trials` are standard deviations of what one item pulls at the difference: over
+    items, and by the chance in a single trial (None where that could not be told apart). `pairs` are how many the level
+    is divided among, as Bonferroni does.
+
+    `unit` is what intervals are over, in the plural. Of the plan itself: `chance` that its items and trials show the
+    difference, the `smallest` difference that they show with the power asked for, and `chance_equivalent` that a true
+    difference of half the margin is found equivalent. `why` says why there is nothing of all that, None where there is.
+    """
+
+    measure: str
+    title: str
+    difference: float
+    unit: str
+    margin: float
+    power: float
+    level: float
+    pairs: int
+    pilot: str
+    pilot_models: tuple[str, ...]
+    pilot_items: int
+    pilot_trials: int | None
+    correlation: float | None
+    assumed: bool
+    spread_items: float | None = None
+    spread_trials: float | None = None
+    items: int = 0
+    trials: int | None = None
+    chance: float | None = None
+    smallest: float | None = None
+    chance_equivalent: float | None = None
+    needed: tuple[Needing, ...] = ()
+    why: str | None = None

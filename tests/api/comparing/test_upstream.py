@@ -1,0 +1,50 @@
+"""Another upstream model behind one name is said: name, fingerprint, provider, package; of runs and of baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import overton
+from overton.calls import Reply
+from overton.studies.open_mindedness.simulated import OpenMinded
+
+SAID = {
+    "model": "another upstream model under the same name (v1 and v2)",
+    "fingerprint": "another system fingerprint (v1 and v2)",
+    "served_by": "served by another provider, or another version of a package (v1 and v2)",
+}
+
+
+@pytest.fixture
+def saying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Holds runs whose subject says something of itself."""
+    plain = OpenMinded.answer
+
+    def held(name: str, **said: str) -> Path:
+        async def answer(self: Any, request: Any) -> Reply:
+            return msgspec.structs.replace(await plain(self, request), **said)
+
+        monkeypatch.setattr(OpenMinded, "answer", answer)
+        out = tmp_path / name
+        return overton.run(
+            "open-mindedness", models=["m=simulated/open-minded"], trials=1, templates=(2,), out=out
+        ).path
+
+    return held
+
+
+@pytest.mark.parametrize("word", SAID)
+def test_what_changed_upstream_is_said_and_not_refused(word: str, saying: Any, tmp_path: Path) -> None:
+    one, other = saying("one", **{word: "v1"}), saying("two", **{word: "v2"})
+    kept = overton.baseline(one, out=tmp_path / "kept.json")
+    for base in (one, kept):
+        found = overton.compare(base, other).differing
+        assert [(each.kind, each.said) for each in found] == [("subject", SAID[word])]
+
+
+def test_what_only_one_said_is_not_known_to_differ(saying: Any) -> None:
+    assert not overton.compare(saying("one"), saying("two", fingerprint="v2")).differing
