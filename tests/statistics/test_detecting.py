@@ -6,9 +6,8 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
-from overton.statistics.comparing import number, ratio
+from overton.statistics.comparing import gap, number, ratio
 from overton.statistics.detecting import (
     Varying,
     apart,
@@ -42,16 +41,16 @@ def test_items_and_chance_in_trials_are_told_apart() -> None:
     assert found.error(100, 1) == pytest.approx(sqrt(13 / 100), rel=0.15)
 
 
-@pytest.mark.parametrize("items", [6, 20, 80])
-def test_chances_are_those_of_a_simulation(items: int) -> None:
-    rng = np.random.default_rng(items)
-    draws = rng.normal(0.5, 1, (20_000, items))
-    mean, error = draws.mean(1), draws.std(1, ddof=1) / sqrt(items)
-    told = (mean - student.ppf(0.975, items - 1) * error > 0).mean()
-    inner = student.ppf(0.95, items - 1) * error
-    equivalent = ((mean - inner > -1) & (mean + inner < 1)).mean()
-    assert chance_told(0.5, 1 / sqrt(items), items, 0.95) == pytest.approx(told, abs=0.015)
-    assert chance_equivalent(0.5, 1, 1 / sqrt(items), items, 0.95) == pytest.approx(equivalent, abs=0.03)
+@pytest.mark.parametrize("items", [12, 24, 60])
+def test_chances_are_those_of_comparisons(items: int) -> None:
+    rng, jackknife = np.random.default_rng(items), Jackknife()
+    size = 2.8 / sqrt(items)
+    gaps = [gap(means(rng.normal(size, 1, items)), jackknife, items) for _ in range(300)]
+    told = np.mean([one.own.low > 0 for one in gaps])
+    same = np.mean([one.equivalence.low > -2 * size and one.equivalence.high < 2 * size for one in gaps])
+    error = 1 / sqrt(items)
+    assert chance_told(size, error, items, 0.95) == pytest.approx(told, abs=0.07)
+    assert chance_equivalent(size, 2 * size, error, items, 0.95) == pytest.approx(same, abs=0.07)
 
 
 def test_the_fewest_items_are_enough_and_one_less_is_not() -> None:

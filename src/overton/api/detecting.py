@@ -9,14 +9,13 @@ from math import isfinite, isnan, nan, sqrt
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import msgspec
 
 from overton.api.comparing.source import Source
-from overton.api.comparing.sources import comparing_of, opened
+from overton.api.comparing.sources import comparing_of
+from overton.api.piloting import pilot_of, trials_of
 from overton.api.requests import Arguments
-from overton.api.runs import run
 from overton.api.setting_up import SetUp
 from overton.errors import InputError, Problem
 from overton.hosts import local
@@ -35,18 +34,14 @@ from overton.statistics.detecting import (
 from overton.statistics.resampling import FEWEST, Jackknife
 from overton.studies.comparing import WHOLE, Contribution, Measure
 from overton.studies.detecting import Detection, Needing, varying, varying_apart
-from overton.studies.options import fields_of, option_place
+from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
 __all__ = ["ASSUMED", "Detecting", "PlanDetecting", "detected"]
 
 ASSUMED = 0.5
 """How two models' true numbers go together over items, where one model alone was seen."""
-SIMULATED = "simulated/"
 LEVEL = 0.95
-_MOST_ITEMS = 30
-_MOST_TRIALS = 4
-"""Of a pilot that is simulated for a plan."""
 _SAMPLE = 10
 """So many items tell how the cost of one goes with the number of its trials."""
 _TRIALS = (1, 2, 3, 5, 10, 20)
@@ -110,107 +105,12 @@ def detected(  # noqa: PLR0917
     models = len(answering[study.first])
     pairs = max(1, 1 if study.together else models * (models - 1) // 2)
     with TemporaryDirectory(prefix="overton-") as folder:
-        pilot, told = _pilot(study, wanted, ready, model_args, Path(folder), seed)
+        pilot, told = pilot_of(study, wanted.pilot, ready, model_args, Path(folder), seed)
         made = tuple(
             _Seen(study, wanted, pilot, told, measure, size, pairs).detection(costs)
             for measure, size in wanted.sizes.items()
         )
     return PlanDetecting(**{name: getattr(planned, name) for name in planned.__struct_fields__}, detect=made)
-
-
-def _pilot(  # noqa: PLR0917
-    study: AnyStudy, wanted: Detecting, ready: SetUp, model_args: Arguments | None, folder: Path, seed: int
-) -> tuple[Source, str]:
-    """The pilot, opened, and what it is called."""
-    named = wanted.pilot
-    if named is not None and not named.startswith(SIMULATED):
-        _, _, (source,) = opened([named], study.name, {})
-        return source, f"run {source.label}"
-    subjects = [named] if named else _simulated_of(study, ready)
-    path = folder / "pilot"
-    run(
-        study.name,
-        models=subjects,
-        others=_others(study, ready),
-        items=list(ready.items[:_MOST_ITEMS]),
-        out=path,
-        seed=seed,
-        model_args=None if named else _own(model_args, ready, study),
-        watch=_unwatched,
-        **_options(study, ready),
-    )
-    _, _, (source,) = opened([path], study.name, {})
-    return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
-
-
-def _own(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
-    """The arguments of the models that are simulated in the plan itself."""
-    simulated = [one for held in ready.wanted.values() for one in held if one.spec.startswith(SIMULATED)]
-    names = {one.name for one in simulated} | {one.spec for one in simulated}
-    return {name: given for name, given in (model_args or {}).items() if name in names}
-
-
-def _unwatched(progress: Any) -> None:
-    """Nobody watches what takes seconds."""
-
-
-def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
-    """The plan's own models where all are simulated, else the study's first respondent.
-
-    Raises:
-        InputError: it has none.
-    """
-    wanted = [one.name if one.name == one.spec else f"{one.name}={one.spec}" for one in ready.wanted[study.first]]
-    if wanted and all(one.spec.startswith(SIMULATED) for one in ready.wanted[study.first]):
-        return wanted
-    if not study.simulated:
-        raise InputError([Problem(option_place("pilot"), "", "name a run: this study has no simulated respondent")])
-    kind = next(iter(study.simulated))
-    if study.together and f"{kind}/NAME" in study.simulated:
-        return [f"{SIMULATED}{kind}/{letter}" for letter in "abc"[: max(2, min(len(wanted), 3))]]
-    return [f"{SIMULATED}{kind}"]
-
-
-def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
-    """Who else answers in a simulated pilot: what is simulated already, or stands in for it.
-
-    Raises:
-        InputError: nothing does.
-    """
-    made: dict[str, list[str]] = {}
-    for role in study.roles[1:]:
-        named = [one.spec for one in ready.wanted.get(role.name, ())]
-        if role.retrieves:
-            made |= {role.name: [role.usual]} if role.usual else {}
-        elif named and all(one.startswith(SIMULATED) for one in named):
-            made[role.name] = named
-        elif not role.optional:
-            made[role.name] = [f"{SIMULATED}{_stand_in(study, role.name, role.word)}"]
-    return made
-
-
-def _stand_in(study: AnyStudy, role: str, word: str) -> str:
-    fitting = [name for name in study.simulated if name == role or name.endswith(f"-{role}")]
-    if len(fitting) != 1:
-        reason = f"a simulated pilot needs a simulated {word}, and there is no telling which; name a run as the pilot"
-        raise InputError([Problem(option_place("pilot"), "", reason)])
-    return fitting[0]
-
-
-def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
-    """The plan's options, with two to four trials of each item, so that chance in trials is told from items."""
-    own = {
-        one.name: given
-        for one in fields_of(study.options)
-        if not one.option.follows and (given := getattr(ready.options, one.name)) != one.default
-    }
-    trials = _trials_of(ready.options)
-    return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
-
-
-def _trials_of(options: Any) -> int | None:
-    found = getattr(options, "trials", None)
-    return found if isinstance(found, int) else None
 
 
 class _Costs:
@@ -221,7 +121,7 @@ class _Costs:
         self, study: AnyStudy, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
     ) -> None:
         self._planned = planned.items
-        self.trials = _trials_of(ready.options)
+        self.trials = trials_of(ready.options)
         self._each = None if planned.cost is None else planned.cost / max(planned.items, 1)
         self._plan = _planner(study, ready, answering, seed)
         self._sample: dict[int, float] = {}

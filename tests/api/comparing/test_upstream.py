@@ -1,4 +1,4 @@
-"""Another upstream model behind one name is said: by name, fingerprint, provider and package, from runs and baselines."""
+"""Another upstream model behind one name is said: name, fingerprint, provider, package; of runs and of baselines."""
 
 from __future__ import annotations
 

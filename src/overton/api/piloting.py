@@ -1,0 +1,117 @@
+"""What a plan's differences are taken from: a run, or simulated respondents who are asked for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from overton.api.comparing.source import Source
+from overton.api.comparing.sources import opened
+from overton.api.requests import Arguments
+from overton.api.runs import run
+from overton.api.setting_up import SetUp
+from overton.errors import InputError, Problem
+from overton.studies.options import fields_of, option_place
+from overton.studies.study import AnyStudy
+
+__all__ = ["pilot_of", "trials_of"]
+
+SIMULATED = "simulated/"
+_MOST_ITEMS = 30
+_MOST_TRIALS = 4
+"""Of a pilot that is simulated for a plan."""
+
+
+def pilot_of(  # noqa: PLR0917
+    study: AnyStudy, named: str | None, ready: SetUp, model_args: Arguments | None, folder: Path, seed: int
+) -> tuple[Source, str]:
+    """The pilot, opened, and what it is called."""
+    if named is not None and not named.startswith(SIMULATED):
+        _, _, (source,) = opened([named], study.name, {})
+        return source, f"run {source.label}"
+    subjects = [named] if named else _simulated_of(study, ready)
+    path = folder / "pilot"
+    run(
+        study.name,
+        models=subjects,
+        others=_others(study, ready),
+        items=list(ready.items[:_MOST_ITEMS]),
+        out=path,
+        seed=seed,
+        model_args=None if named else _own(model_args, ready, study),
+        watch=_unwatched,
+        **_options(study, ready),
+    )
+    _, _, (source,) = opened([path], study.name, {})
+    return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
+
+
+def _own(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
+    """The arguments of the models that are simulated in the plan itself."""
+    simulated = [one for held in ready.wanted.values() for one in held if one.spec.startswith(SIMULATED)]
+    names = {one.name for one in simulated} | {one.spec for one in simulated}
+    return {name: given for name, given in (model_args or {}).items() if name in names}
+
+
+def _unwatched(progress: Any) -> None:
+    """Nobody watches what takes seconds."""
+
+
+def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
+    """The plan's own models where all are simulated, else the study's first respondent.
+
+    Raises:
+        InputError: it has none.
+    """
+    wanted = [one.name if one.name == one.spec else f"{one.name}={one.spec}" for one in ready.wanted[study.first]]
+    if wanted and all(one.spec.startswith(SIMULATED) for one in ready.wanted[study.first]):
+        return wanted
+    if not study.simulated:
+        raise InputError([Problem(option_place("pilot"), "", "name a run: this study has no simulated respondent")])
+    kind = next(iter(study.simulated))
+    if study.together and f"{kind}/NAME" in study.simulated:
+        return [f"{SIMULATED}{kind}/{letter}" for letter in "abc"[: max(2, min(len(wanted), 3))]]
+    return [f"{SIMULATED}{kind}"]
+
+
+def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
+    """Who else answers in a simulated pilot: what is simulated already, or stands in for it.
+
+    Raises:
+        InputError: nothing does.
+    """
+    made: dict[str, list[str]] = {}
+    for role in study.roles[1:]:
+        named = [one.spec for one in ready.wanted.get(role.name, ())]
+        if role.retrieves:
+            made |= {role.name: [role.usual]} if role.usual else {}
+        elif named and all(one.startswith(SIMULATED) for one in named):
+            made[role.name] = named
+        elif not role.optional:
+            made[role.name] = [f"{SIMULATED}{_stand_in(study, role.name, role.word)}"]
+    return made
+
+
+def _stand_in(study: AnyStudy, role: str, word: str) -> str:
+    fitting = [name for name in study.simulated if name == role or name.endswith(f"-{role}")]
+    if len(fitting) != 1:
+        reason = f"a simulated pilot needs a simulated {word}, and there is no telling which; name a run as the pilot"
+        raise InputError([Problem(option_place("pilot"), "", reason)])
+    return fitting[0]
+
+
+def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
+    """The plan's options, with two to four trials of each item, so that chance in trials is told from items."""
+    own = {
+        one.name: given
+        for one in fields_of(study.options)
+        if not one.option.follows and (given := getattr(ready.options, one.name)) != one.default
+    }
+    trials = trials_of(ready.options)
+    return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
+
+
+def trials_of(options: Any) -> int | None:
+    """The trials of each item that options ask for; None where a study does not repeat them."""
+    found = getattr(options, "trials", None)
+    return found if isinstance(found, int) else None
