@@ -38,6 +38,10 @@ ROW: dict[str, Any] = {
     "faults": [],
     "input_tokens": 10,
     "output_tokens": 3,
+    "shares": None,
+    "p_a": None,
+    "p_b": None,
+    "sampled": None,
 }
 SCHEMA = {
     "faults": pl.List(pl.String),
@@ -46,7 +50,12 @@ SCHEMA = {
     "failure": pl.String,
     "letter": pl.String,
     "last_argument": pl.String,
+    "shares": pl.String,
+    "p_a": pl.Float64,
+    "p_b": pl.Float64,
+    "sampled": pl.List(pl.String),
 }
+LISTS = ("arguments", "faults", "sampled")
 
 
 def read_records(path: Path) -> pl.DataFrame:
@@ -66,22 +75,21 @@ TWO = table({}, {"trial": "u", "condition": "baseline", "wording": 0, "arguments
 
 def test_a_run_folder_and_its_file_give_the_same_records(tmp_path: Path) -> None:
     TWO.write_parquet(tmp_path / "records.parquet")
-    filled = TWO.drop("shares", "p_a", "p_b", "sampled")  # nobody asked for probabilities
-    assert read_records(tmp_path).equals(filled)
-    assert read_records(tmp_path / "records.parquet").equals(filled)
+    assert read_records(tmp_path).equals(TWO)
+    assert read_records(tmp_path / "records.parquet").equals(TWO)
     assert read_outcomes(tmp_path).kind == "records"
 
 
 def test_json_lines_and_csv_give_the_records_of_parquet(tmp_path: Path) -> None:
     TWO.write_ndjson(tmp_path / "a.jsonl")
-    TWO.with_columns(pl.col("arguments", "faults").list.join(" ")).write_csv(tmp_path / "a.csv")
+    TWO.with_columns(pl.col(*LISTS).list.join(" ")).write_csv(tmp_path / "a.csv")
     for name in ("a.jsonl", "a.csv"):
         assert read_records(tmp_path / name).equals(TWO)
         assert read_records(tmp_path / name).schema == TWO.schema
 
 
 def test_texts_with_line_breaks_and_commas_survive_a_csv(tmp_path: Path) -> None:
-    odd = table({"answer": 'A,\n"B"\n'}).with_columns(pl.col("arguments", "faults").list.join(" "))
+    odd = table({"answer": 'A,\n"B"\n'}).with_columns(pl.col(*LISTS).list.join(" "))
     odd.write_csv(tmp_path / "a.csv")
     assert read_records(tmp_path / "a.csv")["answer"].to_list() == ['A,\n"B"\n']
 
@@ -135,7 +143,7 @@ def test_a_bad_value_is_named_with_its_row(tmp_path: Path, change: dict[str, Any
 
 @pytest.mark.parametrize(("column", "value"), [("template", "two"), ("pro_first", "perhaps"), ("repetition", "1.x")])
 def test_a_csv_cell_of_another_type_is_named(tmp_path: Path, column: str, value: str) -> None:
-    rows = table({}).with_columns(pl.col("arguments", "faults").list.join(" "), pl.lit(value).alias(column))
+    rows = table({}).with_columns(pl.col(*LISTS).list.join(" "), pl.lit(value).alias(column))
     rows.write_csv(tmp_path / "a.csv")
     with pytest.raises(InputError, match=f"{column}: '{value}' in row 1"):
         read_records(tmp_path / "a.csv")
