@@ -199,6 +199,9 @@ def test_an_extended_run_equals_one_made_whole(overton: Overton, issues: str, tm
         pl.read_parquet(tmp_path / "whole" / "records.parquet")
     )
     assert overton("extend", "run").returncode == 2
+    told = " ".join(overton("extend", "run", "--help").stdout.split())
+    assert "wording (1 or more); in all, with what the run has." in told
+    assert "three-con; adds to those that the run has." in told
 
 
 def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues: str, tmp_path: Path) -> None:

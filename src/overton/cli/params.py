@@ -56,26 +56,35 @@ def words_of(study: AnyStudy, *kinds: type[Any]) -> dict[str, str]:
     return flags | {f"role {role.name}": _role_flag(role) for role in study.roles}
 
 
-def field_params(fields: Iterable[Field]) -> Iterator[Param]:
-    """Options as parameters. Values are words here: whoever declared them reads and checks them."""
+def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[Param]:
+    """Options as parameters. Values are words here: whoever declared them reads and checks them.
+
+    `growing` ones make a run that exists larger: each says whether it adds to what there is, or is the new total.
+    """
     for field in fields:
+        said = _said(field) if growing else field.told()
         if field.option.argument:
             kind, default = list[str] if field.several else str, Param.empty if field.needed else None
-            argument = typer.Argument(metavar=field.name.upper(), help=field.told())
+            argument = typer.Argument(metavar=field.name.upper(), help=said)
             yield _keyword(field.name, kind, argument, default)
             continue
         flags = [field.flag, f"--{field.name.replace('_', '-')}"]
         names = list(dict.fromkeys(flags))
         if field.kind is bool:
             off = [f"{names[0]}/--no-{field.name.replace('_', '-')}"] if field.default is True else names
-            yield _keyword(field.name, bool | None, typer.Option(*off, help=field.told(), show_default=False), None)
+            yield _keyword(field.name, bool | None, typer.Option(*off, help=said, show_default=False), None)
             continue
-        shown = typer.Option(*names, metavar=_metavar(field), help=field.told(), show_default=False)
+        shown = typer.Option(*names, metavar=_metavar(field), help=said, show_default=False)
         kind = list[str] if field.several else str
         if field.needed:
             yield _keyword(field.name, kind, shown, Param.empty)
         else:
             yield _keyword(field.name, kind | None, shown, None)
+
+
+def _said(field: Field) -> str:
+    told = field.meant()
+    return f"{told}; adds to those that the run has." if field.several else f"{told}; in all, with what the run has."
 
 
 def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:

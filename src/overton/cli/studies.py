@@ -367,7 +367,7 @@ class Extending(TyperGroup):
 
         params = [
             next(role_params(study, needed=False)),
-            *field_params(field for field in fields_of(study.options) if field.option.extends),
+            *field_params((field for field in fields_of(study.options) if field.option.extends), growing=True),
             *(param for param in _shared(paying=True) if param.name not in _NOT_EXTENDED),
             Param("trust", _NAMED, annotation=opt.TrustOption, default=False),
         ]
