@@ -136,9 +136,10 @@ def main() -> None:
     reader.add_argument("--simulations", type=int, default=300)
     reader.add_argument("--budgets", type=int, nargs="+", default=[300, 1000])
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
+    asked = reader.parse_args()
     print("| number | errors | labels | bias, plain | it holds | bias, corrected | it holds | width | seen together |")
     print("|---|---|---|--:|--:|--:|--:|--:|--:|")
-    for key, cell in sorted(cells(reader.parse_args())):
+    for key, cell in sorted(cells(asked)):
         print(f"| {key} | {cell} |", flush=True)
 
 

@@ -68,8 +68,9 @@ def pins(python: str) -> dict[str, Version]:
 
 def imported(folder: str) -> dict[str, str]:
     """Where each package outside the standard library and the project is imported, by its name in an import."""
-    beside = {"benchmarks": ROOT / "benchmarks", "tests": ROOT / "tests" / "plugins"}.get(folder)
-    own = {"overton", "fuzz", "benchmarks", *(path.stem for path in (beside.glob("*.py") if beside else ()))}
+    beside = {"benchmarks": ["benchmarks", "tests/plugins"], "tests": ["tests/plugins"]}.get(folder, [])
+    own = {"overton", "fuzz", "benchmarks", "tests"}
+    own |= {path.stem for place in beside for path in (ROOT / place).glob("*.py")}
     found: dict[str, str] = {}
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

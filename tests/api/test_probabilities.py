@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.runs import open_run, other_ways
+from overton.api.planning import other_ways
+from overton.api.runs import open_run
 from overton.errors import InputError
 
 SMALL: dict[str, Any] = {

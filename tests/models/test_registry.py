@@ -5,7 +5,7 @@ import pytest
 
 from overton.calls import Price, Reply, Settings
 from overton.errors import AccessError, InputError
-from overton.models import check_model, known_models, open_model
+from overton.models import check_model, known_models, open_model, prices_as_of
 
 
 class Simulated:
@@ -26,7 +26,8 @@ def test_a_model_is_opened_with_all_that_is_known_of_it():
     model = open_model("openai/gpt-4o-2024-08-06", [("temperature", "0.3"), ("connections", "8")])
     assert model.answerer.name == model.answerer.identity == "openai/gpt-4o-2024-08-06"
     assert model.settings == Settings(temperature=0.3)
-    assert (model.connections, model.price) == (8, Price(2.5, 10.0))
+    assert model.price is not None
+    assert (model.connections, model.price.input, model.price.output) == (8, 2.5, 10.0)
     assert (model.family, model.series, model.reasons) == ("openai", "openai 4o", False)
 
 
@@ -54,7 +55,9 @@ def test_a_simulated_model_needs_a_study():
 
 def test_a_plan_needs_no_key(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert open_model("openai/gpt-4o", need_key=False).price == Price(2.5, 10.0)
+    price = open_model("openai/gpt-4o", need_key=False).price
+    assert price is not None
+    assert (price.input, price.output) == (2.5, 10.0)
 
 
 def test_local_servers_need_no_key(monkeypatch):
@@ -112,7 +115,9 @@ async def test_checking_a_model_shows_its_error_as_it_is(server):
 def test_known_models_say_what_they_need():
     rows = {row.spec: row for row in known_models(["open-minded"])}
     assert rows["openai/gpt-4o"].needs == "OPENAI_API_KEY"
-    assert rows["openai/gpt-4o"].price == Price(2.5, 10.0)
+    price = rows["openai/gpt-4o"].price
+    assert price is not None
+    assert (price.input, price.output, price.as_of) == (2.5, 10.0, prices_as_of())
     assert rows["embedded/smollm2-135m"].needs == "overton[embedded]"
     assert rows["http://HOST:PORT/v1#NAME"].needs == "OVERTON_API_KEY (optional)"
     assert rows["simulated/open-minded"].needs == ""

@@ -37,7 +37,17 @@ def detect_params() -> list[Parameter]:
                     help="Say how many items and trials show a difference of X between two models; repeat for more.",
                 ),
             ),
-            ("power", float, 0.8, typer.Option("--power", metavar="X", help="The chance with which it is to be seen.")),
+            (
+                "power",
+                float,
+                0.8,
+                typer.Option(
+                    "--power",
+                    metavar="X",
+                    help="The chance with which it is to be seen; 0.8 by default.",
+                    show_default=False,
+                ),
+            ),
             (
                 "pilot",
                 str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,5 +76,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two runs of one study by a model that is another in the second."""
     made = tmp_path_factory.mktemp("versions")
     first = held("open-mindedness", made / "spring")
+    manifest = first / "manifest.json"
+    told = json.loads(manifest.read_text("utf-8"))
+    manifest.write_text(json.dumps(told | {"created": "2026-03-21T12:00:00+00:00"}), "utf-8")
     changed = {"a": {"susceptibility_con": "4"}}
     return first, held("open-mindedness", made / "autumn", model_args=changed, seed=1)

@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 
-from overton.studies.exhibits import ROUND_BREAK
+from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK
 from overton.studies.pluralism.figures import thread_table
 
 
@@ -70,7 +70,7 @@ def test_viewpoints_are_in_the_order_of_their_votes(paragraphs):
 
 def test_responses_rankings_and_pairs_follow(paragraphs):
     text = "\n\n".join(paragraphs())
-    assert re.search(r"Responses, neutral\n1\. \[(neutral|supporting); (v\d)\] Says \2", text)
+    assert re.search(rf"{ROUND_BREAK}neutral{TURN_BREAK}1\. (neutral|supporting); (v\d)\n\nSays \2", text)
     assert "Ranking by votes\n1. v1: Summary v1" in text
     assert "Ranking, neutral: v1 > v2 > v3" in text
     assert "is more popular than v3" in text
@@ -78,8 +78,8 @@ def test_responses_rankings_and_pairs_follow(paragraphs):
 
 
 def test_the_belief_that_was_stated_stands_above_its_responses(paragraphs):
-    text = paragraphs(lambda table: table.with_columns(belief=pl.lit("I think so.")))
-    assert any(part.startswith("Responses, biased toward\nThe user says: I think so.\n1.") for part in text)
+    text = "\n\n".join(paragraphs(lambda table: table.with_columns(belief=pl.lit("I think so."))))
+    assert f"{ROUND_BREAK}biased toward\n\nThe user says: I think so.{TURN_BREAK}1. " in text
 
 
 def test_trials_that_failed_or_were_not_held_say_so(paragraphs):
@@ -97,7 +97,7 @@ def test_unknown_labels_and_matches_are_told(paragraphs):
         return pl.DataFrame([row], schema=records.schema)
 
     text = "\n\n".join(paragraphs(change))
-    assert "1. [no usable label; match not known] x" in text
+    assert "1. no usable label; match not known\n\nx" in text
     assert "v1, 90 votes, stance not known" in text
 
 
@@ -115,5 +115,8 @@ def test_every_thread_stands_once_for_each_model_with_its_post(records, threads)
 
 
 def test_breaks_in_a_text_do_not_break_the_page(paragraphs):
-    text = paragraphs(lambda table: table.with_columns(belief=pl.lit(f"a{ROUND_BREAK}b")))
-    assert ROUND_BREAK not in "".join(text)
+    def breaks(belief):
+        text = "".join(paragraphs(lambda table: table.with_columns(belief=pl.lit(belief))))
+        return text.count(ROUND_BREAK), text.count(TURN_BREAK)
+
+    assert breaks(f"a{ROUND_BREAK}b{TURN_BREAK}c") == breaks("a b c")

@@ -31,13 +31,17 @@ DEALS = 100
 def by_chance(cells: Cells, model: int, seed: int) -> tuple[Floats, Floats]:
     """Each issue's scores by chance [issues, variants], and its chance of counting as moved [issues].
 
-    NaN where an issue has no baseline stance in any deal or lacks answers, or a configuration of equation 1 does.
+    NaN where an issue has no baseline stance in any deal or lacks answers, or a configuration of equation 1 does; and
+    for shares from token probabilities, which are no answers that could be dealt out.
     """
     issues = len(cells.issues)
     places = scored_places(cells.conditions)
     if places is None:
         return np.full((issues, len(VARIANTS)), np.nan), np.full(issues, np.nan)
     answers = _by_template(cells, model)[:, places]
+    if (answers != np.rint(answers)).any():
+        return np.full((issues, len(VARIANTS)), np.nan), np.full(issues, np.nan)
+    answers = answers.astype(np.int64)
     counts = dealt(answers, np.random.default_rng((seed, issues)))
     with np.errstate(invalid="ignore"):
         share = counts / counts.sum(-1, keepdims=True)
