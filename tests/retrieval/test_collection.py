@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,27 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
     build_index([*PAGES, *TWINS], folder)
     return folder
+
+
+@pytest.mark.parametrize("suffix", [".store", ".term", ".idx"])
+def test_a_file_that_was_changed_is_named_before_the_index_is_opened(
+    suffix: str, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(whole, tmp_path / "index")
+    file = next((tmp_path / "index").glob(f"*{suffix}"))
+    file.write_bytes(file.read_bytes()[:-1] + b"\xff")
+    monkeypatch.setattr("tantivy.Index.open", None)
+    with pytest.raises(InputError, match=rf"damaged \({file.name} is not as it was written\)"):
+        open_index(tmp_path / "index")
+
+
+def test_an_index_without_digests_of_its_files_still_opens(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "index")
+    about = tmp_path / "index" / "collection.json"
+    told = json.loads(about.read_text("utf-8"))
+    del told["files"]
+    about.write_text(json.dumps(told), "utf-8")
+    assert open_index(tmp_path / "index").find("night buses", 5)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -74,11 +74,16 @@ def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
 
 
 class _About(msgspec.Struct, frozen=True):
-    """What an index folder says of itself: its format, its collection's digest (hexadecimal) and number of pages."""
+    """What an index folder says of itself: its format, its collection's digest (hexadecimal) and number of pages.
+
+    `files` are the SHA-256 of the index's own files: Tantivy is not given damaged ones, of which some end the process.
+    An index that an earlier version made has none.
+    """
 
     format: int
     digest: str
     pages: int
+    files: dict[str, str] = {}
 
 
 _about = msgspec.json.Decoder(_About).decode
@@ -159,8 +164,31 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
             about = _fill(index, pages)
     except (OSError, ValueError, Unreadable) as error:  # so Tantivy tells what the disk refuses
         raise cannot_be_written(folder, error) from error
+    about = msgspec.structs.replace(about, files=_file_digests(folder))
     write_whole(folder / _ABOUT, [msgspec.json.encode(about)])
     return CollectionIndex(index, about)
+
+
+def _file_digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each of Tantivy's files, in hexadecimal, by name; its locks are none."""
+    return {one.name: _file_digest(one) for one in sorted(folder.iterdir()) if one.suffix != ".lock"}
+
+
+def _file_digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return file_digest(opened, "sha256").hexdigest()
+
+
+def _check_files(folder: Path, told: dict[str, str]) -> None:
+    """Refuse files that are not those that were written; names are looked up in the folder, never followed out of it.
+
+    Raises:
+        InputError: one is missing, or holds something else.
+    """
+    held = {one.name: one for one in folder.iterdir() if one.is_file()}
+    for name, digest in told.items():
+        if name not in held or _file_digest(held[name]) != digest:
+            raise _unusable(folder, f"the index is damaged ({name} is not as it was written): index the pages again")
 
 
 def about_index(folder: Path) -> _About:
@@ -191,6 +219,7 @@ def open_index(folder: Path) -> CollectionIndex:
     """
     about = about_index(folder)
     with _damage_told(folder):
+        _check_files(folder, about.files)
         return CollectionIndex(tantivy.Index.open(str(folder)), about, folder)
 
 
