@@ -80,7 +80,14 @@ async def test_a_chart_is_laid_out_for_the_width_that_there_is_with_text_of_13_p
     shown = "[...document.querySelectorAll('.chart svg')].filter((svg) => svg.checkVisibility())"
     scale = "Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)"
     size = f"parseFloat(getComputedStyle(text).fontSize) * {scale}"
-    for width, layout in ((320, "narrow"), (390, "narrow"), (768, "wide"), (1_024, "wide"), (1_300, "wide")):
+    for width, layout in (
+        (320, "narrow"),
+        (390, "narrow"),
+        (768, "narrow"),
+        (800, "wide"),
+        (1_024, "wide"),
+        (1_300, "wide"),
+    ):
         await page.width(width)
         assert await page.js(f"{shown}.map((svg) => svg.classList[0])") == [layout]
         smallest = await page.js(
