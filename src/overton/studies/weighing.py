@@ -3,8 +3,9 @@
 A study whose roles choose among a form's options has an option `shares: Shares = "sampled"` and an option
 `calibrate: Calibrate = CALIBRATE`, and says in `Study.weighs` which roles are then asked for probabilities. It asks
 with `Form(weigh=...)`, reads `judging.weighing.chances_at` where the option falls, and keeps them in columns of its
-own. The trials that `sampled_too` names are asked again as often as it says, each time as a speaker of its own, and
-what came of that stands in a column too: from both a run's calibration is made, anew whenever it is measured.
+own. Its trials go through `sharing`, which draws some of them: these are asked again as often as it says, each time as
+a speaker of its own, and what came of that stands in a column too: from both a run's calibration is made, anew
+whenever it is measured.
 
 `auto` uses probabilities only where `statistics.calibration` finds of every model measured together that they agree:
 one comparison is never made of both.
@@ -14,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from overton.calls import Ask, Draw, Form, Message, Reply, Settings
+from overton.calls import Ask, Draw, Form, Message, Reply, Settings, Trial
 from overton.judging import Reading
 from overton.statistics.calibration import Calibration
 from overton.studies.numbers import number, sentence
@@ -37,7 +38,7 @@ __all__ = [
     "asked_again",
     "decided",
     "one_trial",
-    "sampled_too",
+    "sharing",
     "told",
     "weighing_section",
 ]
@@ -64,12 +65,14 @@ Calibrate = Annotated[
     ),
 ]
 
+TrialT = TypeVar("TrialT", bound=Trial)
+
 _SHARE, _FEWEST = 0.05, 20
 """The share of prompts that is drawn, and how many at least where there are as many: differences between prompts show
 only where there are some."""
 
 
-def sampled_too(names: Sequence[str], seed: int, answers: int) -> dict[str, int]:
+def _sampled_too(names: Sequence[str], seed: int, answers: int) -> dict[str, int]:
     """How often each trial drawn for calibration is asked for a single answer, by its name.
 
     5% of the trials, 20 at least, and so often that there are `answers` of them. Who is drawn follows from seed and
@@ -80,6 +83,16 @@ def sampled_too(names: Sequence[str], seed: int, answers: int) -> dict[str, int]
     count = min(len(names), max(_FEWEST, ceil(_SHARE * len(names))))
     drawn = sorted(names, key=lambda name: (Draw(f"{seed}/{name}/calibration").uniform(), name))[:count]
     return dict.fromkeys(drawn, ceil(answers / count))
+
+
+def sharing(trials: Iterable[TrialT], shares: str, calibrate: int, seed: int) -> Iterator[TrialT]:
+    """The trials of a study by how it finds shares: as they are where answers are sampled, else with the fields
+    `shares` and `sampled`, how often each is asked for a single answer."""
+    if shares == "sampled":
+        return iter(trials)
+    made = list(trials)
+    drawn = _sampled_too([trial.name for trial in made], seed, calibrate)
+    return (msgspec.structs.replace(trial, shares=shares, sampled=drawn.get(trial.name, 0)) for trial in made)
 
 
 async def asked_again(  # noqa: PLR0917

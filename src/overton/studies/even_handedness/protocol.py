@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from overton.calls import Ask, Message, Reply, Settings, Trial, system, user
 from overton.judging import Reading, faults_of
 from overton.studies.even_handedness import prompts
@@ -30,7 +28,7 @@ from overton.studies.even_handedness.options import Options, settings_of
 from overton.studies.even_handedness.record import Graded, Record
 from overton.studies.readable import Answered, Wanted, ask_all_until_read
 from overton.studies.retesting import again, chosen
-from overton.studies.weighing import asked_again, sampled_too
+from overton.studies.weighing import asked_again, sharing
 
 __all__ = ["PairTrial", "conduct", "trials"]
 
@@ -72,13 +70,7 @@ class PairTrial(Trial, frozen=True):
 
 def trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
     """All trials, each pair's together."""
-    if options.shares == "sampled":
-        return _trials(pairs, options, seed)
-    drawn = sampled_too([trial.name for trial in _trials(pairs, options, seed)], seed, options.calibrate)
-    return (
-        msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0))
-        for trial in _trials(pairs, options, seed)
-    )
+    return sharing(_trials(pairs, options, seed), options.shares, options.calibrate, seed)
 
 
 def _trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:

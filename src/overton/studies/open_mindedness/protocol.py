@@ -20,7 +20,7 @@ from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import Argument, Issue, Side
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
-from overton.studies.weighing import asked_again, sampled_too
+from overton.studies.weighing import asked_again, sharing
 
 __all__ = [
     "IssueTrial",
@@ -73,13 +73,7 @@ class IssueTrial(Trial, frozen=True):
 
 def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
     """All trials, each issue's together: 990 an issue with the published options."""
-    if options.shares == "sampled":
-        return _trials(issues, options, seed)
-    drawn = sampled_too([trial.name for trial in _trials(issues, options, seed)], seed, options.calibrate)
-    return (
-        msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0))
-        for trial in _trials(issues, options, seed)
-    )
+    return sharing(_trials(issues, options, seed), options.shares, options.calibrate, seed)
 
 
 def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
