@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -275,8 +275,11 @@ def extend(
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
     names[study.first] += names_of(study, {study.first: models})[study.first]
-    chosen = changed(RunFolder(folder).options(study, study.complete(manifest.options, names)), given)
+    asked = RunFolder(folder).options(study, study.complete(manifest.options, names))
+    chosen = changed(asked, given)
     check(study, chosen)
+    if chosen == asked and not models and manifest.status == "finished":
+        raise InputError([Problem("extend", str(folder), f"nothing to add: the run has {_told(given)} already")])
     extended = local.extend(
         study,
         folder,
@@ -288,6 +291,10 @@ def extend(
         watch=watch or in_notebook("extend"),
     )
     return Run(folder, extended)
+
+
+def _told(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def fresh_folder(study: str) -> Path:

@@ -41,7 +41,11 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
         f"{sides.count('con')}"
     )
     score = model.cross_fitted.open_mindedness
-    told = "" if isnan(score.value) else f"; its open-mindedness is {number(max(score.value, 0.0), 'score')} of 100"
+    told = (
+        ""
+        if isnan(score.value)
+        else f"; its open-mindedness beyond chance is {number(max(score.value, 0.0), 'score')} of 100"
+    )
     if score.value < 0:
         told += " (less than chance alone gives)"
     kept = score if told else None
