@@ -27,6 +27,7 @@ from overton.studies.spelling import spelled, words_of
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
+    from overton.studies.analysed import AnyAnalysis
     from overton.studies.findings import Finding
 
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "measured_runs", "schema"]
@@ -84,7 +85,7 @@ class Outcome:
         return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
-def analyze(study: str, source: str | Path, **how: Any) -> Any:
+def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
     Which tables that are is said by the study's `measuring.tables`, and by `overton analyze STUDY --help`. Each study
@@ -96,7 +97,8 @@ def analyze(study: str, source: str | Path, **how: Any) -> Any:
     Raises:
         InputError: the study or the file cannot be used; every problem with its place. The run is of another study.
     """
-    return measured(study, source, **how).analysis
+    analysis: AnyAnalysis = measured(study, source, **how).analysis
+    return analysis
 
 
 def measured(study: str, source: str | Path, **how: Any) -> Outcome:

@@ -4,6 +4,7 @@ A study of another package is made of what stands here; see docs/your-own-study.
 """
 
 from overton.studies import retesting
+from overton.studies.analysed import Analysed
 from overton.studies.command import Command, Done
 from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
@@ -22,6 +23,7 @@ from overton.studies.table import RawTable, told
 
 __all__ = [
     "INTERFACE",
+    "Analysed",
     "Callout",
     "Chart",
     "Column",

@@ -24,7 +24,7 @@ from overton.studies.open_mindedness.measures.results import (
     Shares,
     Wording,
 )
-from overton.studies.plain import Shape, plain
+from overton.studies.plain import Shape
 from overton.studies.weighing import Weighing
 
 __all__ = [
@@ -333,5 +333,4 @@ class Analysis(Analysed, frozen=True):
         `stance` and `share`. The variant `as_published` of the first and of the third is the second and the fourth, as
         observed; `letter_balanced` is what is called corrected here.
         """
-        made: dict[str, Any] = plain(self)
-        return made
+        return super().to_json()
