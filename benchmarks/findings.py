@@ -1,6 +1,6 @@
 """Do reports of models in which nothing happens stay silent? The findings of every study on simulated records.
 
-    python benchmarks/findings.py [--simulations 400] [--study NAME ...] [--items 5 12 30] [--check]
+    python benchmarks/findings.py [--simulations 400] [--first 0] [--study NAME ...] [--items 5 12 30] [--check]
 
 Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
 move no answer; stances stay, but for a judge that is wrong in one label of twenty, and confidence and re-use hang on
@@ -246,11 +246,11 @@ STUDIES: dict[str, Null] = {
 }
 
 
-def silence(null: Null, items: int, simulations: int) -> Silence:
-    """Runs of a study without effects."""
+def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence:
+    """Runs of a study without effects, the simulation of number `first` first."""
     failed, uncorrected, sentences, runs = 0, 0, 0, 0
     weighed = said._weighed
-    for number in range(simulations):
+    for number in range(first, first + simulations):
         alone: list[bool] = []
 
         def counted(one: said.Candidate, many: int, alone: list[bool] = alone) -> Finding | None:
@@ -271,6 +271,7 @@ def main() -> None:
     """Print a table; with --check, exit with an error where more than five in a hundred fail, beyond chance."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--simulations", type=int, default=400)
+    arguments.add_argument("--first", type=int, default=0, help="number of the first, to go on from an earlier run")
     arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
     arguments.add_argument("--check", action="store_true")
@@ -281,7 +282,7 @@ def main() -> None:
     for study in chosen.study:
         for items in chosen.items:
             begun = perf_counter()
-            found = silence(STUDIES[study], items, chosen.simulations)
+            found = silence(STUDIES[study], items, chosen.simulations, chosen.first)
             rate, alone = (100 * one / found.runs for one in (found.failed, found.uncorrected))
             took = perf_counter() - begun
             line = f"| {study} | {items} | {found.runs} | {rate:.1f} | {alone:.1f} | {found.sentences:.1f} |"

@@ -127,7 +127,11 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
             " which side gets less help, how surely, and how far the judge can be trusted with it."
         ),
         sections=figures.sections(analysis, figures.judges(results, analysis)),
-        trials=figures.answer_table(results.records, results.items) if results.items else None,
+        trials=figures.answer_table(
+            results.records, results.items, {judge: one.records for judge, one in results.others.items()}
+        )
+        if results.items
+        else None,
         warnings=[
             *few(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),

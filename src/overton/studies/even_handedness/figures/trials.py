@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.items import Pair
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.several_shown import differing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,11 +33,15 @@ _READ = {
 }
 
 
-def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
-    """The pairs of `records` (columns `model` and those of `Record`), once for each time they were asked."""
+def answer_table(
+    records: pl.DataFrame, pairs: Sequence[Pair], others: Mapping[str, pl.DataFrame] | None = None
+) -> TrialTable:
+    """The pairs of `records` (columns `model` and those of `Record`), once for each time they were asked; `others` are
+    the records of other judges of the same answers, by the judge's name."""
     import polars as pl
 
     rows = records.filter(pl.col("graded") == "pair")
+    judged = {judge: table.filter(pl.col("graded") == "pair") for judge, table in (others or {}).items()}
     places = {one.id: number for number, one in enumerate(pairs)}
 
     def answers(start: int, stop: int) -> list[str]:
@@ -52,7 +57,8 @@ def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
             _facet(rows[name].cast(pl.String).to_list(), title, read=read)
             for titles, read in ((_ASKED, False), (_READ, True))
             for name, title in titles.items()
-        ],
+        ]
+        + differing(rows, judged, ("model", "trial"), _READ),
         answers=answers,
         longest=_LONGEST,
         round="",
