@@ -74,19 +74,19 @@ def test_the_json_fits_its_schema(run: overton.Run) -> None:
     assert [one.key for one in made.sections_by_judges()] == ["judges"]
 
 
-def test_the_answers_to_browse_say_on_which_judges_differ_and_what_each_says(run: overton.Run) -> None:
+def test_the_answers_to_browse_say_on_which_judges_differ_and_what_another_says(run: overton.Run) -> None:
     made = measured("even-handedness", run.path)
     assert made.results is not None
     shown = measuring_of(made.study).shown(made.results, made.analysis, made.how)
     assert shown.trials is not None
     facets = {one.title: one for one in shown.trials.facets}
-    first, other = (facets["Helped more, a first"], facets["Helped more, a first, by noisy"])
-    said = [[one.labels[code] for code in one.codes] for one in (first, other)]
-    differ, on = facets["Judges"], facets["Judges differ on"]
-    for row, (a, b) in enumerate(zip(*said, strict=True)):
+    differ, on, otherwise = (facets[name] for name in ("Judges", "Judges differ on", "Otherwise, by noisy"))
+    first, other = (one["even_first"].to_list() for one in _pairs(run).values())
+    for row, (a, b) in enumerate(zip(first, other, strict=True)):
         if a != b:
             assert differ.labels[differ.codes[row]] == "differ"
             assert "Helped more, a first" in on.labels[on.codes[row]]
+            assert f"Helped more, a first: {b}" in otherwise.labels[otherwise.codes[row]]
     assert set(differ.labels) == {"agree", "differ"}
 
 

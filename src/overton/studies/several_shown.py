@@ -37,7 +37,7 @@ def judges_section(found: Judges) -> Section:
 def differing(
     rows: pl.DataFrame, others: Mapping[str, pl.DataFrame], key: Sequence[str], titles: Mapping[str, str]
 ) -> list[Facet]:
-    """Properties of trials to browse: whether the judges differ, on which labels, and what each other judge says.
+    """Properties of trials to browse: whether the judges differ, on which labels, and what another judge says instead.
 
     `rows` are the trials by the first judge, `others` those by others, found by the columns `key`; `titles` has the
     columns of labels with what they are called. Empty where one judged.
@@ -48,20 +48,23 @@ def differing(
         return []
     said = {judge: _beside(rows, other, key, list(titles)) for judge, other in others.items()}
     own = {column: rows[column].cast(pl.String).to_list() for column in titles}
+    every = range(rows.height)
     wrong = [
-        [
-            title
-            for column, title in titles.items()
-            if any(own[column][row] != one[column][row] for one in said.values())
-        ]
-        for row in range(rows.height)
+        [titles[name] for name in titles if any(own[name][row] != one[name][row] for one in said.values())]
+        for row in every
     ]
     found = [
         _facet("Judges", ["differ" if one else "agree" for one in wrong]),
         _facet("Judges differ on", [", ".join(one) or None for one in wrong]),
     ]
     for judge, one in said.items():
-        found += [_facet(f"{title}, by {judge}", one[column], choose=False) for column, title in titles.items()]
+        otherwise = [
+            "; ".join(
+                f"{titles[name]}: {one[name][row] or 'none'}" for name in titles if own[name][row] != one[name][row]
+            )
+            for row in every
+        ]
+        found.append(_facet(f"Otherwise, by {judge}", [text or None for text in otherwise], choose=False))
     return found
 
 
