@@ -1,4 +1,4 @@
-"""What holds for every test: none is judged by the clock. A browser, the command line, a run to label: `tests/plugins`."""
+"""What holds for every test: none is judged by the clock. What tests share (a browser, say) is in `tests/plugins`."""
 
 from __future__ import annotations
 
