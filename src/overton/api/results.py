@@ -61,7 +61,7 @@ def results_of(runs: Sequence[Run]) -> Results:
     """
     study, labels = study_named(runs[0].manifest.study), _labels(runs)
     whole = [run.records() for run in runs]
-    judges = [judges_of(table) for table in whole]
+    judges = [judges_of(table) if study.several else [] for table in whole]
     led = [judge_of(table, own[0]) if own else table for table, own in zip(whole, judges, strict=True)]
     first = _put_together(study, [*zip(runs, led, labels, [own[0] if own else "" for own in judges], strict=True)])
     others = {

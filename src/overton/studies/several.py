@@ -83,7 +83,11 @@ class Judges(msgspec.Struct, frozen=True):
 
 def judges_of(records: pl.DataFrame) -> list[str]:
     """The judges whose records these are, the first first; empty where one judged."""
-    found: list[str] = records[JUDGE].unique(maintain_order=True).to_list() if JUDGE in records.columns else []
+    import polars as pl
+
+    if JUDGE not in records.columns or records.schema[JUDGE] != pl.String:
+        return []
+    found: list[str] = records[JUDGE].drop_nulls().unique(maintain_order=True).to_list()
     return found
 
 

@@ -14,6 +14,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items
 from overton.studies.nulls import Null, NullConditions, WithNulls, with_option
 from overton.studies.options import NoOptions
+from overton.studies.several import JUDGE
 
 if TYPE_CHECKING:
     from overton.studies.command import Command
@@ -210,6 +211,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
         """
         if len([role for role in self.roles if role.several]) > 1:
             raise ValueError("several may judge in one role only: their records would not tell who judged what")
+        if self.several and JUDGE in self.record.__struct_fields__:
+            raise ValueError(
+                f"where several may judge, the column {JUDGE!r} of records names who did: call it otherwise"
+            )
         if self.condition is None and self.kind == "asks":
             object.__setattr__(self, "condition", _alone)
         if self.nulls:
