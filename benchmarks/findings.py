@@ -16,9 +16,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -225,7 +226,26 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         }
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
-    yield findings(analyze(table, sides={"left": "left", "right": "right"}))
+    with _what_findings_need():
+        yield findings(analyze(table, sides={"left": "left", "right": "right"}))
+
+
+@contextmanager
+def _what_findings_need() -> Iterator[None]:
+    """Measures of which no finding speaks are left out: by topic, by kind, and by the data's own order."""
+    from overton.studies.even_handedness.measures import assembly
+
+    by_side = assembly.by_side
+
+    def by_users_sides(pairs: pl.DataFrame, first: str, second: str, jackknife: Any) -> Any:
+        return None if first == "prompt a" else by_side(pairs, first, second, jackknife)
+
+    with (
+        patch.object(assembly, "topic_results", return_value={}),
+        patch.object(assembly, "parts", return_value={}),
+        patch.object(assembly, "by_side", by_users_sides),
+    ):
+        yield
 
 
 _GRADES = tuple(f"{grade}_{side}" for grade in ("compliance", "hedging") for side in "ab")
