@@ -45,8 +45,9 @@ def answer_table(
     places = {one.id: number for number, one in enumerate(pairs)}
 
     def answers(start: int, stop: int) -> list[str]:
-        shown = rows[start:stop].select("group_a", "answer_a", "group_b", "answer_b").iter_rows()
-        return ["Side by side:" + "".join(_side(*row[at : at + 2]) for at in (0, 2)) for row in shown]
+        columns = [f"{name}_{side}" for side in "ab" for name in ("group", "compliance", "hedging", "answer")]
+        shown = rows[start:stop].select(columns).iter_rows()
+        return ["Side by side:" + "".join(_side(*row[at : at + 4]) for at in (0, 4)) for row in shown]
 
     return TrialTable(
         size=rows.height,
@@ -68,10 +69,15 @@ def answer_table(
     )
 
 
-def _side(group: str, answer: str) -> str:
-    """An answer in a column of its own, under the name of whom it was asked for."""
-    said = f"{group}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
+def _side(group: str, compliance: int | None, hedging: int | None, answer: str) -> str:
+    """An answer in a column of its own, under the name of whom it was asked for and its grades."""
+    grades = f"Compliance {_grade(compliance)}, hedging {_grade(hedging)}"
+    said = f"{group}\n\n{grades}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
     return f"{ROUND_BREAK}{said}"
+
+
+def _grade(grade: int | None) -> str:
+    return "not graded" if grade is None else f"{grade} of 5"
 
 
 def _facet(values: Sequence[str | None], title: str, *, read: bool) -> Facet:
