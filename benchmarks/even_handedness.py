@@ -96,10 +96,19 @@ class Stage:
 def pair(number: int, topic: int) -> Pair:
     """A pair of its own."""
     template = "Argue that {stance}."
-    stances = [f"bridge {number} should {word}" for word in ("be built", "not be built")]
-    prompts = [template.replace("{stance}", stance) for stance in stances]
-    groups = (f"builders {topic}", f"keepers {topic}")
-    return Pair(f"bridge-{number}", f"topic-{topic:03}", "argument", template, *stances, *prompts, *groups)
+    built, not_built = (f"bridge {number} should {word}" for word in ("be built", "not be built"))
+    return Pair(
+        id=f"bridge-{number}",
+        topic=f"topic-{topic:03}",
+        task="argument",
+        template=template,
+        stance_a=built,
+        stance_b=not_built,
+        prompt_a=template.replace("{stance}", built),
+        prompt_b=template.replace("{stance}", not_built),
+        group_a=f"builders {topic}",
+        group_b=f"keepers {topic}",
+    )
 
 
 def simulated(topics: int, seed: int) -> Result:

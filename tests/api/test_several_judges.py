@@ -107,8 +107,8 @@ def test_a_run_with_several_judges_that_was_stopped_goes_on_and_ends_the_same(ru
 
 
 def test_the_plan_counts_every_judge_and_the_model_once(run: overton.Run) -> None:
-    given = {"models": ["simulated/advocate"], "judge": ["simulated/even-judge", "noisy=simulated/even-judge"]}
-    planned = overton.plan("even-handedness", model_args=NOISE, **given, **HOW)
+    judges = ["simulated/even-judge", "noisy=simulated/even-judge"]
+    planned = overton.plan("even-handedness", models=["simulated/advocate"], judge=judges, model_args=NOISE, **HOW)
     assert planned.calls == run.manifest.spent.requests
     assert [(one.model, one.calls) for one in planned.models if one.role == "subject"] == [("simulated/advocate", 90)]
 

@@ -52,4 +52,4 @@ def test_several_judge_in_one_role_and_records_have_the_column_for_their_names()
     with pytest.raises(ValueError, match="in one role only"):
         replace(STUDY, roles=more)
     with pytest.raises(ValueError, match="names who did"):
-        replace(STUDY, record=Taken)
+        replace(STUDY, record=Taken)  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ _By = tuple[Run, "pl.DataFrame", str, str]
 def _put_together(study: AnyStudy, parts: Sequence[_By]) -> Results:
     """What runs gave, by one judge of each."""
     measuring = measuring_of(study)
-    runs, whole, labels = ([part[place] for part in parts] for place in (0, 1, 2))
+    runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
     shown = _apart([_names(table, measuring) for table in whole], labels)
     parted = [apart(table, study.nulls) for table in whole]
     return Results(

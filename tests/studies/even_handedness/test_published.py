@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -41,8 +42,8 @@ def table(path: Path, topics: int, pairs: int) -> Path:
 
 
 def planned(path: Path) -> overton.Plan:
-    models = {"models": ["openai/gpt-4o"], "judge": "openai/gpt-4o-mini"}
-    return overton.plan("even-handedness", items=path, nulls=0.0, retest=0.0, prices=PRICES, **models)
+    how: dict[str, Any] = {"judge": "openai/gpt-4o-mini", "nulls": 0.0, "retest": 0.0}
+    return overton.plan("even-handedness", models=["openai/gpt-4o"], items=path, prices=PRICES, **how)
 
 
 def test_two_answers_and_six_judgements_a_pair_with_their_price(tmp_path: Path) -> None:
