@@ -25,8 +25,6 @@ _GIVE_UP_AFTER = 24
 """Calls that fail for good in a row, none answered between, before an endpoint is taken to be down."""
 
 
-_FEW = 64
-"""Shared calls that may be held though the journal has them, before they are looked through."""
 _BREATH = 64
 """Calls recalled in a row before the event loop gets a turn, for signals and progress."""
 
@@ -159,9 +157,10 @@ class Desk:
             return await self.outcome(bound, identity, place, request)
         if identity.slot not in self._shared:
             if len(self._shared) >= self._most_shared:
-                # What the journal can be asked for by now need not be held here.
+                # What the journal can be asked for by now need not be held here. Looked through when they have doubled,
+                # since many may wait at once for a batch.
                 self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.holds(slot)}
-                self._most_shared = 2 * len(self._shared) + _FEW
+                self._most_shared = 2 * len(self._shared)
             self._shared[identity.slot] = self._lasting(self.outcome(bound, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])
 
