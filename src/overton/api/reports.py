@@ -81,6 +81,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
     sections = [
         *(labels.sections() if labels.found else ()),
         *labels.noted(shown.sections),
+        *measured.sections_by_judges(),
         *measured.sections_against(),
         *_compared(study, runs, results, measured.how),
     ]

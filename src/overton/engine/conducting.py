@@ -23,7 +23,8 @@ class Lane:
     """The trials that one binding of roles to answerers goes through, and where their records go.
 
     `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once` is
-    how many trials are under way at once, None for one for each request allowed in flight.
+    how many trials are under way at once, None for one for each request allowed in flight. One that `meets` others has
+    calls that are theirs, too: they are asked once, whoever comes first.
     """
 
     bindings: dict[str, Bound]
@@ -32,6 +33,7 @@ class Lane:
     planned: Counter[str] = field(default_factory=Counter)
     own: str = ""
     at_once: int | None = None
+    meets: bool = False
 
     @property
     def width(self) -> int:
@@ -106,7 +108,8 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
             if desk.stopped is not None:
                 lane.outcomes.release()
                 return
-            records = await conduct(trial, TrialAsk(desk, trial.name, lane.bindings, lane.own))
+            ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
+            records = await conduct(trial, ask)
             lane.outcomes.add(position, trial, records)
     except Stopped:
         lane.outcomes.release()
@@ -160,11 +163,14 @@ class Asking(Placing[S], ABC):
 class TrialAsk(Asking[Bound]):
     """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
 
-    __slots__ = ("_desk", "_task")
+    __slots__ = ("_desk", "_meets", "_task")
 
-    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
+    def __init__(
+        self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "", *, meets: bool = False
+    ) -> None:
         super().__init__(trial, bindings, own)
         self._desk = desk
+        self._meets = meets
         self._task = asyncio.current_task()
 
     async def _side_by_side(
@@ -174,7 +180,8 @@ class TrialAsk(Asking[Bound]):
 
     async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
         _, _, place, _ = call
-        asking = self._desk.outcome(*call) if place.trial else self._desk.shared_outcome(*call)
+        alone = place.trial and not self._meets
+        asking = self._desk.outcome(*call) if alone else self._desk.shared_outcome(*call)
         # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
         # own, one task's failure must not cancel its siblings' requests.
         found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))

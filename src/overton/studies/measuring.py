@@ -79,6 +79,9 @@ class Results:
     `records` are the outcome tables under each other, `items` what was asked about, each once. For a table that was
     made elsewhere there are neither items nor runs. `nulls` are the records of null conditions, by the null's name:
     they are not among `records`.
+
+    Where several judged, all of this is by the first of them, and `others` has the same by each of the others, by name:
+    what there would be if that judge alone had judged.
     """
 
     records: pl.DataFrame
@@ -86,6 +89,7 @@ class Results:
     models: Sequence[Measured] = ()
     runs: Sequence[RunFacts] = ()
     nulls: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    others: Mapping[str, Results] = field(default_factory=dict)
 
     @property
     def held(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items
 from overton.studies.nulls import Null, NullConditions, WithNulls, with_option
 from overton.studies.options import NoOptions
+from overton.studies.several import JUDGE
 
 if TYPE_CHECKING:
     from overton.studies.command import Command
@@ -49,7 +50,9 @@ class Role:
     where the user does not say, and it does not reason; 0 leaves that to the host. No such default, wherever the model
     runs, is below `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring
     instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one. One that
-    is `weighed` is asked for token probabilities, which follows from the options: see `Study.weighs`.
+    is `weighed` is asked for token probabilities, which follows from the options: see `Study.weighs`. In one that may
+    be `several` each judges for itself what is answered once: the first that is named leads, and what others say stands
+    beside it (`overton.studies.several`). What a model is asked may then not depend on what a judge says.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Role:
     usual: str = ""
     max_tokens: int = 0
     judges: bool = False
+    several: bool = False
     least_tokens: int = 0
     weighed: bool = False
 
@@ -205,6 +209,12 @@ class Study(Generic[Item, Options, Record, Analysis]):
 
         Options, trials and conditions have the nulls in them; a copy of the study has them once.
         """
+        if len([role for role in self.roles if role.several]) > 1:
+            raise ValueError("several may judge in one role only: their records would not tell who judged what")
+        if self.several and JUDGE in self.record.__struct_fields__:
+            raise ValueError(
+                f"where several may judge, the column {JUDGE!r} of records names who did: call it otherwise"
+            )
         if self.condition is None and self.kind == "asks":
             object.__setattr__(self, "condition", _alone)
         if self.nulls:
@@ -223,6 +233,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
     def first(self) -> str:
         """The role whose models are measured."""
         return self.roles[0].name
+
+    @property
+    def several(self) -> str:
+        """The role in which several may judge, '' where there is none."""
+        return next((role.name for role in self.roles if role.several), "")
 
     @property
     def optional(self) -> tuple[str, ...]:

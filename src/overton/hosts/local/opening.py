@@ -92,7 +92,7 @@ def open_models(
         requests = wanted.get(role, ())
         if not requests and role not in study.optional:
             problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
-        if len(requests) > 1 and role != study.first:
+        if len(requests) > 1 and role not in (study.first, study.several):
             named = ", ".join(request.name for request in requests)
             problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name one only"))
         once: dict[ModelRequest, Opened] = {}
