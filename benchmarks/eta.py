@@ -2,9 +2,9 @@
 
     python benchmarks/eta.py --issues 4
 
-Runs open-mindedness with the embedded model on some starter issues, notes what is told at every step, and prints the ratio
-of told to true time left after each twentieth of the run. After a tenth of it the ratio should be within a factor of
-1.5.
+Runs open-mindedness with the embedded model on some starter issues, notes what is told at every step, and prints the
+ratio of told to true time left after each twentieth of the run. After a tenth of it the ratio should be within a factor
+of 1.5.
 """
 
 from __future__ import annotations
