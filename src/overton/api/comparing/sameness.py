@@ -19,7 +19,7 @@ from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["instruments", "subjects"]
+__all__ = ["instruments", "options_apart", "subjects"]
 
 
 def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
@@ -38,7 +38,7 @@ def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Di
 def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     yield from _prompts(one.prompts, other.prompts)
     yield from _items(one, other, study)
-    yield from _options(one.options, other.options, study)
+    yield from options_apart(one.options, other.options, study)
     for role in study.role_names:
         if role != study.first:
             yield from _answerers(role, one.roles.get(role, []), other.roles.get(role, []))
@@ -62,7 +62,8 @@ def _items(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]
         yield "precision", f"{only} {study.items.plural} were asked about in one of them only, and are left out"
 
 
-def _options(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+def options_apart(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    """Which options, as manifests hold them, are not the same."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
     harmless = (*harmless, *([NULLS] if study.nulls else []))
     for field in fields_of(study.options):
