@@ -28,6 +28,14 @@ def test_json_is_the_comparison(tmp_path: Path, command_line: Any) -> None:
     assert difference["level"] == 0.95
 
 
+def test_the_page_says_what_it_is(tmp_path: Path, command_line: Any) -> None:
+    done = command_line("compare", str(COUNTS), str(COUNTS), "--out", "page.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Overton comparison" in page
+    assert "Overton report" not in page
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -26,7 +26,7 @@ __all__ = ["histories"]
 def histories(held: Sequence[Held]) -> Iterator[History]:
     """Every model that several runs of one study have, the oldest run first."""
     together: dict[tuple[str, str], list[Held]] = defaultdict(list)
-    for one in sorted(held, key=lambda one: one.run.manifest.created):
+    for one in sorted(held, key=lambda one: one.run.manifest.begun):
         for model in one.asked:
             known = together[one.kind, model]
             if all(one.run.path.resolve() != other.run.path.resolve() for other in known):

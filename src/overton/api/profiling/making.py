@@ -118,7 +118,7 @@ def _held(named: str | Path, how: Mapping[str, Any]) -> Held:
 
 def _leading(held: Sequence[Held]) -> dict[tuple[str, str], Held]:
     """By study and model the run that tells of it: the latest."""
-    ordered = sorted(held, key=lambda one: one.run.manifest.created)
+    ordered = sorted(held, key=lambda one: one.run.manifest.begun)
     return {(one.kind, model): one for one in ordered for model in one.asked}
 
 
