@@ -3,10 +3,11 @@
     python benchmarks/detecting.py [--pairs 500] [--study NAME ...] [--items 5 12 50] [--pilots 2000] [--check]
 
 The first table: pairs of models as `compare.py` makes them, whose true difference is near one that is told with a
-chance of 80% by the plan, when it knows from 20,000 items how the two models' differences vary ('by pairs'). Beside
-what it says stands in how many of a hundred the interval of `compare` lies above 0; and what it says when it knows one
-model alone and how the two go together ('by one model'). Then the same of a true difference of half the margin, with
-as many items as the plan asks for so that 80% are found equivalent (left out where it asks for over 300).
+chance of 80% by the plan. It is told how a difference varies, and from 10,000 items how unevenly ('by pairs'); or how
+one model does, and how two go together ('by one model'). Beside what it says stands in how many of a hundred the
+interval of `compare` lies above 0. The true difference and variance are the means of the pairs, so that chance in
+these is on neither side. Then the same of a true difference of half the margin, with as many items as the plan asks
+for so that 80% are found equivalent (left out where it asks for over 300).
 
 The second: pilots of one model whose items vary as those of the truth. A cell has by which factor the number of items
 that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power that these numbers have.
@@ -17,14 +18,14 @@ With --check a difference of over 5 points and three standard errors is an error
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import sqrt
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from compare import SOURCES, Source, pairs, verdicts
+from compare import SOURCES, pairs
 from items import DISTRIBUTIONS
 
 from overton.statistics.chances import NORMAL, Pulls, pulls_of
@@ -35,8 +36,8 @@ from overton.studies.comparing import meeting
 POWER = 0.8
 LEVEL = 0.95
 _FEW = 300
-_SETS, _ITEMS = 100, 200
-"""The truth: so many pairs of so many items."""
+_SETS, _ITEMS = 50, 200
+"""So many pairs of so many items tell how unevenly items pull."""
 _TRIED = 0.05
 """A lift by which the size of differences is found."""
 _HIGHEST = 0.4
@@ -51,49 +52,71 @@ HEADLINES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Truth(NamedTuple):
-    """The true difference of a headline, how it varies, and what a plan says that knows pairs, or one model alone."""
+class Pair(NamedTuple):
+    """One simulated pair: its difference, what items pull at it and at the base alone, and its verdicts' intervals."""
 
     difference: float
+    spread: float
+    own: float
+    pulls: np.ndarray
+    alone: np.ndarray
+    told: bool
+    equivalent: bool
+
+
+def simulated(study: str, name: str, distribution: str, items: int, count: int, lift: float) -> list[Pair]:
+    """So many pairs whose candidate has values that are higher by `lift`."""
+    source = next(one for one in SOURCES if one.study == study)
+    kind = next(one for one in DISTRIBUTIONS if one.name == distribution)
+    jackknife = Jackknife(unit="items")
+    made = []
+    for pair in pairs(source, kind, items, count, lift):
+        if name not in pair:
+            continue
+        met = meeting(*pair[name], jackknife)
+        difference, (base, candidate) = met.difference, met.numbers
+        gap, margin = met.gap(jackknife), pair[name][0].measure.margin
+        made.append(
+            Pair(
+                difference.value,
+                scatter(difference),
+                (scatter(base) + scatter(candidate)) / 2,
+                pulls_of(difference),
+                pulls_of(base),
+                # Whatever the verdict: a difference that is small and sure is called equivalent.
+                gap.own.low > 0,
+                -margin <= gap.equivalence.low and gap.equivalence.high <= margin,
+            )
+        )
+    return made
+
+
+class Start(NamedTuple):
+    """What many items tell: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
+
+    by_lift: float
     varying: Varying
     pulls: Pulls
-    alone: Varying
-    alone_pulls: Pulls
-    margin: float
+    alone: Pulls
 
 
 @cache
-def truth(study: str, distribution: str, lift: float) -> Mapping[str, Truth]:
-    """Of 20,000 items."""
-    found: dict[str, list[tuple[float, float, float, np.ndarray, np.ndarray, float]]] = {}
-    kind = next(one for one in DISTRIBUTIONS if one.name == distribution)
-    jackknife = Jackknife(unit="items")
-    for pair in pairs(source_of(study), kind, _ITEMS, _SETS, lift):
-        for name, both in pair.items():
-            met = meeting(*both, jackknife)
-            difference, (base, candidate) = met.difference, met.numbers
-            own = (scatter(base) + scatter(candidate)) / 2
-            told = (difference.value, scatter(difference), own, pulls_of(difference), pulls_of(base))
-            found.setdefault(name, []).append((*told, both[0].measure.margin))
-    return {name: _truth(each) for name, each in found.items()}
-
-
-def source_of(study: str) -> Source:
-    """The source of a study's pairs."""
-    return next(one for one in SOURCES if one.study == study)
-
-
-def _truth(each: list[tuple[float, float, float, np.ndarray, np.ndarray, float]]) -> Truth:
-    differences, spreads, own, pulls, alone, margins = zip(*each, strict=True)
-    varying, single = Varying(float(np.mean(spreads))), Varying(float(np.mean(own)))
-    correlation = 1 - varying.items / (2 * single.items)
-    return Truth(
-        float(np.mean(differences)),
+def start(study: str, name: str, distribution: str) -> Start:
+    """Of 10,000 items."""
+    made = simulated(study, name, distribution, _ITEMS, _SETS, _TRIED)
+    varying, single = _varying(made)
+    return Start(
+        float(np.mean([one.difference for one in made])) / _TRIED,
         varying,
-        Pulls(np.concatenate(pulls)),
-        apart(single, correlation),
-        Pulls(np.concatenate(alone), max(correlation, 0.0)),
-        margins[0],
+        Pulls(np.concatenate([one.pulls for one in made])),
+        Pulls(np.concatenate([one.alone for one in made]), max(1 - varying.items / (2 * single.items), 0.0)),
+    )
+
+
+def _varying(made: Sequence[Pair]) -> tuple[Varying, Varying]:
+    """Of differences, and of one model alone."""
+    return Varying(float(np.nanmean([one.spread for one in made]))), Varying(
+        float(np.nanmean([one.own for one in made]))
     )
 
 
@@ -106,42 +129,50 @@ class Row(NamedTuple):
     found: float
 
 
-def _lifted(start: Truth, size: float) -> float:
+def _lifted(known: Start, size: float) -> float:
     """How much higher values have to be for a difference of about that size."""
-    return round(min(_TRIED * size / max(start.difference, 1e-9), _HIGHEST), 4)
+    return round(min(size / max(known.by_lift, 1e-9), _HIGHEST), 4)
 
 
-def cell(study: str, name: str, distribution: Any, items: int, count: int) -> Row:
+def cell(study: str, name: str, distribution: str, items: int, count: int) -> Row:
     """A true difference that is told with a chance of about 80%."""
-    start = truth(study, distribution.name, _TRIED)[name]
-    lift = _lifted(start, smallest_told(start.varying.error(items, None), items, LEVEL, POWER, start.pulls))
-    true = truth(study, distribution.name, lift)[name]
-    said = [
-        pulls.told(true.difference, varying.error(items, None), items, LEVEL)
-        for varying, pulls in ((true.varying, true.pulls), (true.alone, true.alone_pulls))
-    ]
-    jackknife = Jackknife(unit="items")
-    made = pairs(source_of(study), distribution, items, count, lift)
-    # Whatever the verdict: a difference that is small and sure is called equivalent.
-    low = [meeting(*pair[name], jackknife).gap(jackknife).own.low for pair in made]
-    return Row(f"told, {items} items", *said, float(np.mean(np.array(low) > 0)))
+    known = start(study, name, distribution)
+    size = smallest_told(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
+    made = simulated(study, name, distribution, items, count, _lifted(known, size))
+    difference = float(np.mean([one.difference for one in made]))
+    said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
+    return Row(f"told, {items} items", *said, float(np.mean([one.told for one in made])))
 
 
-def equivalence(study: str, name: str, distribution: Any, count: int) -> Iterator[Row]:
+def _known(known: Start, made: Sequence[Pair]) -> list[tuple[Varying, Pulls]]:
+    """What a plan knows: of pairs, and of one model and how two go together."""
+    varying, single = _varying(made)
+    together = 1 - varying.items / (2 * single.items)
+    return [(varying, known.pulls), (apart(single, together), known.alone)]
+
+
+def equivalence(study: str, name: str, distribution: str, count: int) -> Iterator[Row]:
     """A true difference of half the margin."""
-    start = truth(study, distribution.name, _TRIED)[name]
-    half, margin = start.margin / 2, start.margin
-    items = fewest_items(lambda n: start.pulls.equivalent(half, margin, start.varying.error(n, None), n, LEVEL), POWER)
+    known, margin = start(study, name, distribution), _margin(study, name)
+    items = fewest_items(
+        lambda n: known.pulls.equivalent(margin / 2, margin, known.varying.error(n, None), n, LEVEL), POWER
+    )
     if items is None or items > _FEW:
         return
-    lift = _lifted(start, half)
-    true = truth(study, distribution.name, lift)[name]
+    made = simulated(study, name, distribution, items, count, _lifted(known, margin / 2))
+    difference = float(np.mean([one.difference for one in made]))
     said = [
-        pulls.equivalent(true.difference, margin, varying.error(items, None), items, LEVEL)
-        for varying, pulls in ((true.varying, true.pulls), (true.alone, true.alone_pulls))
+        pulls.equivalent(difference, margin, varying.error(items, None), items, LEVEL)
+        for varying, pulls in _known(known, made)
     ]
-    found = verdicts(source_of(study), distribution, items, count, lift)[name]
-    yield Row(f"equivalent, {items} items", *said, found["equivalent"] / found.total())
+    yield Row(f"equivalent, {items} items", *said, float(np.mean([one.equivalent for one in made])))
+
+
+@cache
+def _margin(study: str, name: str) -> float:
+    source = next(one for one in SOURCES if one.study == study)
+    (pair,) = pairs(source, DISTRIBUTIONS[0], 10, 1, 0.0)
+    return pair[name][0].measure.margin
 
 
 def pilots(size: int, count: int, rng: np.random.Generator, *, skewed: bool) -> tuple[float, float, float, float]:
@@ -190,8 +221,8 @@ def _compared(chosen: Any) -> int:
     for study in chosen.study:
         for name in HEADLINES[study]:
             for distribution in DISTRIBUTIONS[:3]:
-                rows = [cell(study, name, distribution, items, chosen.pairs) for items in chosen.items]
-                for row in [*rows, *equivalence(study, name, distribution, chosen.pairs)]:
+                rows = [cell(study, name, distribution.name, items, chosen.pairs) for items in chosen.items]
+                for row in [*rows, *equivalence(study, name, distribution.name, chosen.pairs)]:
                     off = abs(row.pairs - row.found)
                     wrong += off > 0.05 + 3 * sqrt(row.pairs * (1 - row.pairs) / chosen.pairs)
                     told = " | ".join(f"{100 * one:.0f}" for one in row[1:])
