@@ -52,6 +52,14 @@ HEADLINES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+class What(NamedTuple):
+    """A headline of a study, and how values of items are distributed, by names."""
+
+    study: str
+    headline: str
+    distribution: str
+
+
 class Pair(NamedTuple):
     """One simulated pair: its difference, what items pull at it and at the base alone, and its verdicts' intervals."""
 
@@ -64,18 +72,18 @@ class Pair(NamedTuple):
     equivalent: bool
 
 
-def simulated(study: str, name: str, distribution: str, items: int, count: int, lift: float) -> list[Pair]:
+def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
     """So many pairs whose candidate has values that are higher by `lift`."""
-    source = next(one for one in SOURCES if one.study == study)
-    kind = next(one for one in DISTRIBUTIONS if one.name == distribution)
+    source = next(one for one in SOURCES if one.study == what.study)
+    kind = next(one for one in DISTRIBUTIONS if one.name == what.distribution)
     jackknife = Jackknife(unit="items")
     made = []
     for pair in pairs(source, kind, items, count, lift):
-        if name not in pair:
+        if what.headline not in pair:
             continue
-        met = meeting(*pair[name], jackknife)
+        met = meeting(*pair[what.headline], jackknife)
         difference, (base, candidate) = met.difference, met.numbers
-        gap, margin = met.gap(jackknife), pair[name][0].measure.margin
+        gap, margin = met.gap(jackknife), pair[what.headline][0].measure.margin
         made.append(
             Pair(
                 difference.value,
@@ -101,9 +109,9 @@ class Start(NamedTuple):
 
 
 @cache
-def start(study: str, name: str, distribution: str) -> Start:
+def start(what: What) -> Start:
     """Of 10,000 items."""
-    made = simulated(study, name, distribution, _ITEMS, _SETS, _TRIED)
+    made = simulated(what, _ITEMS, _SETS, _TRIED)
     varying, single = _varying(made)
     return Start(
         float(np.mean([one.difference for one in made])) / _TRIED,
@@ -134,11 +142,11 @@ def _lifted(known: Start, size: float) -> float:
     return round(min(size / max(known.by_lift, 1e-9), _HIGHEST), 4)
 
 
-def cell(study: str, name: str, distribution: str, items: int, count: int) -> Row:
+def cell(what: What, items: int, count: int) -> Row:
     """A true difference that is told with a chance of about 80%."""
-    known = start(study, name, distribution)
+    known = start(what)
     size = smallest_told(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
-    made = simulated(study, name, distribution, items, count, _lifted(known, size))
+    made = simulated(what, items, count, _lifted(known, size))
     difference = float(np.mean([one.difference for one in made]))
     said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
     return Row(f"told, {items} items", *said, float(np.mean([one.told for one in made])))
@@ -151,15 +159,15 @@ def _known(known: Start, made: Sequence[Pair]) -> list[tuple[Varying, Pulls]]:
     return [(varying, known.pulls), (apart(single, together), known.alone)]
 
 
-def equivalence(study: str, name: str, distribution: str, count: int) -> Iterator[Row]:
+def equivalence(what: What, count: int) -> Iterator[Row]:
     """A true difference of half the margin."""
-    known, margin = start(study, name, distribution), _margin(study, name)
+    known, margin = start(what), _margin(what.study, what.headline)
     items = fewest_items(
         lambda n: known.pulls.equivalent(margin / 2, margin, known.varying.error(n, None), n, LEVEL), POWER
     )
     if items is None or items > _FEW:
         return
-    made = simulated(study, name, distribution, items, count, _lifted(known, margin / 2))
+    made = simulated(what, items, count, _lifted(known, margin / 2))
     difference = float(np.mean([one.difference for one in made]))
     said = [
         pulls.equivalent(difference, margin, varying.error(items, None), items, LEVEL)
@@ -221,8 +229,9 @@ def _compared(chosen: Any) -> int:
     for study in chosen.study:
         for name in HEADLINES[study]:
             for distribution in DISTRIBUTIONS[:3]:
-                rows = [cell(study, name, distribution.name, items, chosen.pairs) for items in chosen.items]
-                for row in [*rows, *equivalence(study, name, distribution.name, chosen.pairs)]:
+                what = What(study, name, distribution.name)
+                rows = [cell(what, items, chosen.pairs) for items in chosen.items]
+                for row in [*rows, *equivalence(what, chosen.pairs)]:
                     off = abs(row.pairs - row.found)
                     wrong += off > 0.05 + 3 * sqrt(row.pairs * (1 - row.pairs) / chosen.pairs)
                     told = " | ".join(f"{100 * one:.0f}" for one in row[1:])
