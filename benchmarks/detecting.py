@@ -29,6 +29,7 @@ from compare import SOURCES, pairs
 from items import DISTRIBUTIONS
 
 from overton.statistics.chances import NORMAL, Pulls, pulls_of
+from overton.statistics.comparing import Number
 from overton.statistics.detecting import Varying, apart, fewest_items, scatter, smallest_told
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import meeting
@@ -89,14 +90,20 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
                 difference.value,
                 scatter(difference),
                 (scatter(base) + scatter(candidate)) / 2,
-                pulls_of(difference),
-                pulls_of(base),
+                _values(difference),
+                _values(base),
                 # Whatever the verdict: a difference that is small and sure is called equivalent.
                 gap.own.low > 0,
                 -margin <= gap.equivalence.low and gap.equivalence.high <= margin,
             )
         )
     return made
+
+
+def _values(one: Number) -> np.ndarray:
+    """What items give to a number: what is the same in several items is the same here, whatever the pair."""
+    pulls = pulls_of(one)
+    return np.round(one.value + pulls * len(pulls), 9)
 
 
 class Start(NamedTuple):
@@ -109,12 +116,12 @@ class Start(NamedTuple):
 
 
 @cache
-def start(what: What) -> Start:
-    """Of 10,000 items."""
-    made = simulated(what, _ITEMS, _SETS, _TRIED)
+def start(what: What, lift: float = _TRIED) -> Start:
+    """Of 10,000 items whose values are lifted so far: what is higher may vary otherwise, too."""
+    made = simulated(what, _ITEMS, _SETS, lift)
     varying, single = _varying(made)
     return Start(
-        float(np.mean([one.difference for one in made])) / _TRIED,
+        float(np.mean([one.difference for one in made])) / lift,
         varying,
         Pulls(np.concatenate([one.pulls for one in made])),
         Pulls(np.concatenate([one.alone for one in made]), max(1 - varying.items / (2 * single.items), 0.0)),
@@ -146,7 +153,8 @@ def cell(what: What, items: int, count: int) -> Row:
     """A true difference that is told with a chance of about 80%."""
     known = start(what)
     size = smallest_told(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
-    made = simulated(what, items, count, _lifted(known, size))
+    lift = _lifted(known, size)
+    known, made = start(what, lift), simulated(what, items, count, lift)
     difference = float(np.mean([one.difference for one in made]))
     said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
     return Row(f"told, {items} items", *said, float(np.mean([one.told for one in made])))
@@ -167,7 +175,8 @@ def equivalence(what: What, count: int) -> Iterator[Row]:
     )
     if items is None or items > _FEW:
         return
-    made = simulated(what, items, count, _lifted(known, margin / 2))
+    lift = _lifted(known, margin / 2)
+    known, made = start(what, lift), simulated(what, items, count, lift)
     difference = float(np.mean([one.difference for one in made]))
     said = [
         pulls.equivalent(difference, margin, varying.error(items, None), items, LEVEL)
