@@ -14,6 +14,7 @@ import pytest
 import overton
 from overton.api.items import read_items
 from overton.calls import Reply
+from overton.studies.open_mindedness import protocol
 from overton.studies.open_mindedness.simulated import OpenMinded
 from overton.studies.registry import study_named
 
@@ -83,6 +84,40 @@ def test_a_changed_instrument_is_refused_by_name_and_goes_on_with_a_reason(
     assert "The reason given: a pilot" in told
     blank = compared(command_line, base, other, "--although", " ")
     assert blank.returncode == 2
+
+
+def older(manifest: dict[str, Any]) -> None:
+    manifest["overton"] = "0.0.1"
+
+
+def test_versions_that_conduct_alike_are_compared_without_a_word(base: Path, tmp_path: Path, command_line: Any) -> None:
+    done = compared(command_line, base, edited(older)(base, tmp_path / "other"))
+    assert done.returncode == 0, done.stderr
+    assert "version" not in done.stdout
+
+
+def test_changed_conduct_is_refused_and_goes_on_with_a_reason(
+    base: Path, tmp_path: Path, command_line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = protocol.user
+    with monkeypatch.context() as patch:
+        patch.setattr(protocol, "user", lambda text: plain(f"{text}\n"))
+        made = held(tmp_path / "made")
+    other = edited(older)(made, tmp_path / "other")
+    refused = compared(command_line, base, other)
+    assert refused.returncode == 2
+    assert "conduct differs between versions of Overton" in refused.stderr
+    assert "would not ask as in other" in refused.stderr
+    done = compared(command_line, base, other, "--although", "a pilot")
+    assert done.returncode == 0, done.stderr
+    assert "conduct differs" in " ".join(done.stdout.split())
+
+
+def test_conduct_of_a_baseline_by_another_version_is_not_known(base: Path, tmp_path: Path, command_line: Any) -> None:
+    kept = overton.baseline(edited(older)(base, tmp_path / "other"), out=tmp_path / "kept.json")
+    done = compared(command_line, kept, base)
+    assert done.returncode == 0, done.stderr
+    assert "whose conduct may differ" in " ".join(done.stdout.split())
 
 
 JUDGED: dict[str, Any] = {

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from overton.api.comparing.conduct import conduct_apart
 from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.told import NOBODY, Answering, Told
@@ -33,6 +34,9 @@ def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Di
         return
     for kind, said in _between(base.told, candidate.told, study):
         yield Differing(kind, base.label, candidate.label, said)
+    if base.told.overton != candidate.told.overton:
+        for kind, said in conduct_apart(base, candidate):
+            yield Differing(kind, base.label, candidate.label, said)
 
 
 def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
@@ -44,9 +48,6 @@ def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, st
             yield from _answerers(role, one.roles.get(role, []), other.roles.get(role, []))
     if one.seed != other.seed:
         yield "precision", f"seeds differ ({one.seed} and {other.seed}): other draws, less precision"
-    if one.overton != other.overton:
-        versions = f"{one.overton} and {other.overton}"
-        yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
 
 
 def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
