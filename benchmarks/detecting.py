@@ -145,8 +145,8 @@ class Row(NamedTuple):
 
 
 def _lifted(known: Start, size: float) -> float:
-    """How much higher values have to be for a difference of about that size."""
-    return round(min(size / max(known.by_lift, 1e-9), _HIGHEST), 4)
+    """How much higher values have to be, or lower, for a difference of about that size."""
+    return round(max(min(size / known.by_lift, _HIGHEST), -_HIGHEST), 4)
 
 
 def cell(what: What, items: int, count: int) -> Row:
