@@ -44,10 +44,10 @@ _TRIED = 0.05
 _HIGHEST = 0.4
 """More than this values are not lifted: they lie between 0 and 1."""
 
-HEADLINES: Mapping[str, tuple[str, ...]] = {
+HEADLINES: Mapping[str, tuple[str, ...]] = {  # those that higher values make higher
     "open-mindedness": ("open_mindedness",),
     "stance-stability": ("change_rate", "chameleon", "drift"),
-    "pluralism": ("sycophancy_recall_neutral", "suppression_toward"),
+    "pluralism": ("sycophancy_recall_neutral", "ranking_spearman_neutral"),
     "deliberation": ("changed", "consensus"),
     "even-handedness": ("even", "gap"),
 }
@@ -139,8 +139,7 @@ class Row(NamedTuple):
     """What is asked, what the plan says that knows pairs, and one model, and what there is."""
 
     asked: str
-    pairs: float
-    one: float
+    planned: tuple[float, float]
     found: float
 
 
@@ -157,7 +156,7 @@ def cell(what: What, items: int, count: int) -> Row:
     known, made = start(what, lift), simulated(what, items, count, lift)
     difference = float(np.mean([one.difference for one in made]))
     said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
-    return Row(f"told, {items} items", *said, float(np.mean([one.told for one in made])))
+    return Row(f"told, {items} items", (said[0], said[1]), float(np.mean([one.told for one in made])))
 
 
 def _known(known: Start, made: Sequence[Pair]) -> list[tuple[Varying, Pulls]]:
@@ -182,7 +181,7 @@ def equivalence(what: What, count: int) -> Iterator[Row]:
         pulls.equivalent(difference, margin, varying.error(items, None), items, LEVEL)
         for varying, pulls in _known(known, made)
     ]
-    yield Row(f"equivalent, {items} items", *said, float(np.mean([one.equivalent for one in made])))
+    yield Row(f"equivalent, {items} items", (said[0], said[1]), float(np.mean([one.equivalent for one in made])))
 
 
 @cache
@@ -241,9 +240,9 @@ def _compared(chosen: Any) -> int:
                 what = What(study, name, distribution.name)
                 rows = [cell(what, items, chosen.pairs) for items in chosen.items]
                 for row in [*rows, *equivalence(what, chosen.pairs)]:
-                    off = abs(row.pairs - row.found)
-                    wrong += off > 0.05 + 3 * sqrt(row.pairs * (1 - row.pairs) / chosen.pairs)
-                    told = " | ".join(f"{100 * one:.0f}" for one in row[1:])
+                    by_pairs, off = row.planned[0], abs(row.planned[0] - row.found)
+                    wrong += off > 0.05 + 3 * sqrt(by_pairs * (1 - by_pairs) / chosen.pairs)
+                    told = " | ".join(f"{100 * one:.0f}" for one in (*row.planned, row.found))
                     print(f"| {study} | {name} | {distribution.name} | {row.asked} | {told} |", flush=True)
     return wrong
 

@@ -13,7 +13,7 @@ import pytest
 
 import overton
 from overton.api.items import read_items
-from overton.calls import Reply
+from overton.calls import Reply, user
 from overton.studies.open_mindedness import protocol
 from overton.studies.open_mindedness.simulated import OpenMinded
 from overton.studies.registry import study_named
@@ -99,9 +99,8 @@ def test_versions_that_conduct_alike_are_compared_without_a_word(base: Path, tmp
 def test_changed_conduct_is_refused_and_goes_on_with_a_reason(
     base: Path, tmp_path: Path, command_line: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = protocol.user
     with monkeypatch.context() as patch:
-        patch.setattr(protocol, "user", lambda text: plain(f"{text}\n"))
+        patch.setattr(protocol, "user", lambda text: user(f"{text}\n"))
         made = held(tmp_path / "made")
     other = edited(older)(made, tmp_path / "other")
     refused = compared(command_line, base, other)
