@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -124,12 +124,6 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     left_out: str = ""
     dataset: int = 0
     out: int = 0
-
-    @property
-    def begun(self) -> datetime:
-        """When it began, to the microsecond; of runs that noted the second only, its beginning."""
-        when = datetime.fromisoformat(self.created)
-        return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 class _Head(msgspec.Struct):
