@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from overton.calls import Ask, Draw
@@ -47,4 +49,9 @@ def _said(found: Labelled, what: str) -> str:
     return found.taken
 
 
-AGAIN = JudgedAgain("judge", _units, _ask)
+def _controls() -> Traversable:
+    """Texts of our own about invented places, as many on each side."""
+    return files("overton.studies.open_mindedness") / "controls.jsonl"
+
+
+AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls)
