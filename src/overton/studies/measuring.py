@@ -82,8 +82,8 @@ class TriedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of one run: the name of its folder, options and seed, who answered in each role, how judges did, what
-    people said of what they labelled, and how judges did on controls."""
+    """What is known of one run: its folder's name, its options and seed, who answered in each role, how well judges
+    agree with people, what people said of what they labelled, and how judges did on controls."""
 
     name: str
     options: Mapping[str, Any]
