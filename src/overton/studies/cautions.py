@@ -139,7 +139,7 @@ def refused(records: pl.DataFrame, unit: str) -> Iterator[str]:
     """
     import polars as pl
 
-    if "refused" not in records.columns or not records["refused", "tried_on"].any():
+    if "refused" not in records.columns or not records["refused"].any():
         return
     counted = records.group_by("model").agg(pl.len(), pl.col("refused").sum()).filter(pl.col("refused") > 0)
     told = [f"{model} {refused:,} of {count:,}" for model, count, refused in counted.sort("model").iter_rows()]
