@@ -8,7 +8,6 @@ from typing import Any
 from overton.studies.controls.measures import Analysis, Tried, measure
 from overton.studies.exhibits import Callout, Cell, Column, Exhibits, Prose, Section, Table
 from overton.studies.measuring import How, Measuring, Results
-from overton.studies.numbers import sentence
 
 __all__ = ["MEASURING"]
 
@@ -35,7 +34,8 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
 def _failed(analysis: Analysis) -> Iterator[Callout]:
     for one in analysis.tried:
         if one.fails:
-            said = f"{one.judge} fails the controls of {_word(one)}: it got {sentence(one.right, 'share')} right."
+            many = round(one.right.value * one.controls)
+            said = f"{one.judge} fails the controls ({_word(one)}): of {one.controls} it got {many} right."
             yield Callout(said, "warning", summary=True)
 
 
