@@ -167,7 +167,8 @@ def tried_on(one: TriedOn) -> str:
     """How many controls a judge got right, in a sentence."""
     share = Estimate(*proportion(one.right, one.controls, 0.95), one.controls, "Wilson", 0.95)
     what = one.what.replace("_", " ")
-    return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {one.right} right ({sentence(share, 'share')})."
+    right = f"{one.right} right ({sentence(share, 'share')})"
+    return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {right}."
 
 
 def failing(results: Results) -> Iterator[str]:
