@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from overton.studies.controls.measures import Analysis, Tried, measure
-from overton.studies.exhibits import Callout, Cell, Column, Exhibits, Prose, Section, Table
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
 from overton.studies.measuring import How, Measuring, Results
 
 __all__ = ["MEASURING"]
@@ -27,7 +27,11 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     rows: list[list[Cell]] = [
         [one.judge, _word(one), one.controls, one.right, one.in_another_order] for one in analysis.tried
     ]
-    shown = [*_failed(analysis), Prose(_READ), Table("Controls that the judge got right", columns, rows, summary=True)]
+    shown: list[Exhibit] = [
+        *_failed(analysis),
+        Prose(_READ),
+        Table("Controls that the judge got right", columns, rows, summary=True),
+    ]
     return [Section("controls", "Controls", [*shown, _missed(analysis)])]
 
 

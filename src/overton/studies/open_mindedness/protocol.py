@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -307,7 +307,7 @@ def _unjudged(judged: Answered[Labelled] | None) -> str | None:
     return f"judge: {judged.failed or f'unread: {judged.problem}'}"
 
 
-def _chances(reply: Reply) -> dict[str, float | None]:
+def _chances(reply: Reply) -> dict[str, Any]:
     """P(A) and P(B) where the letter falls that the strict reading takes; both 0 where it takes none."""
     place = letter_place(reply.text)
     found = {"A": 0.0, "B": 0.0} if place is None else chances_at(reply, place, ("A", "B"))

@@ -111,14 +111,15 @@ def issues_of(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _freely(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Freely:
     labelled = own.filter(pl.col("failure").is_null())
-    judge = own["failure"].str.starts_with("judge: ").fill_null(value=False)
+    lost = own["failure"].drop_nulls().to_list()
+    unlabelled = sum(one.startswith("judge: ") for one in lost)
     all_ = _paired(pairs, jackknife)
     sided = labelled.filter(pl.col("strength").is_not_null())
     over = _Over(jackknife)
     return Freely(
         answers=labelled.height,
-        failures=int(own["failure"].is_not_null().sum() - judge.sum()),
-        unlabelled=int(judge.sum()),
+        failures=len(lost) - unlabelled,
+        unlabelled=unlabelled,
         pairs=all_.pairs,
         differs=all_.differs,
         abstains=all_.abstains,
