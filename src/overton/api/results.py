@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from overton.api.runs import Run, items_of
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
-from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
+from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts, TriedOn
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
 from overton.studies.several import judge_of, judges_of
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["AGREEMENT", "agreements_of", "measuring_of", "results_of"]
+__all__ = ["AGREEMENT", "TRIED", "agreements_of", "controls_kept", "measuring_of", "results_of"]
 
+TRIED = "controls.json"
+"""The file of a run folder that holds how its judge did on texts whose label is beyond doubt."""
 AGREEMENT = "agreement.json"
 """The file of a run folder that holds how well its judge agrees with people."""
 _LARGEST = 50_000_000
 _MOST_ROWS = 10_000_000
+_tried = msgspec.json.Decoder(list[TriedOn]).decode
 _agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
@@ -124,7 +128,26 @@ def _facts(run: Run, label: str, judge: str = "") -> RunFacts:
     if judge:
         roles[run.study.several] = tuple(one for one in roles[run.study.several] if one.name == judge)
     manifest = run.manifest
-    return RunFacts(label, manifest.options, roles, agreements_of(run), kept_in(run.path), manifest.seed)
+    people = kept_in(run.path)
+    return RunFacts(label, manifest.options, roles, agreements_of(run), people, manifest.seed, controls_kept(run.path))
+
+
+def controls_kept(run: Path) -> list[TriedOn]:
+    """How the judge of a run did on texts whose label is beyond doubt; empty where it was not tried.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    path = run / TRIED
+    try:
+        found = json_of(bytes_of(path, _LARGEST), _tried)
+    except FileNotFoundError:
+        return []
+    except (OSError, Unreadable) as error:
+        raise RunError(f"{path} cannot be read: {reason_of(error)}; delete it and try the judge again") from error
+    if any(not 0 <= one.right <= one.controls <= _MOST_ROWS or not one.controls for one in found):
+        raise RunError(f"{path} has counts that nobody can have made; delete it and try the judge again")
+    return found
 
 
 def agreements_of(run: Run) -> list[SheetAgreement]:

@@ -9,8 +9,9 @@ from overton.studies.command import Command, Done
 from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.items import Items
-from overton.studies.measuring import Correcting, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
 from overton.studies.noting import Notes
+from overton.studies.nulls import Null
 from overton.studies.options import NoOptions, Option, option_place
 from overton.studies.parsing import Parsed, Text, json_lines
 from overton.studies.prompts import Prompts
@@ -28,6 +29,7 @@ __all__ = [
     "Chart",
     "Column",
     "Command",
+    "Comparing",
     "Correcting",
     "Dataset",
     "Demo",
@@ -45,6 +47,7 @@ __all__ = [
     "Method",
     "NoOptions",
     "Notes",
+    "Null",
     "Option",
     "Parsed",
     "Prompts",

@@ -160,6 +160,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     arguments   what follows from the options for what searches and reads pages, by role
     tokens      how many output tokens a role needs at least for what the options ask of it in one reply, by role
     weighs      the roles that the options have asked for token probabilities, which not every model can tell
+    needs       the optional roles that nobody may leave empty with these options
     measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
     sheet       what its judge labelled, laid out for people; None where nothing is
     dataset     what it makes, where it makes something
@@ -193,6 +194,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
     tokens: Callable[[Any], Mapping[str, int]] = _no_tokens
     weighs: Callable[[Any], Sequence[str]] = _no_roles
+    needs: Callable[[Any], Sequence[str]] = _no_roles
     measuring: Measuring[Any, Any] | None = None
     sheet: Sheet | None = None
     dataset: Dataset[Any, Any] | None = None
@@ -258,12 +260,18 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return next(role for role in self.roles if role.name == name)
 
     def with_tokens(self, options: Any) -> Study[Item, Options, Record, Analysis]:
-        """The same study, its roles with what these options ask of them: output tokens, token probabilities."""
-        tokens, weighed = self.tokens(options), self.weighs(options)
+        """The same study, its roles with what these options ask of them: that somebody answers, output tokens, token
+        probabilities."""
+        tokens, weighed, needed = self.tokens(options), self.weighs(options), self.needs(options)
         return replace(
             self,
             roles=tuple(
-                replace(role, least_tokens=tokens.get(role.name, 0), weighed=role.name in weighed)
+                replace(
+                    role,
+                    least_tokens=tokens.get(role.name, 0),
+                    weighed=role.name in weighed,
+                    optional=role.optional and role.name not in needed,
+                )
                 for role in self.roles
             ),
         )
