@@ -31,7 +31,17 @@ from overton.studies.options import fields_of, fields_of_call, option_place, val
 from overton.studies.registry import Listed, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Kind
 
-__all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "StudyGroup", "typed"]
+__all__ = [
+    "Analyzing",
+    "Extending",
+    "ItemMaking",
+    "Labelling",
+    "Planning",
+    "Running",
+    "Splitting",
+    "StudyGroup",
+    "typed",
+]
 
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
@@ -205,6 +215,33 @@ class Running(StudyGroup):
     def make(self, study: AnyStudy) -> Any:
         """The command that holds the study."""
         return _runs(study, argument=False)
+
+
+class Splitting(StudyGroup):
+    """`overton split STUDY`."""
+
+    def make(self, study: AnyStudy) -> Any:
+        """The command that makes shards; its parameters are those of a run, and how many."""
+
+        def body(**given: Any) -> None:
+            from overton.api.shards import split
+            from overton.cli.ending import show_shards
+            from overton.cli.progress import watching
+
+            out, into = given.pop("out"), given.pop("into")
+            with watching("split") as watch:
+                made = split(study.name, into=into, out=out, watch=watch, **_given(study, given))
+            show_shards(made)
+
+        many = typer.Option("--into", min=1, metavar="N", help="How many shards; each has whole items.")
+        folder = typer.Option("--out", metavar="DIR", help="Folder to make, with a run folder for each shard.")
+        params = [
+            *_asked(study, argument=False),
+            *(param for param in _shared(paying=True) if param.name != "out"),
+            Param("into", _NAMED, annotation=Annotated[int, many]),
+            Param("out", _NAMED, annotation=Annotated[Path, folder]),
+        ]
+        return command(body, params, _words(study), f"Make shards of a run. {study.question}")
 
 
 class ItemMaking(StudyGroup):

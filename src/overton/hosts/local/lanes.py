@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from overton.engine import Bound, Fleet, Lane, Outcomes, Pacer
 from overton.errors import InputError, Problem, RejectedError
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
+from overton.hosts.local.shard import belongs
 from overton.models import Model
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
@@ -74,10 +75,13 @@ def lanes_of(
     items = folder.items(study.items.kind)
     options = folder.check_fits(study, manifest)
     planned = trials_by_item(study, items, options, manifest.seed)
+    part = belongs(manifest.shard)
+    if part is not None:
+        planned = Counter({item: count for item, count in planned.items() if item in part})
     return [
         Lane(
             bindings=bindings,
-            trials=lambda: study.trials(items, options, manifest.seed),
+            trials=partial(_trials, study, items, options, manifest.seed, part),
             outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
             own="" if study.together else bindings[study.first].answerer.identity,
@@ -86,6 +90,14 @@ def lanes_of(
         )
         for number, (bindings, label) in enumerate(seatings)
     ]
+
+
+def _trials(
+    study: AnyStudy, items: Sequence[Any], options: Any, seed: int, part: frozenset[str] | None
+) -> Iterable[Any]:
+    """The trials of a run, or those of a part of its items."""
+    trials = study.trials(items, options, seed)
+    return trials if part is None else (trial for trial in trials if trial.item in part)
 
 
 def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
