@@ -107,8 +107,9 @@ class Transport:
         """
         wire = _kept(address)
         if wire is not None:
+            self._under_way.add(wire)
             try:
-                reply = await self._exchanged(wire, request)
+                reply = await wire.exchange(request, self._timeout)
             except Dropped as dropped:
                 address.note_gone()
                 if not dropped.untaken:
@@ -116,13 +117,12 @@ class Transport:
             else:
                 address.gone = 0
                 return wire, reply
+            finally:
+                self._under_way.discard(wire)
         wire = await self._connect(address)
-        return wire, await self._exchanged(wire, request)
-
-    async def _exchanged(self, wire: Wire, request: bytes) -> HttpReply:
         self._under_way.add(wire)
         try:
-            return await wire.exchange(request, self._timeout)
+            return wire, await wire.exchange(request, self._timeout)
         finally:
             self._under_way.discard(wire)
 
