@@ -166,18 +166,22 @@ def overhead(rounds: int, trials: int) -> float:
 
 
 def throughput(rounds: int, seconds: float, rate: float) -> None:
-    """Print how near fleets come to what their servers can answer."""
+    """Print how near fleets come to what their servers can answer, and to one server with as many places."""
     print(f"\n## Share of the ideal, medians of {rounds} rounds\n")
-    print("| servers | latency | places | ideal a second | reached | share |")
-    print("|--:|--:|--:|--:|--:|--:|")
+    print("| servers | latency | places | ideal a second | reached | share | beside one server |")
+    print("|--:|--:|--:|--:|--:|--:|--:|")
     for count, latency, places in ((4, 20, 16), (4, 200, 16), (16, 50, 16), (16, 200, 16)):
         with ExitStack() as stack:
             urls = [stack.enter_context(endpoint(latency)) for _ in range(count)]
             ideal = min(count * places / (latency / 1000), 0.9 * rate)
             trials = max(ISSUE_TRIALS, round(ideal * seconds / ISSUE_TRIALS) * ISSUE_TRIALS)
-            rates = [one["trials"] / one["seconds"] for one in (measured(urls, trials, places) for _ in range(rounds))]
-        reached = statistics.median(rates)
-        print(f"| {count} | {latency} ms | {count * places} | {ideal:,.0f} | {reached:,.0f} | {reached / ideal:.0%} |")
+            pairs = [
+                (measured(urls[:1], trials, count * places), measured(urls, trials, places)) for _ in range(rounds)
+            ]
+        rates = [(one["trials"] / one["seconds"], several["trials"] / several["seconds"]) for one, several in pairs]
+        reached, beside = statistics.median(b for _, b in rates), statistics.median(b / a for a, b in rates)
+        shown = f"{ideal:,.0f} | {reached:,.0f} | {reached / ideal:.0%} | {beside:.2f}"
+        print(f"| {count} | {latency} ms | {count * places} | {shown} |", flush=True)
 
 
 def scale(count: int) -> None:

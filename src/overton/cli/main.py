@@ -18,7 +18,8 @@ from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
 from overton.cli.params import told
-from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running, Splitting
+from overton.cli.splitting import Splitting
+from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
 
@@ -38,6 +39,8 @@ _ORDER = [
     "plan",
     "resume",
     "batches",
+    "split",
+    "merge",
     "extend",
     "report",
     "analyze",

@@ -107,6 +107,7 @@ class Fleet:
     _undecided: dict[Member, dict[str, str]] = field(default_factory=dict)
     _decided: asyncio.Event = field(default_factory=asyncio.Event)
     _over: AnswerError | Stopped | None = None
+    _agreed: tuple[str | None, str | None] | None = None
 
     def __post_init__(self) -> None:
         self._alike = Alike(None if self.serving.strict else _ONLY_MODEL)
@@ -201,6 +202,8 @@ class Fleet:
         """
         member.heard_at = asyncio.get_running_loop().time()
         member.faults = member.absences = 0
+        if (reply.model, reply.fingerprint) == self._agreed and not member.refused:
+            return reply  # as nearly all do
         told = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
         if not self._alike.settles(told):
             self._undecided[member] = told
@@ -213,6 +216,7 @@ class Fleet:
             self.refuse(member, f"serves another model: {difference}")
         if member.refused:
             raise self._other_model(member)
+        self._agreed = reply.model, reply.fingerprint
         return reply
 
     def failed(self, member: Member, error: AnswerError) -> AnswerError:

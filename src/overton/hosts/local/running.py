@@ -55,9 +55,10 @@ def start(
 
 
 class Prepared(NamedTuple):
-    """A run that can begin: what its manifest says, who answers, and what was wanted, completed."""
+    """A run that can begin: what its manifest says, its options, who answers, and what was wanted, completed."""
 
     manifest: Manifest
+    options: msgspec.Struct
     models: dict[str, list[Opened]]
     wanted: Wanted
 
@@ -98,7 +99,7 @@ def prepare(
         limits=limits,
         left_out=left_out,
     )
-    return Prepared(manifest, models, wanted)
+    return Prepared(manifest, chosen, models, wanted)
 
 
 def resume(

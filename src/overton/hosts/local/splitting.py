@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -56,10 +57,10 @@ def split(
         InputError: there are fewer items than shards, or the limits are too small to be divided; nothing was asked.
         OvertonError: what made going on impossible. Nothing is made then, and what was asked is paid again next time.
     """
-    manifest, models, wanted = prepare(study, items, wanted, **run)
+    manifest, options, models, wanted = prepare(study, items, wanted, **run)
     if getattr(manifest, "precision", None):
         raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
-    parts = _parts(study, items, manifest, into)
+    parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
     _check_divisible(manifest.limits, into, 0)
     plan = plan_digest(manifest)
     with new_folder(out) as fresh:
@@ -96,9 +97,8 @@ def plan_digest(manifest: Manifest) -> str:
     return digest([manifest.study, manifest.seed, manifest.options, models, manifest.items, manifest.prompts])
 
 
-def _parts(study: AnyStudy, items: Sequence[Any], manifest: Manifest, into: int) -> list[list[str]]:
+def _parts(counted: Counter[str], into: int) -> list[list[str]]:
     """The items of each shard, dealt out by their trials, so that shards take about as long."""
-    counted = trials_by_item(study, items, msgspec.convert(manifest.options, study.options), manifest.seed)
     if len(counted) < into:
         reason = f"there are {len(counted)} items, too few for {into} shards: a shard has whole items"
         raise InputError([Problem("--into", str(into), reason)])
