@@ -24,8 +24,8 @@ class Lane:
 
     `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once`
     tells how many trials are under way at once, None for one for each request allowed in flight; it may tell more as a
-    run goes on, where models have servers that come and go. One that `meets` others has calls that are theirs, too: they
-    are asked once, whoever comes first.
+    run goes on, where models have servers that come and go. One that `meets` others has calls that are theirs, too:
+    they are asked once, whoever comes first.
     """
 
     bindings: dict[str, Bound]
