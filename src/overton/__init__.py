@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from overton.api.reports import report
     from overton.api.reproducing import reproduce
     from overton.api.runs import Run, extend, open_run, resume, run
+    from overton.api.shards import merge, split
 
 __all__ = [
     "Run",
@@ -48,6 +49,7 @@ __all__ = [
     "import_logs",
     "items",
     "judge",
+    "merge",
     "models",
     "open_run",
     "plan",
@@ -57,6 +59,7 @@ __all__ = [
     "resume",
     "run",
     "schema",
+    "split",
     "studies",
 ]
 
@@ -75,6 +78,7 @@ _HOMES = {
     "extend": "runs",
     "gate": "comparing",
     "import_logs": "inspect_logs",
+    "merge": "shards",
     "open_run": "runs",
     "plan": "planning",
     "profile": "profiling",
@@ -83,6 +87,7 @@ _HOMES = {
     "resume": "runs",
     "run": "runs",
     "schema": "analyses",
+    "split": "shards",
 }
 _DOORS = ("corpus", "items", "judge", "models", "studies")
 

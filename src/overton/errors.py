@@ -150,13 +150,21 @@ class AnswerError(OvertonError):
 class UnavailableError(AnswerError):
     """Worth asking again: rate limits, server errors, time-outs, dropped connections, broken bodies.
 
-    `retry_after` is the endpoint's own wish in seconds, if it gave one.
+    `retry_after` is the endpoint's own wish in seconds, if it gave one; `elsewhere` that another server of the model is
+    there to be asked at once.
     """
 
     def __init__(
-        self, kind: str, message: str, *, retry_after: float | None = None, maybe_billed: bool = False
+        self,
+        kind: str,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        maybe_billed: bool = False,
+        elsewhere: bool = False,
     ) -> None:
         self.retry_after = retry_after
+        self.elsewhere = elsewhere
         super().__init__(kind, message, maybe_billed=maybe_billed)
 
 

@@ -24,7 +24,7 @@ from overton.studies.study import AnyStudy
 
 OTHER_NAMES = {"export": "export_run", "import": "import_logs"}
 """Words of the command line that are no names in Python, or no good ones."""
-OF_A_STUDY = {"run", "plan", "analyze", "items check"}
+OF_A_STUDY = {"run", "plan", "split", "analyze", "items check"}
 """Groups whose commands are studies: in Python the study is the first argument."""
 STUDIES = asking_names()
 

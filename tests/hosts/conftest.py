@@ -60,13 +60,17 @@ Behaviour = Callable[[Asked], Awaitable[web.StreamResponse | None]]
 
 @dataclass
 class Endpoint:
-    """OpenAI's chat completions in a thread. `behave` may reply in another way, or None for the usual reply."""
+    """OpenAI's chat completions in a thread. `behave` may reply in another way, or None for the usual reply; `serves`
+    is what it lists of its models, and `reported` what its replies say besides."""
 
     asked: list[Asked] = field(default_factory=list)
     replied: list[Asked] = field(default_factory=list)
     behave: Behaviour | None = None
     before_reply: Callable[[Asked], None] | None = None
     latency: float = 0.0
+    serves: list[dict[str, Any]] = field(default_factory=list)
+    reported: dict[str, Any] = field(default_factory=dict)
+    looks: int = 0
     under_way: int = 0
     most_under_way: int = 0
     port: int = 0
@@ -82,6 +86,9 @@ class Endpoint:
         return [asked.seed for asked in self.asked[start:]]
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET":
+            self.looks += 1
+            return web.json_response({"object": "list", "data": self.serves}, status=200 if self.serves else 404)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
@@ -90,8 +97,8 @@ class Endpoint:
             self.under_way -= 1
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        body = msgspec.json.decode(await request.read())
-        asked = Asked(body.get("seed"), body["model"], body["messages"][-1]["content"], request)
+        sent = msgspec.json.decode(await request.read())
+        asked = Asked(sent.get("seed"), sent["model"], sent["messages"][-1]["content"], request)
         key = (asked.model, asked.seed, asked.prompt)
         asked.attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
         self.asked.append(asked)
@@ -104,7 +111,10 @@ class Endpoint:
             self.before_reply(asked)
         asked.replied = True
         self.replied.append(asked)
-        return web.Response(body=completion(asked), content_type="application/json")
+        body = completion(asked)
+        if self.reported:
+            body = msgspec.json.encode(msgspec.json.decode(body) | self.reported)
+        return web.Response(body=body, content_type="application/json")
 
     def start(self) -> None:
         self._loop = asyncio.new_event_loop()

@@ -282,3 +282,19 @@ def test_the_command_asks_at_a_terminal_and_exits_2_elsewhere(stopped: Any, endp
     code, said = at_a_terminal(run, b"y\n", *more)
     assert code == 4, said
     assert len(endpoint.asked) > before
+
+
+def test_a_list_of_servers_is_confirmed_by_its_file_and_the_variable(tmp_path: Path) -> None:
+    listed = tmp_path / "servers.txt"
+    (reach,) = reached("vllm/m", [("base_url", f"@{listed}"), ("key_env", SECRET)])
+    assert reach == Reach(str(listed), SECRET, lists=True)
+    assert str(reach) == f"send the content of {SECRET} to every server that {listed} lists, as it may change"
+    assert reached("vllm/m", [("base_url", "@http://Model.svc:8000/v1")]) == [
+        Reach("http://model.svc:8000/v1", "VLLM_API_KEY")
+    ]
+
+
+def test_a_list_of_servers_that_a_folder_names_is_not_opened(stopped: Any, tmp_path: Path) -> None:
+    edited(stopped.folder / "run", ("base_url", f"@{tmp_path / 'missing.txt'}"))
+    with pytest.raises(InputError, match=r"every server that .*missing\.txt lists"):
+        stopped.resume(limits=MORE)

@@ -38,6 +38,8 @@ def detail(seen: Progress) -> str:
     tally = seen.tally
     parts = [f"about {duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
     parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
+    several = len(seen.fleets) > 1
+    parts += [f"{name}: {told}" if several else told for name, told in seen.fleets.items()]
     if tally.batches:
         parts.append(tally.batches)
     if tally.recalled:

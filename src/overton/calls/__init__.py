@@ -7,6 +7,7 @@ from overton.calls._batching import Batching, Looked
 from overton.calls._draw import Draw
 from overton.calls._meaning import begun
 from overton.calls._reading import Hit, Hits, Page, hits_of, page_of
+from overton.calls._serving import Server, Serving
 from overton.calls._words import (
     Alternative,
     Answerer,
@@ -50,6 +51,8 @@ __all__ = [
     "Reach",
     "Reply",
     "Request",
+    "Server",
+    "Serving",
     "Settings",
     "Spot",
     "Tokens",

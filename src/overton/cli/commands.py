@@ -10,7 +10,7 @@ import typer
 
 from overton.cli import options as opt
 
-__all__ = ["batches", "demo", "describe", "export", "import_logs", "report", "reproduce", "resume"]
+__all__ = ["batches", "demo", "describe", "export", "import_logs", "merge", "report", "reproduce", "resume"]
 
 
 def resume(
@@ -42,6 +42,21 @@ def resume(
             watch=watch,
         )
     raise typer.Exit(conclude(done))
+
+
+def merge(
+    shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="The folders of all shards of one split.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to make. One that exists is refused.")],
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Merge what there is; 'overton resume' then asks what is lacking.")
+    ] = False,
+) -> None:
+    """Make one run of all shards of a split; nothing is asked."""
+    from overton.api import shards as api
+    from overton.cli.ending import conclude, show_unfinished
+
+    done = api.merge(shards, out, unfinished=unfinished)
+    raise typer.Exit(conclude(done) if done.finished else show_unfinished(done))
 
 
 def batches(

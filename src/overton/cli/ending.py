@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from overton.hosts.local import ModelPlan, Plan
     from overton.studies.command import Done
 
-__all__ = ["conclude", "show_analysis", "show_done", "show_other_ways", "show_plan", "show_schema", "show_time"]
+__all__ = [
+    "conclude",
+    "show_analysis",
+    "show_done",
+    "show_other_ways",
+    "show_plan",
+    "show_schema",
+    "show_shards",
+    "show_time",
+    "show_unfinished",
+]
 
 
 class Exit(IntEnum):
@@ -73,6 +83,25 @@ def _reported(run: Run, *, json: bool) -> bool:
         say(f"Nothing can be reported: {error}")
         return False
     return True
+
+
+def show_shards(shards: Sequence[Run]) -> None:
+    """Say where shards are, and how a run is made of them."""
+    for shard in shards:
+        results().print(str(shard.path), soft_wrap=True)
+    first = shards[0]
+    asked = first.manifest.spent.requests
+    if asked:
+        say(f"{asked:,} requests were made for what all trials share; every shard has their replies.")
+    say(f"Work on each, here or elsewhere: {command('resume', first.path)}")
+    say(f"Then: {command('merge', *(shard.path for shard in shards))} --out DIR")
+
+
+def show_unfinished(run: Run) -> Exit:
+    """Say what is to be done with a run merged of shards that had not all ended."""
+    results().print(str(run.path), soft_wrap=True)
+    say(f"Not all of it was asked; go on: {command('resume', run.path)}")
+    return Exit.STOPPED
 
 
 def show_done(done: Done, *, json: bool) -> Exit:

@@ -18,6 +18,7 @@ from overton.cli.known import Knowing
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
 from overton.cli.params import told
+from overton.cli.splitting import Splitting
 from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
@@ -38,6 +39,8 @@ _ORDER = [
     "plan",
     "resume",
     "batches",
+    "split",
+    "merge",
     "extend",
     "report",
     "analyze",
@@ -78,6 +81,8 @@ app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
 app.add_typer(_group(Planning, "Say what a run would ask and cost. Nothing is asked."), name="plan")
 app.command(cls=Knowing)(commands.resume)
 app.command(cls=Knowing)(commands.batches)
+app.add_typer(_group(Splitting, "Make shards of a run, for machines that share no network."), name="split")
+app.command(cls=Knowing)(commands.merge)
 app.add_typer(
     _group(
         Extending,

@@ -31,7 +31,20 @@ from overton.studies.options import fields_of, fields_of_call, option_place, val
 from overton.studies.registry import Listed, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Kind
 
-__all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Running", "StudyGroup", "typed"]
+__all__ = [
+    "Analyzing",
+    "Extending",
+    "ItemMaking",
+    "Labelling",
+    "Planning",
+    "Running",
+    "StudyGroup",
+    "asked_params",
+    "given_of",
+    "shared_params",
+    "study_words",
+    "typed",
+]
 
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
@@ -107,7 +120,7 @@ def typed(name: str, body: Callable[..., Any], help_: str | None = None) -> Type
     return made
 
 
-def _given(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
+def given_of(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
     """A command's parameters as the arguments of `overton.run` and `overton.plan`."""
     roles = {role.name: given.pop(role.name) for role in study.roles}
     sources = source_args_of(study, given)
@@ -122,7 +135,7 @@ def _given(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shared(*, paying: bool) -> list[Param]:
+def shared_params(*, paying: bool) -> list[Param]:
     """Parameters of every command that asks, or would."""
     hidden = not paying
     return [
@@ -146,13 +159,15 @@ def _hidden(annotation: Any, hidden: bool) -> Any:
     return Annotated[kind, option]
 
 
-def _asked(study: AnyStudy, *, argument: bool) -> list[Param]:
+def asked_params(study: AnyStudy, *, argument: bool) -> list[Param]:
+    """Parameters of a study that asks: items, who answers, options."""
     fields = [field for field in fields_of(study.options) if not field.option.follows]
     needed = [*items_params(study.items, argument=argument)]
     return [*needed, *role_params(study), *field_params(fields)]
 
 
-def _words(study: AnyStudy) -> dict[str, str]:
+def study_words(study: AnyStudy) -> dict[str, str]:
+    """What options and reading are called on the command line."""
     return words_of(study, study.options, study.items.reading)
 
 
@@ -165,10 +180,12 @@ def _runs(study: AnyStudy, *, argument: bool) -> Any:
         from overton.cli.progress import watching
 
         with watching(study.name) as watch:
-            done = run(study.name, watch=watch, **_given(study, given))
+            done = run(study.name, watch=watch, **given_of(study, given))
         raise typer.Exit(conclude(done))
 
-    return command(body, [*_asked(study, argument=argument), *_shared(paying=True)], _words(study), study.question)
+    return command(
+        body, [*asked_params(study, argument=argument), *shared_params(paying=True)], study_words(study), study.question
+    )
 
 
 def _own(own: Command) -> Any:
@@ -193,7 +210,7 @@ def _own(own: Command) -> Any:
     wanted = {"model_arg" if name == "model_args" else name for name in taken} & set(_SHARED)
     params = [
         *field_params(fields),
-        *(param for param in _shared(paying=True) if param.name in wanted),
+        *(param for param in shared_params(paying=True) if param.name in wanted),
         Param("json", _NAMED, annotation=opt.JsonOption, default=False),
     ]
     return command(body, params, {option_place(field.name): field.flag for field in fields}, own.help)
@@ -273,7 +290,7 @@ class Planning(StudyGroup):
             from overton.cli.ending import show_other_ways, show_plan, show_time
 
             detecting = detecting_of(given)
-            asked = _given(study, given)
+            asked = given_of(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
             time = asked.pop("time")
             for word in ("out", "batch"):
@@ -287,14 +304,14 @@ class Planning(StudyGroup):
             if time:
                 show_time(study.name, planned, asked)
 
-        params = [*_asked(study, argument=study.kind != "asks"), *_shared(paying=False)]
+        params = [*asked_params(study, argument=study.kind != "asks"), *shared_params(paying=False)]
         told = "Ask a few calls of models that run here, and say how long the plan takes; others are never asked."
         params.append(
             Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=told)], default=False)
         )
         params += detect_params() if study.measuring and study.measuring.comparing else []
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
-        return command(body, params, _words(study), f"Count calls and tokens, and price them. {study.question}")
+        return command(body, params, study_words(study), f"Count calls and tokens, and price them. {study.question}")
 
 
 class Analyzing(StudyGroup):
@@ -368,7 +385,7 @@ class Extending(TyperGroup):
         params = [
             *(one for one in role_params(study, needed=False) if one.name in (study.first, study.several)),
             *field_params((field for field in fields_of(study.options) if field.option.extends), growing=True),
-            *(param for param in _shared(paying=True) if param.name not in _NOT_EXTENDED),
+            *(param for param in shared_params(paying=True) if param.name not in _NOT_EXTENDED),
             Param("trust", _NAMED, annotation=opt.TrustOption, default=False),
         ]
         help_ = "Add trials, models or conditions to the run. What names several things adds to those it has."

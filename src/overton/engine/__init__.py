@@ -2,16 +2,20 @@
 
 from overton.engine.conducting import Lane, conduct_lanes, rehearse
 from overton.engine.desk import Bound, Desk, Tally
+from overton.engine.fleet import Fleet, Rhythm
 from overton.engine.identity import digest
 from overton.engine.journal import Journal, entries
 from overton.engine.journal_file import Mark
-from overton.engine.limits import Budget, Limits, Pacer, Patience, Spending
+from overton.engine.keeping import keeping
+from overton.engine.limits import Budget, Limits, Spending
 from overton.engine.outcomes import Outcomes
+from overton.engine.pacing import Pacer, Patience
 
 __all__ = [
     "Bound",
     "Budget",
     "Desk",
+    "Fleet",
     "Journal",
     "Lane",
     "Limits",
@@ -19,10 +23,12 @@ __all__ = [
     "Outcomes",
     "Pacer",
     "Patience",
+    "Rhythm",
     "Spending",
     "Tally",
     "conduct_lanes",
     "digest",
     "entries",
+    "keeping",
     "rehearse",
 ]

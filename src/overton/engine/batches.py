@@ -291,7 +291,7 @@ class Batches:
         self._settle(identity.slot, 0.0 if bound.price is None else worst if cost is None else cost)
         if bound.price is not None and (bill := bound.price.cost(reply.usage)) is not None:
             self._desk.learn(bound, request, bill)
-        bound.pacer.answers += 1
+        bound.pace.answers += 1
         return reply
 
     def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:

@@ -22,9 +22,10 @@ __all__ = ["Asking", "Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
 class Lane:
     """The trials that one binding of roles to answerers goes through, and where their records go.
 
-    `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once` is
-    how many trials are under way at once, None for one for each request allowed in flight. One that `meets` others has
-    calls that are theirs, too: they are asked once, whoever comes first.
+    `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once`
+    tells how many trials are under way at once, None for one for each request allowed in flight; it may tell more as a
+    run goes on, where models have servers that come and go. One that `meets` others has calls that are theirs, too:
+    they are asked once, whoever comes first.
     """
 
     bindings: dict[str, Bound]
@@ -32,7 +33,7 @@ class Lane:
     outcomes: Outcomes
     planned: Counter[str] = field(default_factory=Counter)
     own: str = ""
-    at_once: int | None = None
+    at_once: Callable[[], int] | None = None
     meets: bool = False
 
     @property
@@ -42,7 +43,7 @@ class Lane:
         Spare ones, with their next request ready, would all send when a batch of replies has been dealt with, and so
         keep replies coming in batches; without them sends spread out by themselves.
         """
-        return self.at_once or max(bound.pacer.most for bound in self.bindings.values())
+        return self.at_once() if self.at_once else max(bound.pace.most for bound in self.bindings.values())
 
     @property
     def incomplete(self) -> list[str]:
@@ -61,16 +62,16 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
         OvertonError: what stopped the run.
     """
     lanes = list(lanes)
-    workers = [
-        asyncio.create_task(_work(turns, lane, conduct, desk))
-        for lane in lanes
-        for turns in [iter(enumerate(lane.trials()))]
-        for _ in range(lane.width)
-    ]
+    crews = [_Crew(lane, conduct, desk) for lane in lanes]
+    for crew in crews:
+        crew.hire()
     try:
-        ended = await asyncio.gather(*workers, return_exceptions=True)
+        ended = [error for crew in crews for error in await crew.ended()]
         await desk.settle()
     except asyncio.CancelledError:
+        workers = [worker for crew in crews for worker in crew.workers]
+        for worker in workers:
+            worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
         await desk.settle(cut_off=True)
         raise
@@ -78,8 +79,7 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
         for lane in lanes:
             lane.outcomes.settle()
     for error in ended:
-        if error is not None:
-            raise error
+        raise error
     if desk.stopped is not None:
         raise desk.stopped
 
@@ -98,6 +98,33 @@ async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
             except NotRecalled:
                 missing += 1
     return missing
+
+
+class _Crew:
+    """Those who go through the trials of a lane, which share one list of them."""
+
+    def __init__(self, lane: Lane, conduct: Conduct, desk: Desk) -> None:
+        self.workers: list[asyncio.Task[None]] = []
+        self._lane = lane
+        self._turns = iter(enumerate(lane.trials()))
+        self._conduct = conduct
+        self._desk = desk
+        for fleet in {id(bound.fleet): bound.fleet for bound in lane.bindings.values()}.values():
+            if fleet is not None:
+                fleet.grown.append(self.hire)
+
+    def hire(self) -> None:
+        """Have as many as the lane has trials under way at once by now."""
+        for _ in range(self._lane.width - len(self.workers)):
+            work = _work(self._turns, self._lane, self._conduct, self._desk)
+            self.workers.append(asyncio.create_task(work))
+
+    async def ended(self) -> list[BaseException]:
+        """Wait for all, also for those who come meanwhile; gives the errors that they ended with."""
+        known = -1
+        while known != (known := len(self.workers)):
+            ended = await asyncio.gather(*self.workers, return_exceptions=True)
+        return [error for error in ended if error is not None]
 
 
 async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Desk) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
 from overton.calls import Answerer, Batching, Failure, Price, Reply, Request, Settings, Usage
 from overton.engine.batches import Batches
+from overton.engine.fleet import Fleet
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry, Journal
-from overton.engine.limits import Budget, Pacer, Patience, worst_case
+from overton.engine.limits import Budget, worst_case
+from overton.engine.pacing import Pacer, Patience
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
 __all__ = ["OVERLOAD", "Bound", "Desk", "NotRecalled", "Tally"]
@@ -33,11 +36,21 @@ class NotRecalled(Stopped):
     """A call that the journal does not hold, where nothing may be asked."""
 
 
+class Answering(Protocol):
+    """Whoever answers, as far as sending a call goes: an answerer, or one of its servers."""
+
+    async def answer(self, request: Request) -> Reply:
+        """See `Answerer`."""
+        ...
+
+
 @dataclass
 class Bound:
     """An answerer bound to a role, with how it is asked, what it costs and how it is paced.
 
-    `batching` sends its calls in batches, None where its provider takes none; `batched` says that they go out so.
+    `batching` sends its calls in batches, None where its provider takes none; `batched` says that they go out so. Where
+    several servers share its calls, `fleet` has each of them with a pace of its own, in the place of `pacer`; each is
+    asked `through` what stands before it, if anything does.
     """
 
     answerer: Answerer
@@ -50,6 +63,13 @@ class Bound:
     most_billed: float = 0.0
     batching: Batching | None = None
     batched: bool = False
+    fleet: Fleet | None = None
+    through: Callable[[Answering], Answering] | None = None
+
+    @property
+    def pace(self) -> Pacer | Fleet:
+        """What admits its calls."""
+        return self.pacer if self.fleet is None else self.fleet
 
     def worst(self, request: Request) -> float:
         """The most dollars that a request can cost: by its tokens, or by what this answerer billed beyond them."""
@@ -98,7 +118,7 @@ class Desk:
     recall_only: bool = False
     batches: Batches | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _pacers: set[Pacer] = field(default_factory=set)
+    _pacers: dict[int, Pacer | Fleet] = field(default_factory=dict)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
     _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
     _most_shared: int = 0
@@ -107,7 +127,7 @@ class Desk:
         """Send nothing more; what is in flight ends and is journaled. The first reason stands."""
         self.stopped = self.stopped or reason
         self._stopping.set()
-        for pacer in self._pacers:
+        for pacer in self._pacers.values():
             pacer.close()
         if self.batches is not None:
             self.batches.stopping(self.stopped)
@@ -230,29 +250,46 @@ class Desk:
 
     async def _send(self, bound: Bound, request: Request) -> Reply:
         """Send once, when the endpoint's pace and the budget admit it."""
-        self._pacers.add(bound.pacer)
+        self._pacers[id(bound)] = bound.pace
         self._raise_if_stopped()
-        ticket = await bound.pacer.enter()
+        if bound.fleet is None:
+            pacer, ticket = bound.pacer, await bound.pacer.enter()
+            answerer: Answering = bound.answerer
+        else:
+            answerer, pacer, ticket = await self._server(bound, bound.fleet)
         try:
             worst = bound.worst(request)
             await self.reserve(worst)
             paid = worst  # also where the request is cut off: it may be billed
             try:
-                reply = _sound(await bound.answerer.answer(request))
+                reply = _sound(await answerer.answer(request))
                 paid = _paid(bound, reply, worst)
                 if paid > worst:
                     self.learn(bound, request, paid)
             except AnswerError as error:
                 paid = worst if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
-                    bound.pacer.overloaded(ticket, error.retry_after)
+                    pacer.overloaded(ticket, error.retry_after)
                 raise
             finally:
                 self.budget.settle(worst, paid)
         finally:
-            bound.pacer.leave()
-        bound.pacer.answered()
+            pacer.leave()
+        pacer.answered()
         return reply
+
+    async def _server(self, bound: Bound, fleet: Fleet) -> tuple[Answering, Pacer, int]:
+        """The server that is to answer a call, its pace, and a ticket for that.
+
+        Raises:
+            Stopped, AnswerError: there is none.
+        """
+        try:
+            member, ticket = await fleet.enter()
+        except Stopped as none:
+            self.stop(none)
+            raise
+        return bound.through(member) if bound.through else member, member.pacer, ticket
 
     def learn(self, bound: Bound, request: Request, bill: float) -> None:
         """Expect bills like this one from an answerer, and say so."""

@@ -40,11 +40,14 @@ class Arguments:
     `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations
     be marked for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for
     simulated ones. `logprobs` says whether the token probabilities of an endpoint are those at temperature 1 ('raw') or
-    those after it and all that is cut off ('processed').
+    those after it and all that is cut off ('processed'). `base_urls` are servers that share the calls, `lists` where
+    more of them stand: a file, or the URL of a name with several addresses; `alike` says what they must have in common.
     """
 
     settings: Settings = field(default_factory=Settings)
     base_urls: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    alike: str = "weights"
     connections: int | None = None
     timeout: float = _DEFAULT_TIMEOUT
     key_env: str | None = None
@@ -91,6 +94,24 @@ def _told(text: str) -> str:
     return text
 
 
+def _base_url(text: str) -> str:
+    """A base URL, or with an '@' before it what lists servers: a name with several addresses, or a file."""
+    if not text.startswith(LIST):
+        return checked_base_url(text)
+    listed = text.removeprefix(LIST)
+    if _URL.match(listed):
+        return LIST + checked_base_url(listed)
+    if not listed:
+        raise ValueError("no list is named: write @FILE, or @http://NAME:PORT/v1")
+    return text
+
+
+def _alike(text: str) -> str:
+    if text not in _ALIKE:
+        raise ValueError(f"'{text}' is none of {', '.join(_ALIKE)}")
+    return text
+
+
 def _extra(text: str) -> Any:
     try:
         return json_of(text, _decode)
@@ -100,6 +121,10 @@ def _extra(text: str) -> Any:
 
 _decode = msgspec.json.Decoder().decode
 _LOGPROBS = ("raw", "processed")
+_ALIKE = ("weights", "model")
+LIST = "@"
+"""What stands before the place of a list of servers."""
+_URL = re.compile(r"https?://", re.IGNORECASE)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _GENERATION: dict[str, Reader] = {
     "temperature": number(0, 2),
@@ -109,7 +134,8 @@ _GENERATION: dict[str, Reader] = {
     "seed": whole(0, 2**53 - 1),
 }
 _CONNECTION: dict[str, Reader] = {
-    "base_url": checked_base_url,
+    "base_url": _base_url,
+    "alike": _alike,
     "connections": whole(1, 10_000),
     "timeout": number(0, 86_400, above=True),
     "key_env": _variable,
@@ -131,7 +157,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """Turn one model's `(key, value)` pairs into its arguments.
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
-    `base_url` (may be repeated: the load is shared), `connections`, `timeout` (seconds), `key_env`, `hold`, `logprobs`;
+    `base_url` (may be repeated: the load is shared; '@FILE' and '@URL' list servers), `alike`, `connections` (to each),
+    `timeout` (seconds), `key_env`, `hold`, `logprobs`;
     for Anthropic's `cache`; for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and
     parameters of its own,
     an embedder nothing.
@@ -146,14 +173,16 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
         raise InputError([Problem(place, key, "embedders take no settings") for key, _ in args])
     whose, several = f"{spec.provider} models", ("base_url",)
     values, problems = values_of(args, _known(spec), place, fields={"extra": _field}, repeatable=several, whose=whose)
-    base_urls = [*([spec.base_url] if spec.base_url else []), *values.pop("base_url", ())]
-    if len(base_urls) > 1 and spec.provider == "inspect":
+    given = [*([spec.base_url] if spec.base_url else []), *values.pop("base_url", ())]
+    lists = tuple(dict.fromkeys(one.removeprefix(LIST) for one in given if one.startswith(LIST)))
+    base_urls = [one for one in given if not one.startswith(LIST)]
+    if (len(base_urls) > 1 or lists) and spec.provider == "inspect":
         problems.append(Problem(place, "base_url", "models through Inspect take one base URL"))
     if problems:
         raise InputError(problems)
     extra = {key.removeprefix("extra."): values.pop(key) for key in list(values) if key.startswith("extra.")}
     generation = {key: values.pop(key) for key in _GENERATION if key in values}
-    return Arguments(Settings(**generation, extra=extra), tuple(dict.fromkeys(base_urls)), **values)
+    return Arguments(Settings(**generation, extra=extra), tuple(dict.fromkeys(base_urls)), lists, **values)
 
 
 def _simulated(args: Sequence[tuple[str, str]], place: str) -> Arguments:

@@ -20,27 +20,33 @@ __all__ = ["Endpoint", "Secret", "locate"]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The base URLs that share a model's load, and the key with the variable it comes from.
+    """A model's base URL, and the key with the variable it comes from.
 
-    `name` is the spec as written, `model` what the provider calls the model.
+    `name` is the spec as written, `model` what the provider calls the model; `peer` the IP address to connect to where
+    the URL's host has several, '' where any will do.
     """
 
     name: str
     model: str
-    base_urls: tuple[str, ...]
+    base_url: str
     key_env: str
     secret: Secret
+    peer: str = ""
 
 
 def locate(spec: Spec, provider: Provider, arguments: Arguments, *, need_key: bool = True) -> Endpoint:
-    """Find a model's base URLs and its key: arguments first, then the environment, then the provider's own address.
+    """Find a model's base URL, the first of several, and its key: arguments first, then the environment, then the
+    provider's own address. Where servers are only listed elsewhere the URL is ''.
 
     Raises:
         InputError: the key is missing or cannot be one, or the environment's base URL cannot be one.
     """
     key_env, secret = _key(spec, provider, arguments, need_key)
-    base_urls = arguments.base_urls or (_base_url(spec, provider),)
-    return Endpoint(spec.text, spec.name, tuple(map(provider.versioned, base_urls)), key_env, secret)
+    if arguments.base_urls or not arguments.lists:
+        base_url = provider.versioned(arguments.base_urls[0] if arguments.base_urls else _base_url(spec, provider))
+    else:
+        base_url = ""
+    return Endpoint(spec.text, spec.name, base_url, key_env, secret)
 
 
 def _base_url(spec: Spec, provider: Provider) -> str:

@@ -1,10 +1,10 @@
-"""The way to an HTTP endpoint: bodies out and in, the addresses that share a load, every fault under its name."""
+"""The way to an HTTP endpoint: bodies out and in, every fault under its name."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlsplit
@@ -31,7 +31,7 @@ from overton.models.wire import (
 from overton.pairs import authority
 from overton.untrusted import json_of
 
-__all__ = ["Service", "Transport", "addresses_of", "decoded", "encoded", "least_loaded", "malformed"]
+__all__ = ["Service", "Transport", "decoded", "encoded", "malformed"]
 
 _CONNECT_TIMEOUT = 30.0
 
@@ -41,9 +41,8 @@ T = TypeVar("T")
 class Transport:
     """Posts bodies to one model's endpoint and gives back the bodies of its replies: one attempt each.
 
-    Several base URLs share the load (see `overton.models.http`). Connections are made as they are needed, inside
-    the running loop, and kept for the next request; how many requests are under way at once is for the caller to say.
-    Redirects are not followed, cookies not kept, and the key is in no repr.
+    Connections are made as they are needed, inside the running loop, and kept for the next request; how many requests
+    are under way at once is for the caller to say. Redirects are not followed, cookies not kept; the key is in no repr.
     """
 
     def __init__(
@@ -61,10 +60,11 @@ class Transport:
         if self._secret:
             name, prefix = key_header
             named[name] = prefix + self._secret.reveal()
-        self._addresses = addresses_of(endpoint, path, named)
+        self._address = _address(endpoint, endpoint.base_url + path, named)
+        self._under_way: set[Wire] = set()
 
     def __repr__(self) -> str:
-        return f"Transport({', '.join(address.url.geturl() for address in self._addresses)})"
+        return f"Transport({self._address.url.geturl()})"
 
     async def post(self, body: bytes) -> tuple[bytes, Target]:
         """Send one request and return the body of its reply, which had status 200, and who replied.
@@ -72,8 +72,7 @@ class Transport:
         Raises:
             UnavailableError, RejectedError, AccessError: as `overton.models.status` and the faults below name them.
         """
-        addresses = self._addresses
-        outcome = await (self._exchange(addresses[0], body) if len(addresses) == 1 else self._exchange_shared(body))
+        outcome = await self._exchange(self._address, body)
         if isinstance(outcome, tuple):
             return outcome
         # Raised here, where no error of the connection is being handled: their frames hold the request, and so the key.
@@ -81,20 +80,13 @@ class Transport:
 
     async def close(self) -> None:
         """Close all connections; the next request opens new ones."""
-        for address in self._addresses:
-            while address.idle:
-                address.idle.pop().abort()
+        while self._address.idle:
+            self._address.idle.pop().abort()
 
-    async def _exchange_shared(self, body: bytes) -> tuple[bytes, Target] | AnswerError:
-        clock = asyncio.get_running_loop().time
-        address = least_loaded(self._addresses, clock())
-        address.in_flight += 1
-        try:
-            outcome = await self._exchange(address, body)
-        finally:
-            address.in_flight -= 1
-        address.note(outcome, clock())
-        return outcome
+    def abandon(self) -> None:
+        """Let the requests under way fail, as ones that may have been carried out."""
+        for wire in tuple(self._under_way):
+            wire.abort()
 
     async def _exchange(self, address: Address, body: bytes) -> tuple[bytes, Target] | AnswerError:
         try:
@@ -115,6 +107,7 @@ class Transport:
         """
         wire = _kept(address)
         if wire is not None:
+            self._under_way.add(wire)
             try:
                 reply = await wire.exchange(request, self._timeout)
             except Dropped as dropped:
@@ -124,12 +117,18 @@ class Transport:
             else:
                 address.gone = 0
                 return wire, reply
+            finally:
+                self._under_way.discard(wire)
         wire = await self._connect(address)
-        return wire, await wire.exchange(request, self._timeout)
+        self._under_way.add(wire)
+        try:
+            return wire, await wire.exchange(request, self._timeout)
+        finally:
+            self._under_way.discard(wire)
 
     async def _connect(self, address: Address) -> Wire:
         async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
-            return await connect(address.url, address.proxy)
+            return await connect(address.url, address.proxy, address.peer)
 
 
 class Service:
@@ -144,7 +143,7 @@ class Service:
         headers: Mapping[str, str] | None = None,
         timeout: float = 600.0,
     ) -> None:
-        self._base = endpoint.base_urls[0]
+        self._base = endpoint.base_url
         self._endpoint = endpoint
         self._timeout = timeout
         self._headers = {"User-Agent": f"overton/{__version__}", "Connection": "close", **(headers or {})}
@@ -166,7 +165,7 @@ class Service:
         """
         headers = self._headers | ({"Content-Type": content} if body else {})
         url = urlsplit(self._base + path)
-        proxy = _proxy_for(url)
+        proxy = None if self._endpoint.peer else _proxy_for(url)
         request = b"%b%d\r\n\r\n%b" % (_head(url, proxy, headers, method), len(body), body)
         outcome = await self._outcome(url, proxy, request, most)
         if isinstance(outcome, bytes):
@@ -178,7 +177,7 @@ class Service:
     ) -> bytes | AnswerError:
         try:
             async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
-                wire = await connect(url, proxy)
+                wire = await connect(url, proxy, self._endpoint.peer)
             try:
                 reply = await wire.exchange(request, self._timeout, most)
             finally:
@@ -242,7 +241,6 @@ def _proxy_fault(status: int, target: Target) -> AnswerError:
     return UnavailableError("connection", f"{target.name}: the proxy made no connection to {target.host} ({status})")
 
 
-_LONGEST_REST = 60.0
 _GONE = 3
 _UNKEPT = 100
 _IN_PATHS = "/%:@!$&'()*+,;=~"
@@ -254,7 +252,8 @@ class Address:
 
     `head` is a request's head up to the value of Content-Length, its last header; it holds the key. `idle` are open
     connections that carry nothing just now. `gone` counts those that had been closed when they were used again, since
-    one last was not; `unkept` how many more connections are closed after their reply.
+    one last was not; `unkept` how many more connections are closed after their reply. `peer` is the IP address to
+    connect to, '' for any that the URL's host has.
     """
 
     url: SplitResult
@@ -262,19 +261,9 @@ class Address:
     proxy: SplitResult | None = field(repr=False)
     head: bytes = field(repr=False)
     idle: list[Wire] = field(default_factory=list, repr=False)
-    in_flight: int = 0
-    faults: int = 0
-    rests_until: float = 0.0
+    peer: str = ""
     gone: int = 0
     unkept: int = 0
-
-    def note(self, outcome: object, now: float) -> None:
-        """Remember how a request ended. An address that fails rests for 2 seconds, then 4, ... a minute at most."""
-        if not isinstance(outcome, UnavailableError):
-            self.faults = 0
-            return
-        self.faults += 1
-        self.rests_until = now + min(2.0 ** min(self.faults, 10), _LONGEST_REST)
 
     def keep(self, wire: Wire) -> None:
         """Keep a connection that has brought its reply for the next request, or close it."""
@@ -294,25 +283,13 @@ class Address:
                 self.idle.pop().abort()
 
 
-def addresses_of(endpoint: Endpoint, path: str, headers: Mapping[str, str]) -> list[Address]:
-    """One address for each base URL."""
-    return [_address(endpoint, base_url + path, headers) for base_url in endpoint.base_urls]
-
-
-def least_loaded(addresses: Sequence[Address], now: float) -> Address:
-    """The address with the fewest requests in flight, among those that do not rest unless all do.
-
-    Without the rest, a dead replica would draw all the load: what fails at once never has much in flight.
-    """
-    return min(addresses, key=lambda address: (address.rests_until > now, address.in_flight))
-
-
 def _address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Address:
     split = urlsplit(url)
     host = f"{split.hostname}:{split.port}" if split.port else str(split.hostname)
+    host += f" at {endpoint.peer}" if endpoint.peer else ""
     target = Target(endpoint.name, endpoint.model, host, endpoint.key_env, endpoint.secret)
-    proxy = _proxy_for(split)
-    return Address(split, target, proxy, _head(split, proxy, headers))
+    proxy = None if endpoint.peer else _proxy_for(split)
+    return Address(split, target, proxy, _head(split, proxy, headers), peer=endpoint.peer)
 
 
 def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], method: str = "POST") -> bytes:

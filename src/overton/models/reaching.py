@@ -46,8 +46,11 @@ def reached(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
 def _by_provider(provider: Provider, arguments: Arguments) -> list[Reach]:
     own_key = arguments.key_env is None or arguments.key_env in provider.key_envs
     variable = arguments.key_env or " or ".join(provider.key_envs)
-    urls = arguments.base_urls or (provider.base_url,)
-    return [Reach(address_of(url), variable) for url in urls if not (own_key and _is_at(provider, url))]
+    files = [place for place in arguments.lists if not urlsplit(place).scheme]
+    names = [place for place in arguments.lists if urlsplit(place).scheme]
+    urls = (*arguments.base_urls, *names) or (() if files else (provider.base_url,))
+    listed = [Reach(str(path_of(file, "--model-arg").resolve()), variable, lists=True) for file in files]
+    return listed + [Reach(address_of(url), variable) for url in urls if not (own_key and _is_at(provider, url))]
 
 
 def _is_at(provider: Provider, url: str) -> bool:

@@ -7,19 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer, Batching, Price, Reply, Request, Settings, user, weighs
+from overton.calls import Answerer, Batching, Price, Reply, Request, Serving, Settings, user, weighs
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
 from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
 from overton.models.endpoints import Endpoint, locate
 from overton.models.known import family_of, price_of, reasons_of, series_of
-from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER
+from overton.models.listing import listing_of
+from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER, Provider
 from overton.models.spec import Spec, parse_spec, published
 from overton.models.weights import ensure
 from overton.pairs import path_of
 
 if TYPE_CHECKING:
-    from overton.models.http import Transport
+    from overton.models.http import Service, Transport
+    from overton.models.serving import Made
 
 __all__ = ["Aliased", "Model", "Simulated", "check_model", "open_model"]
 
@@ -37,7 +39,8 @@ class Model:
     `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
     not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`). `unsure` says
     that its temperature is nobody's wish, and that its endpoint may take none: see `overton.hosts.local.probing`.
-    `batching` sends its calls in batches, None where its provider takes none.
+    `batching` sends its calls in batches, None where its provider takes none. `serving` are the servers that share its
+    calls, None where there is one; `connections` then go to each.
     """
 
     answerer: Answerer
@@ -49,6 +52,7 @@ class Model:
     reasons: bool
     unsure: bool = False
     batching: Batching | None = None
+    serving: Serving | None = None
 
 
 def open_model(
@@ -73,7 +77,7 @@ def open_model(
     """
     parsed = replace(parse_spec(spec), text=name or published(spec))
     arguments = read_arguments(parsed, args)
-    answerer, batching = _answerer(parsed, arguments, simulated, need_key)
+    answerer, batching, serving = _answerer(parsed, arguments, simulated, need_key)
     own = getattr(answerer, "connections", None)  # an embedded model knows how many copies of it fit this machine
     return Model(
         answerer=answerer if parsed.text == published(spec) else Aliased(answerer, parsed.text),
@@ -84,6 +88,7 @@ def open_model(
         series=series_of(parsed),
         reasons=reasons_of(parsed),
         batching=batching,
+        serving=serving,
     )
 
 
@@ -132,18 +137,18 @@ async def check_model(model: Model) -> Reply:
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
 
 
-_Opened = tuple[Answerer, Batching | None]
+_Opened = tuple[Answerer, Batching | None, Serving | None]
 
 
 def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> _Opened:
     if spec.provider == "simulated":
-        return _simulated(spec, arguments, simulated), None
+        return _simulated(spec, arguments, simulated), None, None
     if spec.provider in ("embedded", "gguf"):
-        return _embedded(spec, arguments), None
+        return _embedded(spec, arguments), None, None
     if spec.provider in EMBEDDERS:
-        return _embedder(spec), None
+        return _embedder(spec), None, None
     if spec.provider == "inspect":
-        return _inspect(spec, arguments), None
+        return _inspect(spec, arguments), None, None
     if spec.provider == "anthropic":
         return _anthropic(spec, arguments, need_key)
     return _openai(spec, arguments, need_key)
@@ -157,11 +162,15 @@ def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
     provider = CHAT_PROVIDERS.get(spec.provider, SERVER)
     endpoint = locate(spec, provider, arguments, need_key=need_key)
     dialect = dialect_of(provider, spec.name, processed=arguments.logprobs == "processed")
-    transport = _transport(endpoint, "/chat/completions", arguments)
-    model = OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
-    if not provider.batches:
-        return model, None
-    return model, OpenAIBatches(Service(endpoint, timeout=arguments.timeout), model)
+
+    def made(at: Endpoint) -> tuple[OpenAIModel, Transport, Service]:
+        transport = _transport(at, "/chat/completions", arguments)
+        model = OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
+        return model, transport, Service(at, timeout=arguments.timeout)
+
+    model, _, service = made(endpoint)
+    batching = OpenAIBatches(service, model) if provider.batches and endpoint.base_url else None
+    return _shared(endpoint, provider, arguments, model, batching, made)
 
 
 def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
@@ -171,9 +180,36 @@ def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
 
     endpoint = locate(spec, ANTHROPIC, arguments, need_key=need_key)
     header: dict[str, Any] = {"key_header": ("x-api-key", ""), "headers": HEADERS}
-    transport = _transport(endpoint, "/messages", arguments, **header)
-    model = AnthropicModel(transport, name=spec.text, identity=spec.identity, model=spec.name, cache=arguments.cache)
-    return model, AnthropicBatches(Service(endpoint, timeout=arguments.timeout, **header), model)
+
+    def made(at: Endpoint) -> tuple[AnthropicModel, Transport, Service]:
+        transport = _transport(at, "/messages", arguments, **header)
+        model = AnthropicModel(
+            transport, name=spec.text, identity=spec.identity, model=spec.name, cache=arguments.cache
+        )
+        return model, transport, Service(at, timeout=arguments.timeout, **header)
+
+    model, _, service = made(endpoint)
+    batching = AnthropicBatches(service, model) if endpoint.base_url else None
+    return _shared(endpoint, ANTHROPIC, arguments, model, batching, made)
+
+
+def _shared(  # noqa: PLR0917
+    endpoint: Endpoint,
+    provider: Provider,
+    arguments: Arguments,
+    model: Answerer,
+    batching: Batching | None,
+    made: Made,
+) -> _Opened:
+    """A model as it is opened: where several servers are named, or listed, they share its calls."""
+    if len(arguments.base_urls) < 2 and not arguments.lists:
+        return model, batching, None
+    from overton.models.serving import Several, Shared
+
+    fixed = [provider.versioned(url) for url in arguments.base_urls]
+    lists = [listing_of(place, provider.versioned) for place in arguments.lists]
+    several = Several(endpoint, fixed, lists, made, strict=arguments.alike == "weights")
+    return Shared(model, several), batching, several
 
 
 def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> Transport:

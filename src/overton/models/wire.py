@@ -273,8 +273,8 @@ class UnfitProxy(Exception):
     """A proxy that is not spoken to by plain HTTP."""
 
 
-async def connect(url: SplitResult, proxy: SplitResult | None) -> Wire:
-    """Open a connection on which requests for `url` can be sent.
+async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -> Wire:
+    """Open a connection on which requests for `url` can be sent, to the IP address `peer` where its host has several.
 
     Raises:
         ssl.SSLCertVerificationError: the endpoint's certificate is not to be trusted.
@@ -284,7 +284,7 @@ async def connect(url: SplitResult, proxy: SplitResult | None) -> Wire:
     loop = asyncio.get_running_loop()
     if proxy is not None and proxy.scheme != "http":
         raise UnfitProxy
-    sock = await _socket(proxy or url)
+    sock = await _socket(proxy or url, peer)
     secured = _secure() if url.scheme == "https" else None
     if proxy is None or secured is None:
         name = url.hostname if secured else None
@@ -316,10 +316,10 @@ def proxy_credentials(proxy: SplitResult) -> str:
     return f"Basic {b64encode(pair.encode()).decode()}"
 
 
-async def _socket(url: SplitResult) -> socket.socket:
+async def _socket(url: SplitResult, peer: str) -> socket.socket:
     loop = asyncio.get_running_loop()
     port = url.port or _PORTS[url.scheme]
-    found = await loop.getaddrinfo(url.hostname, port, type=socket.SOCK_STREAM)
+    found = await loop.getaddrinfo(peer or url.hostname, port, type=socket.SOCK_STREAM)
     return await aiohappyeyeballs.start_connection(found, happy_eyeballs_delay=_STAGGER, interleave=1, loop=loop)
 
 

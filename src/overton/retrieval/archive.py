@@ -27,6 +27,7 @@ from warcio.warcwriter import WARCWriter
 from overton import __version__
 from overton.calls import Hit, Page
 from overton.errors import RunError, Unreadable
+from overton.retrieval.limits import ARCHIVE
 from overton.retrieval.warc import told
 from overton.untrusted import opened
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ARCHIVE", "TORN", "Archive", "Ranked", "hex_digest", "query_urn"]
 
-ARCHIVE = "pages.warc.gz"
-"""The archive's name in a run folder."""
 
 TORN = "pages.torn"
 """Where what a killed session left torn at its end is put."""

@@ -12,7 +12,10 @@ from overton.retrieval.extraction import one_line
 from overton.untrusted import Limit
 from overton.untrusted import inflated as undone
 
-__all__ = ["Limits", "Unread", "declared_charset", "declared_type", "inflated", "is_text", "sniffed"]
+__all__ = ["ARCHIVE", "Limits", "Unread", "declared_charset", "declared_type", "inflated", "is_text", "sniffed"]
+
+ARCHIVE = "pages.warc.gz"
+"""The archive's name in a run folder."""
 
 _AGENT = f"OvertonBot/{__version__} (Overton, a study of language models)"
 """The one name under which pages are asked for; robots.txt files know it as OvertonBot."""

@@ -3,10 +3,12 @@
 from overton.engine import Limits, Patience
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Spent
 from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.merging import merge
 from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_models
 from overton.hosts.local.planning import ModelPlan, Plan, plan
 from overton.hosts.local.running import extend, resume, start
 from overton.hosts.local.session import Progress, Watch
+from overton.hosts.local.splitting import split
 from overton.hosts.local.trusting import Confirm, Trust
 
 __all__ = [
@@ -26,9 +28,11 @@ __all__ = [
     "Watch",
     "completed",
     "extend",
+    "merge",
     "open_models",
     "plan",
     "resume",
     "run_to_end",
+    "split",
     "start",
 ]

@@ -20,6 +20,7 @@ from overton.corpora.tables import read_table
 from overton.engine import Journal, Limits, Mark, Spending, entries
 from overton.errors import InputError, Problem, RunError, Unreadable, command, reason_of
 from overton.hosts.local.making import new_folder
+from overton.hosts.local.shard import Shard
 from overton.studies.options import fields_of, options_of
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
 
@@ -99,7 +100,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
     names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
     that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
-    0 where it made none. `out` is how many calls are in batches that went on when the last session ended.
+    0 where it made none. `out` is how many calls are in batches that went on when the last session ended. `shard` says
+    which part of a run it is.
     """
 
     study: str
@@ -124,6 +126,7 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     left_out: str = ""
     dataset: int = 0
     out: int = 0
+    shard: Shard | None = None
 
 
 class _Head(msgspec.Struct):
@@ -306,8 +309,7 @@ class RunFolder:
         except Unreadable as error:
             raise _unreadable(path, "options.", error.reason) from None
         except InputError as error:
-            named = "; ".join(str(problem) for problem in error.problems)
-            raise RunError(str(Problem(str(path), "options", named))) from None
+            raise RunError(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
         return found
 
     def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:

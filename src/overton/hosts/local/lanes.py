@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from overton.calls import Reply, Request
 from overton.corpora.opening import write_objects
-from overton.engine import Bound, Lane, Outcomes, Pacer
+from overton.engine import Bound, Fleet, Lane, Outcomes, Pacer
 from overton.errors import InputError, Problem, RejectedError
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
+from overton.hosts.local.shard import belongs
 from overton.models import Model
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
@@ -73,24 +75,35 @@ def lanes_of(
     items = folder.items(study.items.kind)
     options = folder.check_fits(study, manifest)
     planned = trials_by_item(study, items, options, manifest.seed)
+    part = belongs(manifest.shard)
+    if part is not None:
+        planned = Counter({item: count for item, count in planned.items() if item in part})
     return [
         Lane(
             bindings=bindings,
-            trials=lambda: study.trials(items, options, manifest.seed),
+            trials=partial(_trials, study, items, options, manifest.seed, part),
             outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
             planned=planned,
             own="" if study.together else bindings[study.first].answerer.identity,
-            at_once=_at_once(study, bindings, len(seatings)),
+            at_once=partial(_at_once, study, bindings, len(seatings)),
             meets=len(manifest.models.get(study.several, ())) > 1,
         )
         for number, (bindings, label) in enumerate(seatings)
     ]
 
 
+def _trials(
+    study: AnyStudy, items: Sequence[Any], options: Any, seed: int, part: frozenset[str] | None
+) -> Iterable[Any]:
+    """The trials of a run, or those of a part of its items."""
+    trials = study.trials(items, options, seed)
+    return trials if part is None else (trial for trial in trials if trial.item in part)
+
+
 def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
     """How many trials of a lane are under way at once: many more where they wait for batches."""
     asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
-    return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pacer.most for bound in asked)
+    return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pace.most for bound in asked)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
@@ -187,5 +200,7 @@ def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> l
         bound = Bound(model.answerer, entry.settings, Pacer(model.connections), model.price)
         if isinstance(model, Model):
             bound.batching, bound.batched = model.batching, entry.batched and model.batching is not None
+            if model.serving is not None:
+                bound.fleet = Fleet(model.answerer.name, model.serving, model.connections)
         once.setdefault(id(model), bound)
     return [once[id(model)] for model in models]

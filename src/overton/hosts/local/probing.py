@@ -16,7 +16,7 @@ import msgspec
 
 from overton.calls import Answerer, Reply, Request, Settings, Usage, user
 from overton.engine import Bound, Desk, Journal, Lane
-from overton.engine.desk import OVERLOAD
+from overton.engine.desk import OVERLOAD, Answering
 from overton.engine.identity import Identity, Place, Placing, S
 from overton.errors import RejectedError, Stopped
 from overton.hosts.local.folder import Manifest, ModelEntry
@@ -88,7 +88,8 @@ class _Probe:
 
     @property
     def call(self) -> tuple[Bound, Identity, Place, Request]:
-        return probe_call(replace(self.bound, answerer=_Tried(self.bound.answerer), batching=None, batched=False))
+        tried = _Tried(self.bound.answerer)
+        return probe_call(replace(self.bound, answerer=tried, through=_TriedServer, batching=None, batched=False))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
         """Have all later calls, and the manifest, go by what was found."""
@@ -138,13 +139,28 @@ class _Tried:
 
     async def answer(self, request: Request) -> Reply:
         """See `Answerer`; without a word on temperatures, what was rejected stays so."""
-        try:
-            return await self.answerer.answer(request)
-        except RejectedError as error:
-            if (found := refusal(str(error))) is None:
-                raise
-            return found
+        return await _tried(self.answerer, request)
 
     async def close(self) -> None:
         """See `Answerer`."""
         await self.answerer.close()
+
+
+@dataclass(frozen=True)
+class _TriedServer:
+    """The same of one server of several."""
+
+    server: Answering
+
+    async def answer(self, request: Request) -> Reply:
+        """See `_Tried`."""
+        return await _tried(self.server, request)
+
+
+async def _tried(who: Answering, request: Request) -> Reply:
+    try:
+        return await who.answer(request)
+    except RejectedError as error:
+        if (found := refusal(str(error))) is None:
+            raise
+        return found

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,7 @@ from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed
 from overton.studies.study import AnyStudy
 
-__all__ = ["check_same", "extend", "resume", "start"]
+__all__ = ["Prepared", "check_same", "extend", "prepare", "resume", "start"]
 
 
 def start(
@@ -48,6 +48,37 @@ def start(
         InputError: anything wrong with items, models or options; nothing was asked and no folder was made.
         OvertonError: see `hold_session`.
     """
+    prepared = prepare(study, items, wanted, options=options, seed=seed, limits=limits, left_out=left_out, batch=batch)
+    folder = RunFolder.create(out, prepared.manifest, items)
+    note_used(study, prepared.wanted)
+    return hold_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
+
+
+class Prepared(NamedTuple):
+    """A run that can begin: what its manifest says, its options, who answers, and what was wanted, completed."""
+
+    manifest: Manifest
+    options: msgspec.Struct
+    models: dict[str, list[Opened]]
+    wanted: Wanted
+
+
+def prepare(
+    study: AnyStudy,
+    items: Sequence[Any],
+    wanted: Wanted,
+    *,
+    options: msgspec.Struct | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    left_out: str = "",
+    batch: bool = False,
+) -> Prepared:
+    """All that a run needs before its folder is made; nothing is asked.
+
+    Raises:
+        InputError: anything wrong with items, models or options.
+    """
     chosen = study.options() if options is None else options
     limits = limits or Limits()
     wanted = completed(study, wanted)
@@ -68,9 +99,7 @@ def start(
         limits=limits,
         left_out=left_out,
     )
-    folder = RunFolder.create(out, manifest, items)
-    note_used(study, wanted)
-    return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
+    return Prepared(manifest, chosen, models, wanted)
 
 
 def resume(
@@ -135,6 +164,8 @@ def extend(
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
+    if manifest.shard is not None:
+        raise InputError([Problem(str(path), "", "is a shard: merge it with the others first, then extend the whole")])
     check_same(study, folder, manifest)
     if options is not None:
         _check_grows(study, folder, manifest, options)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 from overton.engine import (
     Budget,
     Desk,
+    Fleet,
     Lane,
     Limits,
     Pacer,
     Patience,
     Tally,
     conduct_lanes,
+    keeping,
     rehearse,
 )
-from overton.errors import LimitReached, OvertonError, RunLocked, Stopped
+from overton.errors import LimitReached, Notice, OvertonError, RunLocked, Stopped
 from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
@@ -39,7 +42,7 @@ class Progress:
     `in_flight` are the models' requests under way, `admitted` how many they bear now; searches and pages are neither.
     `stopping` says why it sends nothing more, '' while it goes on. `answered` are the calls that models have answered
     in this session, `calls` those that it is expected to make in all, and `left` the seconds to its end as that goes,
-    None while nobody can tell.
+    None while nobody can tell. `fleets` says of each model with several servers how many are up, and why others not.
     """
 
     done: int
@@ -53,6 +56,7 @@ class Progress:
     answered: int = 0
     calls: float = 0.0
     left: float | None = None
+    fleets: Mapping[str, str] = field(default_factory=dict)
 
 
 Watch = Callable[[Progress], None]
@@ -179,6 +183,7 @@ async def _conduct(  # noqa: PLR0917
     """Conduct all lanes, once it is known how judges are asked; gives what stopped them, None at their end."""
     began = monotonic()
     pacers = _pacers(study, lanes)
+    fleets = {id(one): one for one in pacers if isinstance(one, Fleet)}.values()
 
     def progress() -> Progress:
         return _progress(desk, lanes, pacers, monotonic() - began, clock)
@@ -186,7 +191,7 @@ async def _conduct(  # noqa: PLR0917
     ticker = asyncio.create_task(_tick(watch, progress)) if watch else None
     try:
         with few_collections():
-            await until_interrupted(_ask_all(lanes, study, manifest, desk, asking=models is not None), desk)
+            await until_interrupted(_ask_all(lanes, study, manifest, desk, fleets, asking=models is not None), desk)
     except OvertonError as error:
         return error
     finally:
@@ -199,13 +204,32 @@ async def _conduct(  # noqa: PLR0917
     return None
 
 
-async def _ask_all(lanes: Sequence[Lane], study: AnyStudy, manifest: Manifest, desk: Desk, *, asking: bool) -> None:
-    if asking:
-        try:
-            await probe_judges(study, manifest, lanes, desk)
-        except OvertonError as error:
-            desk.stop(error)
-    await conduct_lanes(lanes, study.conduct, desk)
+async def _ask_all(
+    lanes: Sequence[Lane],
+    study: AnyStudy,
+    manifest: Manifest,
+    desk: Desk,
+    fleets: Collection[Fleet],
+    *,
+    asking: bool,
+) -> None:
+    try:
+        async with keeping(fleets):
+            if asking:
+                try:
+                    await probe_judges(study, manifest, lanes, desk)
+                except OvertonError as error:
+                    desk.stop(error)
+            await conduct_lanes(lanes, study.conduct, desk)
+    finally:
+        _tell_refused(fleets)
+
+
+def _tell_refused(fleets: Collection[Fleet]) -> None:
+    """Say which servers were left out for good: it may be a mistake that somebody can mend."""
+    for fleet in fleets:
+        for server in fleet.refused:
+            warnings.warn(f"{fleet.model}: a server was left out: {server}", Notice, stacklevel=2)
 
 
 def _all(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
@@ -222,13 +246,15 @@ async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
         await asyncio.sleep(0.2)
 
 
-def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer]:
+def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer | Fleet]:
     """What paces the models, each once."""
     bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
-    return {id(one.pacer): one.pacer for one in bound}.values()
+    return {id(one.pace): one.pace for one in bound}.values()
 
 
-def _progress(desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer], seconds: float, clock: Clock) -> Progress:
+def _progress(
+    desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer | Fleet], seconds: float, clock: Clock
+) -> Progress:
     done = sum(lane.outcomes.done.total() for lane in lanes)
     total = sum(lane.planned.total() for lane in lanes)
     answered, in_flight = sum(pacer.answers for pacer in pacers), sum(pacer.in_flight for pacer in pacers)
@@ -246,4 +272,5 @@ def _progress(desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer], seco
         left=None
         if desk.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
+        fleets={one.model: one.told() for one in pacers if isinstance(one, Fleet)},
     )

@@ -1,0 +1,149 @@
+"""When a call is sent: how many go to an endpoint at once, and how often and after what time one is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable
+
+from overton.errors import UnavailableError
+
+__all__ = ["Pacer", "Patience"]
+
+_CUT = 0.7
+_LEAST_RISE = 0.02
+_TICK = 0.001
+
+
+class Patience:
+    """How often and how long one call is tried.
+
+    At most `attempts` in all; before attempt k+1 it waits `first` * 2**(k-1) seconds, at most `longest`, times a
+    random factor in [0.5, 1) so that calls which failed together do not return together. An endpoint's own
+    Retry-After is obeyed instead where it is longer; one over `refuse_after` seconds is not waited for: the run stops.
+    Where another server is there to be asked nothing is waited for.
+    """
+
+    def __init__(
+        self, attempts: int = 8, first: float = 0.5, longest: float = 60.0, refuse_after: float = 900.0
+    ) -> None:
+        self.attempts = attempts
+        self.first = first
+        self.longest = longest
+        self.refuse_after = refuse_after
+
+    def wait(self, attempt: int, error: UnavailableError) -> float | None:
+        """Seconds to wait after the `attempt`-th failure; None where the call is given up."""
+        if attempt >= self.attempts:
+            return None
+        if error.elsewhere:
+            return 0.0
+        own: float = min(self.longest, self.first * 2 ** (attempt - 1)) * random.uniform(0.5, 1)
+        return max(own, error.retry_after or 0.0)
+
+    def refuses(self, error: UnavailableError) -> bool:
+        """True where the endpoint asks for more patience than this (a spent daily quota, say)."""
+        return not error.elsewhere and (error.retry_after or 0.0) > self.refuse_after
+
+
+class Pacer:
+    """Admits at most `limit` requests at once to one endpoint.
+
+    The limit starts at `most`. A sign of overload multiplies it by 0.7, once for all the requests that were under
+    way at the time; every answer raises it, by one for each `limit` answers and by 1 in 50 at least. A Retry-After
+    holds back all of the endpoint's requests, not only the one that was told. `freed` is called when there may be room
+    again, for those who wait elsewhere, as for any server of a fleet.
+    """
+
+    def __init__(self, most: int, freed: Callable[[], None] | None = None) -> None:
+        self.most = most
+        self._freed = freed
+        self.limit = float(most)
+        self.in_flight = 0
+        self.answers = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._cuts = 0
+        self._held_until = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def enter(self) -> int:
+        """Wait for a place; gives a ticket to hand back to `leave`."""
+        if self._waiting or not self._has_room():
+            await self._queue()
+        else:
+            self.in_flight += 1
+        return self._cuts
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a request could be sent now."""
+        return self._has_room()
+
+    def take(self) -> int:
+        """Take a place where there is room; gives what `enter` gives."""
+        self.in_flight += 1
+        return self._cuts
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.in_flight -= 1
+        self._wake()
+
+    def answered(self) -> None:
+        """The endpoint answered: let a little more through."""
+        self.answers += 1
+        if self.limit < self.most:
+            self.limit = min(self.most, self.limit + max(1 / self.limit, _LEAST_RISE))
+
+    def overloaded(self, ticket: int, retry_after: float | None) -> None:
+        """The endpoint asked for less. `ticket` tells whether the request was sent before the last cut."""
+        if ticket == self._cuts:
+            self._cuts += 1
+            self.limit = max(1.0, self.limit * _CUT)
+        if retry_after:
+            self._hold(retry_after)
+
+    def close(self) -> None:
+        """Let everyone who waits go, room or not: the run is stopping, and they will send nothing."""
+        self._closed = True
+        self._wake()
+
+    def _hold(self, seconds: float) -> None:
+        self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
+        if self._alarm is None:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Wake those who wait when the hold has ended; alarms can come a little early, and holds grow longer."""
+        loop = asyncio.get_running_loop()
+        rest = self._held_until - loop.time()
+        self._alarm = loop.call_later(max(rest, _TICK), self._look_again) if rest > 0 else None
+        self._wake()
+
+    def _has_room(self) -> bool:
+        if self._closed:
+            return True
+        if self.in_flight + 1 > self.limit:
+            return False
+        return not self._held_until or asyncio.get_running_loop().time() >= self._held_until
+
+    async def _queue(self) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():  # the place was given just as the wait was cancelled
+                self.leave()
+            raise
+
+    def _wake(self) -> None:
+        while self._waiting and self._has_room():
+            future = self._waiting.popleft()
+            if not future.done():
+                self.in_flight += 1
+                future.set_result(None)
+        if self._freed is not None:
+            self._freed()

@@ -1,0 +1,204 @@
+"""A run made into shards: what all trials share is answered first, then each shard has the trials of some items.
+
+Every shard is a run folder with all that the run has (items, models, options), so that its trials are the very ones
+that the whole run would conduct; only which of them it conducts is its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.calls import Ask, Conduct, Form, Message, Question, Reply, Settings
+from overton.engine import Limits, Patience, digest
+from overton.errors import InputError, Problem, RunError, Stopped
+from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
+from overton.hosts.local.lanes import trials_by_item
+from overton.hosts.local.making import new_folder
+from overton.hosts.local.opening import Opened, Wanted
+from overton.hosts.local.running import prepare
+from overton.hosts.local.session import Watch, hold_session
+from overton.hosts.local.shard import Shard
+from overton.hosts.local.trusting import note_used
+from overton.retrieval.limits import ARCHIVE
+from overton.studies.study import AnyStudy
+from overton.untrusted import cannot_be_written
+
+__all__ = ["plan_digest", "split"]
+
+_BASE = "shared"
+
+
+def split(
+    study: AnyStudy,
+    items: Sequence[Any],
+    wanted: Wanted,
+    into: int,
+    out: Path,
+    *,
+    patience: Patience | None = None,
+    watch: Watch | None = None,
+    **run: Any,
+) -> list[Path]:
+    """Make a new folder `out` with so many shards of a run; gives their folders. `run` is what `prepare` takes besides.
+
+    Calls that trials share and that follow from no other reply are asked now, and journaled in every shard. What
+    limits leave after them is divided evenly.
+
+    Raises:
+        InputError: there are fewer items than shards, or the limits are too small to be divided; nothing was asked.
+        OvertonError: what made going on impossible. Nothing is made then, and what was asked is paid again next time.
+    """
+    manifest, options, models, wanted = prepare(study, items, wanted, **run)
+    if getattr(manifest, "precision", None):
+        raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
+    parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
+    _check_divisible(manifest.limits, into, 0)
+    plan = plan_digest(manifest)
+    with new_folder(out) as fresh:
+        base = RunFolder.create(fresh / _BASE, manifest, items)
+        _answer_shared(study, base, models, patience, watch)
+        whole = base.manifest()
+        _check_divisible(whole.limits, into, whole.spent.requests)
+        archive = base.path / ARCHIVE
+        shard = Shard(
+            0,
+            into,
+            [],
+            secrets.token_hex(8),
+            plan,
+            whole.limits,
+            whole.spent.requests,
+            whole.spent.cost,
+            whole.spent.outcomes,
+            archive.stat().st_size if archive.is_file() else 0,
+        )
+        names = [f"{number:0{len(str(into))}}" for number in range(1, into + 1)]
+        for number, (name, part) in enumerate(zip(names, parts, strict=True), 1):
+            _make(base.path, fresh / name, whole, msgspec.structs.replace(shard, number=number, items=part))
+        shutil.rmtree(base.path)
+    note_used(study, wanted)
+    return [out / name for name in names]
+
+
+def plan_digest(manifest: Manifest) -> str:
+    """A digest of what makes a run the run that it is, whatever part of it is asked where."""
+    models = {  # not their settings: whether a judge takes a temperature is found out when it is asked
+        role: [(one.name, one.identity, one.holds_form) for one in side] for role, side in manifest.models.items()
+    }
+    return digest([manifest.study, manifest.seed, manifest.options, models, manifest.items, manifest.prompts])
+
+
+def _parts(counted: Counter[str], into: int) -> list[list[str]]:
+    """The items of each shard, dealt out by their trials, so that shards take about as long."""
+    if len(counted) < into:
+        reason = f"there are {len(counted)} items, too few for {into} shards: a shard has whole items"
+        raise InputError([Problem("--into", str(into), reason)])
+    parts: list[list[str]] = [[] for _ in range(into)]
+    sizes = [0] * into
+    for item, trials in sorted(counted.items(), key=lambda pair: -pair[1]):
+        least = sizes.index(min(sizes))
+        parts[least].append(item)
+        sizes[least] += trials
+    order = {item: place for place, item in enumerate(counted)}
+    return [sorted(part, key=order.__getitem__) for part in parts]
+
+
+def _check_divisible(limits: Limits, into: int, spent: int) -> None:
+    if limits.calls is not None and limits.calls - spent < into:
+        said = f" after {spent} that all trials share" if spent else ""
+        raise InputError([Problem("--max-calls", str(limits.calls), f"leaves less than a call for a shard{said}")])
+
+
+def _divided(shard: Shard) -> Limits:
+    """What one shard may spend: what was spent before, and its part of what the limits leave."""
+    cost, calls = shard.limits.cost, shard.limits.calls
+    if cost is not None:
+        cost = shard.cost + max(0.0, cost - shard.cost) / shard.of
+    if calls is not None:
+        each, rest = divmod(calls - shard.requests, shard.of)
+        calls = shard.requests + each + (shard.number <= rest)
+    return Limits(cost, calls)
+
+
+def _make(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
+    """A shard's folder: the files of the run as far as it came, and a manifest of its own."""
+    try:
+        shutil.copytree(base, path, ignore=shutil.ignore_patterns("*.lock", "records.parquet", "records.parts"))
+    except OSError as error:
+        raise cannot_be_written(path, error) from error
+    write_manifest(
+        path,
+        msgspec.structs.replace(
+            whole, shard=shard, limits=_divided(shard), status="stopped", stopped="a shard that is not begun yet"
+        ),
+    )
+
+
+def _answer_shared(
+    study: AnyStudy,
+    base: RunFolder,
+    models: Mapping[str, Sequence[Opened]],
+    patience: Patience | None,
+    watch: Watch | None,
+) -> None:
+    """Have the calls answered that all trials share, as far as they follow from no other.
+
+    Raises:
+        RunError: a limit or somebody stopped it.
+    """
+    only = replace(study, conduct=_only_shared(study.conduct), dataset=None)
+    done = hold_session(base, only, base.manifest(), models, patience=patience, watch=watch)
+    if done.status != "finished":
+        raise RunError(f"the run is not split, since the calls that its trials share were not answered: {done.stopped}")
+
+
+class _Apart(Stopped):
+    """A call that is a trial's own: it is asked where the trial is."""
+
+
+def _only_shared(conduct: Conduct) -> Conduct:
+    async def conducted(trial: Any, ask: Ask) -> list[Any]:
+        with suppress(_Apart):
+            await conduct(trial, _Sharing(ask))
+        return []
+
+    return conducted
+
+
+class _Sharing:
+    """Asks what is shared, and ends the trial at what is not."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        settings: Settings | None = None,
+        shared: bool = False,
+    ) -> Reply:
+        """See `Ask`."""
+        if not shared:
+            raise _Apart
+        return await self._ask(role, messages, speaker=speaker, form=form, settings=settings, shared=True)
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        shared = [one for one in questions if one.shared]
+        replies = await self._ask.all(shared) if shared else []
+        if len(shared) < len(questions):
+            raise _Apart
+        return replies
