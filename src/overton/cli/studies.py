@@ -14,7 +14,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from overton.cli import options as opt
-from overton.cli.detecting import detect_params, detecting_of
+from overton.cli.detecting import detect_params, detecting_of, sizes
 from overton.cli.known import Knowing
 from overton.cli.params import (
     Param,
@@ -36,7 +36,7 @@ __all__ = ["Analyzing", "Extending", "ItemMaking", "Labelling", "Planning", "Run
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a command of a study's own has under the names that all commands have them."""
-_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch")
+_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch", "precision", "at_most_calls")
 
 
 class StudyGroup(TyperGroup, ABC):
@@ -117,6 +117,7 @@ def _given(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
         "others": {role: [spec] for role, spec in roles.items() if spec},
         "model_args": opt.model_arguments(given.get("model_arg")),
         "prices": opt.prices(own.pop("price", None)),
+        "precision": sizes("--precision", own.pop("precision", None)),
         "source_args": sources,
         **own,
     }
@@ -134,6 +135,8 @@ def _shared(*, paying: bool) -> list[Param]:
         Param("batch", _NAMED, annotation=_hidden(opt.BatchOption, hidden), default=False),
         Param("max_cost", _NAMED, annotation=_hidden(opt.MaxCostOption, hidden), default=None),
         Param("max_calls", _NAMED, annotation=_hidden(opt.MaxCallsOption, hidden), default=None),
+        Param("precision", _NAMED, annotation=opt.PrecisionOption, default=None),
+        Param("at_most_calls", _NAMED, annotation=opt.AtMostCallsOption, default=None),
         Param("out", _NAMED, annotation=_hidden(opt.OutOption, hidden), default=None),
     ]
 

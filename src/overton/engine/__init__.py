@@ -7,10 +7,12 @@ from overton.engine.journal import Journal, entries
 from overton.engine.journal_file import Mark
 from overton.engine.limits import Budget, Limits, Pacer, Patience, Spending
 from overton.engine.outcomes import Outcomes
+from overton.engine.rounds import Deciding, Rounds
 
 __all__ = [
     "Bound",
     "Budget",
+    "Deciding",
     "Desk",
     "Journal",
     "Lane",
@@ -19,6 +21,7 @@ __all__ = [
     "Outcomes",
     "Pacer",
     "Patience",
+    "Rounds",
     "Spending",
     "Tally",
     "conduct_lanes",

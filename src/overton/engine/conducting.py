@@ -6,13 +6,15 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from overton.calls import Conduct, Failure, Form, Message, Question, Reply, Request, Settings, Trial
 from overton.engine.desk import Bound, Desk, NotRecalled
 from overton.engine.identity import Identity, Place, Placing, S
 from overton.engine.outcomes import Outcomes
+from overton.engine.rounds import Rounds
 from overton.errors import CallFailed, OvertonError, Stopped
 
 __all__ = ["Asking", "Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
@@ -24,6 +26,9 @@ class Lane:
 
     `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once` is
     how many trials are under way at once, None for one for each request allowed in flight.
+
+    A lane with `rounds` goes through those of its trials that they decide on. What `planned` counts are then the trials
+    of its first round and of those that are whole: one in which it is stopped leaves no trace in its records.
     """
 
     bindings: dict[str, Bound]
@@ -32,6 +37,26 @@ class Lane:
     planned: Counter[str] = field(default_factory=Counter)
     own: str = ""
     at_once: int | None = None
+    rounds: Rounds | None = None
+
+    @property
+    def total(self) -> int:
+        """How many trials it has, as far as is known."""
+        later = self.rounds.running if self.rounds is not None and self.rounds.number > 1 else 0
+        return self.planned.total() + later
+
+    @property
+    def done(self) -> int:
+        """How many of them have ended."""
+        return self.outcomes.done.total() + (self.rounds.ahead if self.rounds is not None else 0)
+
+    def add(self, position: int, trial: Trial, records: list[Any], calls: int) -> None:
+        """A trial has ended with these records, after so many calls."""
+        if self.rounds is None or self.rounds.number == 1:
+            self.outcomes.add(position, trial, records)
+        if self.rounds is not None:
+            self.rounds.ended[trial.name] = records, calls
+            self.rounds.ahead += self.rounds.number > 1
 
     @property
     def width(self) -> int:
@@ -60,10 +85,9 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
     """
     lanes = list(lanes)
     workers = [
-        asyncio.create_task(_work(turns, lane, conduct, desk))
+        asyncio.create_task(work)
         for lane in lanes
-        for turns in [iter(enumerate(lane.trials()))]
-        for _ in range(lane.width)
+        for work in (_through(lane, conduct, desk) if lane.rounds is None else [_in_rounds(lane, conduct, desk)])
     ]
     try:
         ended = await asyncio.gather(*workers, return_exceptions=True)
@@ -82,6 +106,56 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
         raise desk.stopped
 
 
+def _through(lane: Lane, conduct: Conduct, desk: Desk) -> list[Coroutine[None, None, None]]:
+    """The work of a lane whose plan is known."""
+    turns = iter(enumerate(lane.trials()))
+    return [_work(turns, lane, conduct, desk) for _ in range(lane.width)]
+
+
+async def _in_rounds(lane: Lane, conduct: Conduct, desk: Desk) -> None:
+    """Decide, ask, and so on until nothing more is asked or the run stops."""
+    rounds = lane.rounds
+    assert rounds is not None
+    rounds.recall(desk.journal)
+    position = 0
+    try:
+        while desk.stopped is None and (trials := rounds.next(anew=desk.tally.asked > 0)):
+            await rounds.note(desk.journal)
+            counted = Counter(trial.item for trial in trials)
+            if rounds.number == 1:
+                lane.planned = counted
+            turns = iter(enumerate(trials, position))
+            workers = [asyncio.create_task(_work(turns, lane, conduct, desk)) for _ in range(lane.width)]
+            await _all_ended(workers)
+            if any(trial.name not in rounds.ended for trial in trials):
+                return
+            if rounds.number > 1:
+                lane.planned += counted
+                rounds.running = rounds.ahead = 0
+                for place, trial in enumerate(trials, position):
+                    lane.outcomes.add(place, trial, rounds.ended[trial.name][0])
+            position += len(trials)
+        if desk.stopped is None:
+            await rounds.note(desk.journal)
+    except OvertonError as error:
+        desk.stop(error)
+    except BaseException as error:
+        desk.stop(Stopped(f"{type(error).__name__} where a round is decided"))
+        raise
+
+
+async def _all_ended(workers: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for all workers, also where one fails or this wait is cut off; raise what one raised."""
+    try:
+        ended = await asyncio.gather(*workers, return_exceptions=True)
+    except asyncio.CancelledError:
+        await asyncio.gather(*workers, return_exceptions=True)
+        raise
+    for error in ended:
+        if error is not None:
+            raise error
+
+
 async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
     """Conduct every trial from the journal alone; gives how many cannot end because it lacks something.
 
@@ -90,11 +164,29 @@ async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
     """
     missing = 0
     for lane in lanes:
-        for trial in lane.trials():
-            try:
-                await conduct(trial, TrialAsk(desk, trial.name, lane.bindings, lane.own))
-            except NotRecalled:
-                missing += 1
+        if lane.rounds is None:
+            missing += await _lacking(lane, lane.trials(), conduct, desk)
+            continue
+        lane.rounds.recall(desk.journal)
+        lacking = 0
+        while not lacking and (trials := lane.rounds.next()):
+            lacking = await _lacking(lane, trials, conduct, desk)
+        missing += lacking
+    return missing
+
+
+async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: Desk) -> int:
+    """How many of these trials the journal does not complete."""
+    missing = 0
+    for trial in trials:
+        ask = TrialAsk(desk, trial.name, lane.bindings, lane.own)
+        try:
+            records = await conduct(trial, ask)
+        except NotRecalled:
+            missing += 1
+            continue
+        if lane.rounds is not None:
+            lane.rounds.ended[trial.name] = records, ask.calls
     return missing
 
 
@@ -102,12 +194,13 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
     """Take trials in turn until there are none, or the run stops."""
     try:
         for position, trial in turns:
-            await lane.outcomes.admit(position)
+            if lane.rounds is None:  # else its records are kept whole, for what is decided of them
+                await lane.outcomes.admit(position)
             if desk.stopped is not None:
                 lane.outcomes.release()
                 return
-            records = await conduct(trial, TrialAsk(desk, trial.name, lane.bindings, lane.own))
-            lane.outcomes.add(position, trial, records)
+            ask = TrialAsk(desk, trial.name, lane.bindings, lane.own)
+            lane.add(position, trial, await conduct(trial, ask), ask.calls)
     except Stopped:
         lane.outcomes.release()
     except OvertonError as error:

@@ -21,6 +21,7 @@ from overton.engine import Journal, Limits, Mark, Spending, entries
 from overton.errors import InputError, Problem, RunError, Unreadable, command, reason_of
 from overton.hosts.local.making import new_folder
 from overton.studies.options import fields_of, options_of
+from overton.studies.precision import Reached, Wanted
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
     names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
     that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
-    0 where it made none. `out` is how many calls are in batches that went on when the last session ended.
+    0 where it made none. `out` is how many calls are in batches that went on when the last session ended. `precision` is
+    what the run stops at, None where it asks all of its plan, and `precise` of each lane what was decided last.
     """
 
     study: str
@@ -124,6 +126,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     left_out: str = ""
     dataset: int = 0
     out: int = 0
+    precision: Wanted | None = None
+    precise: dict[str, Reached] = {}
 
 
 class _Head(msgspec.Struct):

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from overton.calls import Reply, Request
 from overton.corpora.opening import write_objects
-from overton.engine import Bound, Lane, Outcomes, Pacer
-from overton.errors import InputError, Problem, RejectedError
+from overton.engine import Bound, Lane, Outcomes, Pacer, Rounds
+from overton.errors import RejectedError
+from overton.hosts.local.adapting import Adapting, design_of
+from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.models import Model
@@ -20,12 +21,7 @@ from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import cannot_be_written, unfinished
 
-__all__ = ["MOST_TRIALS", "lane_names", "lanes_of", "trials_by_item", "unmade_of", "write_dataset", "write_records"]
-
-BATCHED_AT_ONCE = 20_000
-"""Trials under way at once in a run that asks in batches; with what they wait for they take memory."""
-MOST_TRIALS = 1_000_000
-"""Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
+__all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 
 
 @dataclass(frozen=True)
@@ -44,19 +40,6 @@ class Recorded:
         """Nothing to give back."""
 
 
-def trials_by_item(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> Counter[str]:
-    """How many trials there are of each item; they are counted up to the most that a run may have, and none is kept.
-
-    Raises:
-        InputError: there are more.
-    """
-    counted = Counter(trial.item for trial in islice(study.trials(items, options, seed), MOST_TRIALS + 1))
-    if counted.total() > MOST_TRIALS:
-        reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
-        raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or make several runs")])
-    return counted
-
-
 def lanes_of(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
@@ -70,17 +53,23 @@ def lanes_of(
     items = folder.items(study.items.kind)
     options = folder.check_fits(study, manifest)
     planned = trials_by_item(study, items, options, manifest.seed)
-    return [
+    wanted = manifest.precision
+    design = wanted and design_of(study, items, options, manifest.seed, wanted, len(seatings))
+    order = None if design is None else design.order
+    lanes = [
         Lane(
             bindings=bindings,
             trials=lambda: study.trials(items, options, manifest.seed),
-            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
-            planned=planned,
+            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label, order=order),
+            planned=Counter() if design else planned,
             own="" if study.together else bindings[study.first].answerer.identity,
             at_once=_at_once(study, bindings, len(seatings)),
         )
         for number, (bindings, label) in enumerate(seatings)
     ]
+    for lane in lanes if design else ():
+        lane.rounds = Rounds(Adapting(design), lane.own)
+    return lanes
 
 
 def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
