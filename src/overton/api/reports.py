@@ -9,6 +9,7 @@ from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.nulls import not_asked
+from overton.api.precise import precision_sections
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
@@ -82,6 +83,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
         *(labels.sections() if labels.found else ()),
         *labels.noted(shown.sections),
         *measured.sections_against(),
+        *precision_sections(runs),
         *_compared(study, runs, results, measured.how),
     ]
     return Report(

@@ -273,17 +273,22 @@ class Planning(StudyGroup):
             from overton.api.detecting import PlanDetecting
             from overton.api.planning import other_ways, plan
             from overton.cli.detecting import show_detections
-            from overton.cli.ending import show_other_ways, show_plan, show_time
+            from overton.cli.ending import show_other_ways, show_plan, show_precision, show_time
 
+            pilot = given.get("pilot") if given["precision"] or given["at_most_calls"] else None
+            if pilot and not given.get("detect"):
+                given["pilot"] = None
             detecting = detecting_of(given)
             asked = _given(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
             time = asked.pop("time")
             for word in ("out", "batch"):
                 asked.pop(word, None)
-            planned = plan(study.name, **asked, **detecting)
+            planned = plan(study.name, **asked, **({"pilot": pilot} | detecting))
             show_plan(planned, max_cost, max_calls, json=json)
             if not json:
+                show_precision(planned)
+                asked |= {"precision": None, "at_most_calls": None}
                 show_other_ways(planned, other_ways(study.name, **asked))
             if isinstance(planned, PlanDetecting) and not json:
                 show_detections(planned)

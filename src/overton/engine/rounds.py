@@ -1,4 +1,4 @@
-"""A lane whose plan is not known ahead: it goes in rounds, each decided from what ended before and noted in the journal.
+"""A lane whose plan is not known ahead: it goes in rounds, each decided from what ended before and noted.
 
 A decision is a text, from which its trials follow. It is on the disk before any of them is asked, and a later session
 follows it: what was asked stands, whatever would be decided now (by another version, or with calls asked again that had

@@ -98,7 +98,7 @@ def _kappas(table: Floats) -> list[int]:
 
 
 class _Fit(NamedTuple):
-    """G [Y], the chances of each further condition given the first's [conditions - 1, Y_0, Y], and the log likelihood."""
+    """G [Y], the chances of each further condition given the first's [conditions - 1, Y_0, Y], the log likelihood."""
 
     first: Floats
     further: Floats
@@ -115,7 +115,7 @@ def _fitted(scaled: Floats, tau: float) -> _Fit:
         belongs, told, _ = _first(scaled, first, further)
         first = (belongs.sum(0) + _DOUBT * _JEFFREYS) / (things + _DOUBT)
         pairs = further * ((belongs / (told + _TINY)).transpose(0, 2, 1) @ scaled[:, 1:].swapaxes(0, 1))
-        lines = np.array([_line(one) for one in pairs]).reshape(-1, 2)
+        lines = _lines(pairs)
     further = _given(lines, tau)
     return _Fit(first, further, _first(scaled, first, further)[2])
 
@@ -136,12 +136,14 @@ def _given(lines: Floats, tau: float) -> Floats:
     return np.asarray(density / density.sum(-1, keepdims=True))
 
 
-def _line(pairs: Floats) -> tuple[float, float]:
-    """a and b of a condition by weighted least squares over pairs of places [Y_0, Y], with the prior's part."""
-    weight, reached = pairs.sum(1), pairs @ _Y
-    left = np.array([[weight.sum() + _DOUBT, weight @ _Y], [weight @ _Y, weight @ _Y**2 + _DOUBT]])
-    shift, slope = np.linalg.solve(left, np.array([reached.sum(), reached @ _Y + _DOUBT]))
-    return float(shift), float(slope)
+def _lines(pairs: Floats) -> Floats:
+    """a and b of each condition [conditions - 1, 2] by weighted least squares over pairs of places [conditions - 1, Y_0,
+    Y], with the prior's part."""
+    weight, reached = pairs.sum(2), pairs @ _Y
+    count, mean, square = weight.sum(1) + _DOUBT, weight @ _Y, weight @ _Y**2 + _DOUBT
+    total, product = reached.sum(1), reached @ _Y + _DOUBT
+    apart = count * square - mean**2
+    return np.stack([(square * total - mean * product) / apart, (count * product - mean * total) / apart], -1)
 
 
 def _places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator) -> Ints:

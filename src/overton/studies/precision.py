@@ -1,9 +1,9 @@
 """Stopping when it is precise: what a study says of its blocks, and the decision where a run goes on.
 
 A run goes in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else, which
-arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block narrows
-the headline most for its calls. Numbers of blocks grow geometrically, so that limits can hold however often one looked
-(`overton.statistics.sequential`).
+arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
+narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits can hold however often one
+looked (`overton.statistics.sequential`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Stop(msgspec.Struct, frozen=True):
 class Decision(msgspec.Struct, frozen=True):
     """What follows from the records so far: how many blocks each arm is to have that gets more, none where all stop.
 
-    `calls` were made until then. `limits` are what is known; `stops` say of every arm, where all stop, why it got no more.
+    `calls` were made until then. `limits` are what is known; `stops` say of every arm, where all stop, why.
     """
 
     blocks: list[tuple[str, str, int]] = []
@@ -143,6 +143,10 @@ def _one(arm: str) -> int:
     return 1
 
 
+def _as_it_is(record: Any, trial: Trial) -> Any:
+    return record
+
+
 def _nothing_wrong(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
     return ()
 
@@ -157,6 +161,8 @@ class Blocks:
     judge     `judge(looked, measures)` says how precise records are, whatever their order
     first     how many blocks of a condition are asked before anything is looked at
     check     `check(options, measures)` says what does not go together with stopping
+    trial     the column of records that names the trial
+    like      `like(record, trial)` gives a pilot's record as if it were one of another trial of its condition
     """
 
     of: Callable[[Any], tuple[str, int]]
@@ -164,6 +170,8 @@ class Blocks:
     judge: Callable[[Looked, Mapping[str, float]], Judged]
     first: Callable[[str], int] = _one
     check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _nothing_wrong
+    trial: str = "trial"
+    like: Callable[[Any, Any], Any] = _as_it_is
 
     def problems(self, wanted: Wanted, options: Any) -> Iterator[Problem]:
         """What is wrong with what is wanted."""

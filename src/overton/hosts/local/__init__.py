@@ -1,10 +1,11 @@
 """Runs in folders on this machine."""
 
 from overton.engine import Limits, Patience
+from overton.hosts.local.adapting import design_of
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Spent
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_models
-from overton.hosts.local.planning import ModelPlan, Plan, plan
+from overton.hosts.local.planning import ModelPlan, Plan, PrecisionPlan, plan
 from overton.hosts.local.running import extend, resume, start
 from overton.hosts.local.session import Progress, Watch
 from overton.hosts.local.trusting import Confirm, Trust
@@ -18,6 +19,7 @@ __all__ = [
     "ModelRequest",
     "Patience",
     "Plan",
+    "PrecisionPlan",
     "Progress",
     "RunFolder",
     "Spent",
@@ -25,6 +27,7 @@ __all__ = [
     "Wanted",
     "Watch",
     "completed",
+    "design_of",
     "extend",
     "open_models",
     "plan",

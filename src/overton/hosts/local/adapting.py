@@ -80,7 +80,7 @@ def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wa
     calls = None if wanted.calls is None else wanted.calls // lanes
     design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks.of, trials), calls)
     if calls is not None and design.begun > calls:
-        reason = f"the first round alone takes {design.begun * lanes:,}: one block of everything, before which nothing is known"
+        reason = f"the first round alone takes {design.begun * lanes:,}, before which nothing is known"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
     return design
 

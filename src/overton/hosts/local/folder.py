@@ -100,8 +100,9 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
     names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
     that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
-    0 where it made none. `out` is how many calls are in batches that went on when the last session ended. `precision` is
-    what the run stops at, None where it asks all of its plan, and `precise` of each lane what was decided last.
+    0 where it made none. `out` is how many calls are in batches that went on when the last session ended.
+    `precision` is what the run stops at, None where it asks all of its plan, and `precise` of each lane what was
+    decided last.
     """
 
     study: str

@@ -1,8 +1,8 @@
 """How precise the answers of open-mindedness are so far: its shares, and its score for these issues and wordings.
 
 Shares have exact limits at levels divided among the numbers of blocks at which one looks. The score (equation 1) of few
-answers is biased, since chance flips evenly divided issues; so its value and limits are those of chances drawn from what
-all issues together say of each (`overton.statistics.pooling`), at a level divided among the looks.
+answers is biased, since chance flips evenly divided issues; so its value and limits are those of chances drawn from
+what all issues together say of each (`overton.statistics.pooling`), at a level divided among the looks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from overton.errors import Problem
@@ -52,6 +53,12 @@ def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
     missing = [name for name in PUBLISHED if name not in options.conditions]
     if missing and (SCORE in measures or not measures):
         yield Problem(option_place("precision"), SCORE, f"needs all six configurations; {missing[0]} is not asked")
+
+
+def _like(record: Record, trial: IssueTrial) -> Record:
+    """The same stance to another template of the issue."""
+    orientation = trial.issue.paraphrases[trial.template - 1].orientation
+    return msgspec.structs.replace(record, template=trial.template, a_is=orientation, pro_first=trial.template <= 3)
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
@@ -158,5 +165,6 @@ BLOCKS: Blocks = Blocks(
     judge=judged,
     first=_first,
     check=_wrong,
+    like=_like,
 )
 """A block is a repetition of a configuration: each template once in each wording."""
