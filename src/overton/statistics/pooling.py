@@ -137,8 +137,8 @@ def _given(lines: Floats, tau: float) -> Floats:
 
 
 def _lines(pairs: Floats) -> Floats:
-    """a and b of each condition [conditions - 1, 2] by weighted least squares over pairs of places [conditions - 1, Y_0,
-    Y], with the prior's part."""
+    """a and b of each condition [conditions - 1, 2] by weighted least squares over pairs of places
+    [conditions - 1, Y_0, Y], with the prior's part."""
     weight, reached = pairs.sum(2), pairs @ _Y
     count, mean, square = weight.sum(1) + _DOUBT, weight @ _Y, weight @ _Y**2 + _DOUBT
     total, product = reached.sum(1), reached @ _Y + _DOUBT
