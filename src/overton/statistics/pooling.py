@@ -48,8 +48,9 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
     offset = signs @ _pulls(successes, answers, signs)
     table = _likelihoods(successes, answers, offset)
     made = np.empty((draws, *successes.shape))
-    for k, part in zip(_kappas(table), np.array_split(np.arange(draws), len(_ALIKE)), strict=True):
-        likelihood = table[..., k]
+    kappas = np.sort(np.array(_kappas(table))[np.arange(draws) * len(_ALIKE) // draws])
+    for k in np.unique(kappas):
+        part, likelihood = np.flatnonzero(kappas == k), table[..., k]
         scaled = np.exp(likelihood - likelihood.max(-1, keepdims=True))
         fits = [_fitted(scaled, tau) for tau in _TAU]
         known = np.array([fit.known for fit in fits])

@@ -100,9 +100,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
     names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
     that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
-    0 where it made none. `out` is how many calls are in batches that went on when the last session ended.
-    `precision` is what the run stops at, None where it asks all of its plan, and `precise` of each lane what was
-    decided last.
+    0 where it made none. `out` is how many calls are in batches that went on when the last session ended. `precision`
+    is what it stops at, None where it asks all of its plan, and `precise` what was decided last of each lane.
     """
 
     study: str
@@ -254,8 +253,7 @@ class RunFolder:
         Raises:
             RunError: the format is another, or there is no manifest that can be read.
         """
-        path = self.path / FILE
-        if _check_formats(path, _text(path)).format is not None:
+        if _check_formats(self.path / FILE, _text(self.path / FILE)).format is not None:
             _check_links(self.path)
 
     def manifest(self) -> Manifest:
@@ -265,9 +263,8 @@ class RunFolder:
             RunError: there is no manifest, or it is not one that this version reads; says in which key. Something in
                 the folder is a link.
         """
-        path = self.path / FILE
         _check_links(self.path)
-        text = _text(path)
+        text = _text(path := self.path / FILE)
         _check_formats(path, text)
         manifest = _decoded(path, text, _manifest)
         for key, reason in _odd(manifest):
