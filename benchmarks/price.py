@@ -1,6 +1,6 @@
 """What answers cost and what they are worth: open-mindedness asked in full, by precision, and with few trials.
 
-    python benchmarks/price.py [--simulations 40] [--issues 24] [--respondent NAME ...]
+    python benchmarks/price.py [--simulations 30] [--issues 12] [--respondent NAME ...]
 
 Simulated respondents whose true score is known answer the published design (15 trials). Each way takes some of these
 answers; a row says what share of the calls it took, the root mean square error of the model's score (of 100) as it is
@@ -42,7 +42,7 @@ FEW = (1, 2, 4, 6)
 RESPONDENTS = {
     "spread leans": Parameters(),
     "strong priors": Parameters(lean_spread=4.0, susceptibility_pro=1.5, susceptibility_con=1.5),
-    "deterministic": Parameters(lean_spread=1000.0, susceptibility_pro=1200.0, susceptibility_con=1200.0, letter=300.0),
+    "deterministic": Parameters(lean_spread=100.0, susceptibility_pro=120.0, susceptibility_con=120.0, letter=30.0),
     "letter's pull": Parameters(letter=1.0),
     "refuses a tenth": Parameters(refusal=0.1, refusal_with_arguments=0.1),
     "unequal arguments": Parameters(strength_spread=1.0),
@@ -119,8 +119,8 @@ def shares_of(asked: list[Planned], held: Mapping[str, Answer], issues: list[str
 def main() -> None:
     """Print a table for each respondent."""
     parser = argparse.ArgumentParser(description="Calls and errors of the ways to ask open-mindedness.")
-    parser.add_argument("--simulations", type=int, default=40)
-    parser.add_argument("--issues", type=int, default=24)
+    parser.add_argument("--simulations", type=int, default=30)
+    parser.add_argument("--issues", type=int, default=12)
     parser.add_argument("--respondent", nargs="+", choices=[*RESPONDENTS], default=[*RESPONDENTS])
     chosen = parser.parse_args()
     started = perf_counter()

@@ -16,6 +16,7 @@ from overton.errors import InputError, Problem
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
+from overton.studies.precision_shown import UNEQUAL
 from overton.studies.registry import study_named
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
@@ -172,6 +173,8 @@ def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
 
 def _warnings_of(run: Run) -> Iterator[str]:
     manifest = run.manifest
+    if manifest.precision is not None:
+        yield f"{run.path.name} {UNEQUAL}"
     if manifest.left_out:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():

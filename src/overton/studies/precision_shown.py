@@ -9,7 +9,13 @@ from overton.statistics import Estimate
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.precision import LEVEL, Limit, Reached, Wanted, by_item
 
-__all__ = ["precision_section"]
+__all__ = ["UNEQUAL", "precision_section"]
+
+UNEQUAL = (
+    "asked of each item only as often as it took. Scores elsewhere are computed as always, of unequal and perhaps few"
+    " answers, which can raise them; take those of the section 'Precision' where it has them."
+)
+"""What has to be known of all other numbers of a run that stopped when it was precise."""
 
 _METHOD = (
     "These limits are for the very items and wordings that were asked, and hold however often the run looked before it"
@@ -23,6 +29,7 @@ def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str)
     """The section on precision; `reached` by the names of models, `noun` what the study calls an item."""
     rows = [row for model, one in reached.items() for row in _rows(model, one)]
     exhibits: list[Exhibit] = [Prose(" ".join(_asked(wanted))), *_stopped(reached)]
+    exhibits.append(Callout(f"This run {UNEQUAL}", "warning", summary=True))
     if rows:
         columns = [
             Column("Model"),
