@@ -334,4 +334,4 @@ def _counted(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
 
 def _total(key: str, parameters: Parameters, side: str) -> float:
     issue, *shown = key.split(" ")
-    return sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side))
+    return float(sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side)))
