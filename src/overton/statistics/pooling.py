@@ -1,17 +1,18 @@
 """Chances of many like things from few answers to each: what one lacks is taken from how the others are spread.
 
-Each thing (an issue) has a chance at first and one in each further condition c, and each of its strata (a template) a
-chance of its own about it, moved by pulls that all things share (a letter, a position) with known signs s. On logits,
+Each thing (an issue) has a lean y, and from it a chance in each condition c; each of its strata (a template) has a
+chance of its own about that, moved by pulls that all things share (a letter, a position) with known signs s. On logits,
 
     x_cs ~ Binomial(n_cs, q_cs),    q_cs ~ Beta(m_cs kappa, (1 - m_cs) kappa),    logit(m_cs) = y_c + pulls . s_s
-    y_0 ~ G,    y_c | y_0 ~ Normal(a_c + b_c y_0, tau^2)
+    y ~ G,    y_c | y ~ Normal(a_c + b_c y, tau^2)
 
-on a grid. G is any distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1); it and the lines are fitted by
-EM with `_DOUBT` things' worth of a prior (Jeffreys' for G, a = 0, b = 1), the pulls by logistic regression with an
-intercept for each thing and condition. What few things cannot tell, how far conditions stray (tau) and how alike the
-answers of a stratum are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors
-(Morris 1983, JASA 78:47). A posterior does not depend on why answering stopped, but for what the fitted numbers owe to
-it (Rosenbaum and Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure what it covers.
+on a grid. No condition is taken for the lean: what the others say could then outweigh its own answers. G is any
+distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1); it and the lines are fitted by EM with `_DOUBT`
+things' worth of a prior (Jeffreys' for G, a = 0, b = 1), the pulls by logistic regression with an intercept for each
+thing and condition. What few things cannot tell, how far conditions stray (tau) and how alike the answers of a stratum
+are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors (Morris 1983, JASA
+78:47). A posterior does not depend on why answering stopped, but for what the fitted numbers owe to it (Rosenbaum and
+Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure what it covers.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _TINY = 1e-300
 def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """Draws of chances [draws, things, conditions, strata] from counts [things, conditions, strata].
 
-    `signs` [things, strata, pulls] are +1 or -1, 0 where a pull is none. The first condition is the one that the others
-    follow. Where there are no answers, the draws say what all others do.
+    `signs` [things, strata, pulls] are +1 or -1, 0 where a pull is none. Where there are no answers, the draws say what
+    all others do.
     """
     offset = signs @ _pulls(successes, answers, signs)
     table = _likelihoods(successes, answers, offset)
@@ -51,15 +52,20 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
     kappas = np.sort(np.array(_kappas(table))[np.arange(draws) * len(_ALIKE) // draws])
     for k in np.unique(kappas):
         part, likelihood = np.flatnonzero(kappas == k), table[..., k]
-        scaled = np.exp(likelihood - likelihood.max(-1, keepdims=True))
+        scaled = _with_lean(np.exp(likelihood - likelihood.max(-1, keepdims=True)))
         fits = [_fitted(scaled, tau) for tau in _TAU]
         known = np.array([fit.known for fit in fits])
         reached = np.exp(known - logsumexp(known)).cumsum()
         for fit, rows in zip(fits, np.split(part, np.rint(reached[:-1] * part.size).astype(int)), strict=True):
-            about = expit(_Y[_places(scaled, fit, rows.size, rng)][..., None] + offset[:, None])
+            about = expit(_Y[_places(scaled, fit, rows.size, rng)[..., 1:]][..., None] + offset[:, None])
             alpha, beta = about * _KAPPA[k] + successes, (1 - about) * _KAPPA[k] + answers - successes
             made[rows] = rng.beta(alpha + _TINY, beta + _TINY)
     return made
+
+
+def _with_lean(scaled: Floats) -> Floats:
+    """Likelihoods [things, 1 + conditions, Y] with that of the lean before them, which nothing tells but they."""
+    return np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)
 
 
 def _pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
@@ -99,7 +105,7 @@ def _kappas(table: Floats) -> list[int]:
 
 
 class _Fit(NamedTuple):
-    """G [Y], the chances of each further condition given the first's [conditions - 1, Y_0, Y], the log likelihood."""
+    """G [Y], the chances of each condition given the lean [conditions, lean, Y], and the log likelihood."""
 
     first: Floats
     further: Floats
@@ -107,7 +113,7 @@ class _Fit(NamedTuple):
 
 
 def _fitted(scaled: Floats, tau: float) -> _Fit:
-    """G and the lines by EM, for likelihoods [things, conditions, Y] scaled to 1 at most."""
+    """G and the lines by EM, for likelihoods [things, 1 + conditions, Y] scaled to 1 at most, the lean's first."""
     things, conditions, _ = scaled.shape
     lines = np.tile([0.0, 1.0], (conditions - 1, 1))
     first = _JEFFREYS
@@ -122,8 +128,8 @@ def _fitted(scaled: Floats, tau: float) -> _Fit:
 
 
 def _first(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floats, float]:
-    """What is known of y_0 [things, Y], what each further condition says of it [conditions - 1, things, Y], and how
-    likely all of it is."""
+    """What is known of leans [things, Y], what each condition says of them [conditions, things, Y], and how likely all
+    of it is."""
     told = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
     joint = first * scaled[:, 0] * told.prod(0) + _TINY
     whole = joint.sum(-1, keepdims=True)
@@ -131,15 +137,15 @@ def _first(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floa
 
 
 def _given(lines: Floats, tau: float) -> Floats:
-    """The chance of each place of y_c given that of y_0, for lines (a, b) [conditions - 1, 2]."""
+    """The chance of each place of y_c given that of the lean, for lines (a, b) [conditions, 2]."""
     shift, slope = lines[:, 0, None, None], lines[:, 1, None, None]
     density = np.exp(-((_Y - np.clip(shift + slope * _Y[:, None], _Y[0], _Y[-1])) ** 2) / (2 * tau**2))
     return np.asarray(density / density.sum(-1, keepdims=True))
 
 
 def _lines(pairs: Floats) -> Floats:
-    """a and b of each condition [conditions - 1, 2] by weighted least squares over pairs of places
-    [conditions - 1, Y_0, Y], with the prior's part."""
+    """a and b of each condition [conditions, 2] by weighted least squares over pairs of places [conditions, lean, Y],
+    with the prior's part."""
     weight, reached = pairs.sum(2), pairs @ _Y
     count, mean, square = weight.sum(1) + _DOUBT, weight @ _Y, weight @ _Y**2 + _DOUBT
     total, product = reached.sum(1), reached @ _Y + _DOUBT
@@ -148,7 +154,7 @@ def _lines(pairs: Floats) -> Floats:
 
 
 def _places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator) -> Ints:
-    """Draws of the places of y on the grid [draws, things, conditions]."""
+    """Draws of the places of the lean and each y_c on the grid [draws, things, 1 + conditions]."""
     belongs, _, _ = _first(scaled, fit.first, fit.further)
     made = np.empty((draws, *scaled.shape[:2]), np.int64)
     made[..., 0] = _chosen(np.broadcast_to(belongs.cumsum(-1), (draws, *belongs.shape)), rng)
