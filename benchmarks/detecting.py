@@ -1,11 +1,13 @@
 """Is the power that `overton plan --detect` tells the power that there is, and what does a small pilot's noise add?
 
-    python benchmarks/detecting.py [--pairs 300] [--study NAME ...] [--items 12 30 100] [--pilots 2000] [--check]
+    python benchmarks/detecting.py [--pairs 500] [--study NAME ...] [--items 5 12 50] [--pilots 2000] [--check]
 
-The first table: pairs of models as `compare.py` makes them, whose true difference is one that is told with a chance of
-80% by the plan's formula when it knows the true variance, which 4,000 items tell. Beside what the formula says stands
-in how many of a hundred the interval of `compare` lies above 0; and the same of a true difference of half the margin,
-with as many items as the formula asks for so that 80% are found equivalent (left out where it asks for over 300).
+The first table: pairs of models as `compare.py` makes them, whose true difference is near one that is told with a
+chance of 80% by the plan. It is told how a difference varies, and from 10,000 items how unevenly ('by pairs'); or how
+one model does, and how two go together ('by one model'). Beside what it says stands in how many of a hundred the
+interval of `compare` lies above 0. The true difference and variance are the means of the pairs, so that chance in
+these is on neither side. Then the same of a true difference of half the margin, with as many items as the plan asks
+for so that 80% are found equivalent (left out where it asks for over 300).
 
 The second: pilots of one model whose items vary as those of the truth. A cell has by which factor the number of items
 that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power that these numbers have.
@@ -16,95 +18,177 @@ With --check a difference of over 5 points and three standard errors is an error
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from math import sqrt
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from compare import SOURCES, Source, pairs, verdicts
-from items import DISTRIBUTIONS, Distribution
+from compare import SOURCES, pairs
+from items import DISTRIBUTIONS
 
-from overton.statistics.detecting import (
-    Varying,
-    chance_equivalent,
-    chance_told,
-    fewest_items,
-    scatter,
-    smallest_told,
-)
+from overton.statistics.chances import NORMAL, Pulls, pulls_of
+from overton.statistics.comparing import Number
+from overton.statistics.detecting import Varying, apart, fewest_items, scatter, smallest_told
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import meeting
 
 POWER = 0.8
 LEVEL = 0.95
 _FEW = 300
-POPULATION = 4_000
-_TRIED = 0.02
+_SETS, _ITEMS = 50, 200
+"""So many pairs of so many items tell how unevenly items pull."""
+_TRIED = 0.05
 """A lift by which the size of differences is found."""
+_HIGHEST = 0.4
+"""More than this values are not lifted: they lie between 0 and 1."""
+
+HEADLINES: Mapping[str, tuple[str, ...]] = {  # those that higher values make higher
+    "open-mindedness": ("open_mindedness",),
+    "stance-stability": ("change_rate", "chameleon", "drift"),
+    "pluralism": ("sycophancy_recall_neutral", "ranking_spearman_neutral"),
+    "deliberation": ("changed", "consensus"),
+    "even-handedness": ("even", "gap"),
+}
 
 
-class Truth(NamedTuple):
-    """The true difference of a headline, and what one item pulls at it."""
+class What(NamedTuple):
+    """A headline of a study, and how values of items are distributed, by names."""
+
+    study: str
+    headline: str
+    distribution: str
+
+
+class Pair(NamedTuple):
+    """One simulated pair: its difference, what items pull at it and at the base alone, and its verdicts' intervals."""
 
     difference: float
-    varying: Varying
-    margin: float
+    spread: float
+    own: float
+    pulls: np.ndarray
+    alone: np.ndarray
+    told: bool
+    equivalent: bool
 
 
-def truth(source: Source, distribution: Distribution, lift: float) -> dict[str, Truth]:
-    """Of 4,000 items."""
-    (pair,) = pairs(source, distribution, POPULATION, 1, lift)
-    found = {}
-    for name, both in pair.items():
-        difference = meeting(*both, Jackknife(unit="items")).difference
-        found[name] = Truth(difference.value, Varying(scatter(difference)), both[0].measure.margin)
-    return found
-
-
-def _lift_for(source: Source, distribution: Distribution, name: str, size: float) -> float:
-    """How much higher values have to be for a difference of that size, taken as a line."""
-    lift = _TRIED
-    for _ in range(2):
-        lift *= size / truth(source, distribution, lift)[name].difference
-    return lift
-
-
-Row = tuple[str, str, float, float]
-"""Headline, what is asked, what the formula says, and what there is."""
-
-
-def cells(source: Source, distribution: Distribution, items: int, count: int) -> Row:
-    """A true difference that is told with a chance of 80%."""
-    name = source.measures[0]
-    start = truth(source, distribution, _TRIED)[name]
-    size = smallest_told(start.varying.error(items, None), items, LEVEL, POWER)
-    lift = _lift_for(source, distribution, name, size)
-    true = truth(source, distribution, lift)[name]
-    said = chance_told(true.difference, true.varying.error(items, None), items, LEVEL)
+def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
+    """So many pairs whose candidate has values that are higher by `lift`."""
+    source = next(one for one in SOURCES if one.study == what.study)
+    kind = next(one for one in DISTRIBUTIONS if one.name == what.distribution)
     jackknife = Jackknife(unit="items")
-    made = (meeting(*pair[name], jackknife) for pair in pairs(source, distribution, items, count, lift))
-    # Whatever the verdict: a difference that is small and sure is called equivalent.
-    return name, f"told, {items} items", said, sum(one.gap(jackknife).own.low > 0 for one in made) / count
+    made = []
+    for pair in pairs(source, kind, items, count, lift):
+        if what.headline not in pair:
+            continue
+        met = meeting(*pair[what.headline], jackknife)
+        difference, (base, candidate) = met.difference, met.numbers
+        gap, margin = met.gap(jackknife), pair[what.headline][0].measure.margin
+        made.append(
+            Pair(
+                difference.value,
+                scatter(difference),
+                (scatter(base) + scatter(candidate)) / 2,
+                _values(difference),
+                _values(base),
+                # Whatever the verdict: a difference that is small and sure is called equivalent.
+                gap.own.low > 0,
+                -margin <= gap.equivalence.low and gap.equivalence.high <= margin,
+            )
+        )
+    return made
 
 
-def equivalence(source: Source, distribution: Distribution, count: int) -> Iterator[Row]:
+def _values(one: Number) -> np.ndarray:
+    """What items give to a number: what is the same in several items is the same here, whatever the pair."""
+    pulls = pulls_of(one)
+    return np.round(one.value + pulls * len(pulls), 9)
+
+
+class Start(NamedTuple):
+    """What many items tell: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
+
+    by_lift: float
+    varying: Varying
+    pulls: Pulls
+    alone: Pulls
+
+
+@cache
+def start(what: What, lift: float = _TRIED) -> Start:
+    """Of 10,000 items whose values are lifted so far: what is higher may vary otherwise, too."""
+    made = simulated(what, _ITEMS, _SETS, lift)
+    varying, single = _varying(made)
+    return Start(
+        float(np.mean([one.difference for one in made])) / lift,
+        varying,
+        Pulls(np.concatenate([one.pulls for one in made])),
+        Pulls(np.concatenate([one.alone for one in made]), max(1 - varying.items / (2 * single.items), 0.0)),
+    )
+
+
+def _varying(made: Sequence[Pair]) -> tuple[Varying, Varying]:
+    """Of differences, and of one model alone."""
+    return Varying(float(np.nanmean([one.spread for one in made]))), Varying(
+        float(np.nanmean([one.own for one in made]))
+    )
+
+
+class Row(NamedTuple):
+    """What is asked, what the plan says that knows pairs, and one model, and what there is."""
+
+    asked: str
+    planned: tuple[float, float]
+    found: float
+
+
+def _lifted(known: Start, size: float) -> float:
+    """How much higher values have to be, or lower, for a difference of about that size."""
+    return round(max(min(size / known.by_lift, _HIGHEST), -_HIGHEST), 4)
+
+
+def cell(what: What, items: int, count: int) -> Row:
+    """A true difference that is told with a chance of about 80%."""
+    known = start(what)
+    size = smallest_told(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
+    lift = _lifted(known, size)
+    known, made = start(what, lift), simulated(what, items, count, lift)
+    difference = float(np.mean([one.difference for one in made]))
+    said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
+    return Row(f"told, {items} items", (said[0], said[1]), float(np.mean([one.told for one in made])))
+
+
+def _known(known: Start, made: Sequence[Pair]) -> list[tuple[Varying, Pulls]]:
+    """What a plan knows: of pairs, and of one model and how two go together."""
+    varying, single = _varying(made)
+    together = 1 - varying.items / (2 * single.items)
+    return [(varying, known.pulls), (apart(single, together), known.alone)]
+
+
+def equivalence(what: What, count: int) -> Iterator[Row]:
     """A true difference of half the margin."""
-    name = source.measures[0]
-    start = truth(source, distribution, _TRIED)[name]
-    half = start.margin / 2
-
-    def chance(items: int) -> float:
-        return chance_equivalent(half, start.margin, start.varying.error(items, None), items, LEVEL)
-
-    items = fewest_items(chance, POWER)
+    known, margin = start(what), _margin(what.study, what.headline)
+    items = fewest_items(
+        lambda n: known.pulls.equivalent(margin / 2, margin, known.varying.error(n, None), n, LEVEL), POWER
+    )
     if items is None or items > _FEW:
         return
-    lift = _lift_for(source, distribution, name, half)
-    true = truth(source, distribution, lift)[name]
-    said = chance_equivalent(true.difference, true.margin, true.varying.error(items, None), items, LEVEL)
-    found = verdicts(source, distribution, items, count, lift)[name]
-    yield name, f"equivalent, {items} items", said, found["equivalent"] / found.total()
+    lift = _lifted(known, margin / 2)
+    known, made = start(what, lift), simulated(what, items, count, lift)
+    difference = float(np.mean([one.difference for one in made]))
+    said = [
+        pulls.equivalent(difference, margin, varying.error(items, None), items, LEVEL)
+        for varying, pulls in _known(known, made)
+    ]
+    yield Row(f"equivalent, {items} items", (said[0], said[1]), float(np.mean([one.equivalent for one in made])))
+
+
+@cache
+def _margin(study: str, name: str) -> float:
+    source = next(one for one in SOURCES if one.study == study)
+    (pair,) = pairs(source, DISTRIBUTIONS[0], 10, 1, 0.0)
+    return pair[name][0].measure.margin
 
 
 def pilots(size: int, count: int, rng: np.random.Generator, *, skewed: bool) -> tuple[float, float, float, float]:
@@ -114,10 +198,10 @@ def pilots(size: int, count: int, rng: np.random.Generator, *, skewed: bool) -> 
     difference = 0.25
 
     def needed(of: float) -> int:
-        return fewest_items(lambda n: chance_told(difference, sqrt(of / n), n, LEVEL), POWER) or 1
+        return fewest_items(lambda n: NORMAL.told(difference, sqrt(of / n), n, LEVEL), POWER) or 1
 
     asked = np.array([needed(one) for one in variance])
-    power = np.mean([chance_told(difference, sqrt(1 / n), int(n), LEVEL) for n in asked])
+    power = np.mean([NORMAL.told(difference, sqrt(1 / n), int(n), LEVEL) for n in asked])
     low, middle, high = np.quantile(asked / needed(1.0), (0.1, 0.5, 0.9))
     return float(low), float(middle), float(high), float(power)
 
@@ -127,8 +211,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Power as planned and as found, and what a pilot's noise adds.")
     names = [one.study for one in SOURCES]
     parser.add_argument("--study", nargs="*", choices=names, default=names)
-    parser.add_argument("--pairs", type=int, default=300)
-    parser.add_argument("--items", nargs="+", type=int, default=[12, 30, 100])
+    parser.add_argument("--pairs", type=int, default=500)
+    parser.add_argument("--items", nargs="+", type=int, default=[5, 12, 50])
     parser.add_argument("--pilots", type=int, default=2000)
     parser.add_argument("--check", action="store_true", help="exit with 1 where the two powers are too far apart")
     chosen = parser.parse_args()
@@ -147,16 +231,19 @@ def main() -> None:
 
 
 def _compared(chosen: Any) -> int:
-    print("| study | headline | values of items | asked | planned | found |\n|---|---|---|---|--:|--:|")
+    print("| study | headline | values of items | asked | by pairs | by one model | found |")
+    print("|---|---|---|---|--:|--:|--:|")
     wrong = 0
-    for source in SOURCES:
-        for distribution in DISTRIBUTIONS[:3] if source.study in chosen.study else ():
-            rows = [cells(source, distribution, items, chosen.pairs) for items in chosen.items]
-            for name, asked, said, found in [*rows, *equivalence(source, distribution, chosen.pairs)]:
-                off = abs(said - found)
-                wrong += off > 0.05 + 3 * sqrt(said * (1 - said) / chosen.pairs)
-                head = f"| {source.study} | {name} | {distribution.name} | {asked}"
-                print(f"{head} | {100 * said:.0f} | {100 * found:.0f} |", flush=True)
+    for study in chosen.study:
+        for name in HEADLINES[study]:
+            for distribution in DISTRIBUTIONS[:3]:
+                what = What(study, name, distribution.name)
+                rows = [cell(what, items, chosen.pairs) for items in chosen.items]
+                for row in [*rows, *equivalence(what, chosen.pairs)]:
+                    by_pairs, off = row.planned[0], abs(row.planned[0] - row.found)
+                    wrong += off > 0.05 + 3 * sqrt(by_pairs * (1 - by_pairs) / chosen.pairs)
+                    told = " | ".join(f"{100 * one:.0f}" for one in (*row.planned, row.found))
+                    print(f"| {study} | {name} | {distribution.name} | {row.asked} | {told} |", flush=True)
     return wrong
 
 

@@ -1,6 +1,6 @@
 """Do reports of models in which nothing happens stay silent? The findings of every study on simulated records.
 
-    python benchmarks/findings.py [--simulations 400] [--study NAME ...] [--items 5 12 30] [--check]
+    python benchmarks/findings.py [--simulations 400] [--first 0] [--study NAME ...] [--items 5 12 30] [--check]
 
 Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
 move no answer; stances stay, but for a judge that is wrong in one label of twenty, and confidence and re-use hang on
@@ -16,9 +16,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -225,7 +226,26 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         }
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
-    yield findings(analyze(table, sides={"left": "left", "right": "right"}))
+    with _what_findings_need():
+        yield findings(analyze(table, sides={"left": "left", "right": "right"}))
+
+
+@contextmanager
+def _what_findings_need() -> Iterator[None]:
+    """Measures of which no finding speaks are left out: by topic, by kind, and by the data's own order."""
+    from overton.studies.even_handedness.measures import assembly
+
+    by_side = assembly.by_side
+
+    def by_users_sides(pairs: pl.DataFrame, first: str, second: str, jackknife: Any) -> Any:
+        return None if first == "prompt a" else by_side(pairs, first, second, jackknife)
+
+    with (
+        patch.object(assembly, "topic_results", return_value={}),
+        patch.object(assembly, "parts", return_value={}),
+        patch.object(assembly, "by_side", by_users_sides),
+    ):
+        yield
 
 
 _GRADES = tuple(f"{grade}_{side}" for grade in ("compliance", "hedging") for side in "ab")
@@ -246,11 +266,11 @@ STUDIES: dict[str, Null] = {
 }
 
 
-def silence(null: Null, items: int, simulations: int) -> Silence:
-    """Runs of a study without effects."""
+def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence:
+    """Runs of a study without effects, the simulation of number `first` first."""
     failed, uncorrected, sentences, runs = 0, 0, 0, 0
     weighed = said._weighed
-    for number in range(simulations):
+    for number in range(first, first + simulations):
         alone: list[bool] = []
 
         def counted(one: said.Candidate, many: int, alone: list[bool] = alone) -> Finding | None:
@@ -271,6 +291,7 @@ def main() -> None:
     """Print a table; with --check, exit with an error where more than five in a hundred fail, beyond chance."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--simulations", type=int, default=400)
+    arguments.add_argument("--first", type=int, default=0, help="number of the first, to go on from an earlier run")
     arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
     arguments.add_argument("--check", action="store_true")
@@ -281,7 +302,7 @@ def main() -> None:
     for study in chosen.study:
         for items in chosen.items:
             begun = perf_counter()
-            found = silence(STUDIES[study], items, chosen.simulations)
+            found = silence(STUDIES[study], items, chosen.simulations, chosen.first)
             rate, alone = (100 * one / found.runs for one in (found.failed, found.uncorrected))
             took = perf_counter() - begun
             line = f"| {study} | {items} | {found.runs} | {rate:.1f} | {alone:.1f} | {found.sentences:.1f} |"

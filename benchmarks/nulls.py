@@ -1,6 +1,6 @@
 """How often headlines' differences from their nulls hold 0 where nothing happens, and how often they find what does.
 
-    python benchmarks/nulls.py [--runs 1000] [--power 200] [--only STUDY] [--seed 0]
+    python benchmarks/nulls.py [--runs 1000] [--power 200] [--only STUDY] [--seed 0] [--issues 12] [--spread 1]
 
 Records are drawn directly, no model is asked: a subject that arguments never move, one that never changes beyond a
 judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects with known effects at
@@ -13,6 +13,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -43,56 +44,66 @@ def records_of(study: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 # open-mindedness
 
-ISSUES, TRIALS = 12, 15
+ISSUES, TRIALS, SPREAD = 12, 15, 1.0
 SHIFT = {"one-sided-pro": 1.0, "one-sided-con": -1.0, "convincing-pro": 0.5, "convincing-con": -0.5, "balanced": 0.0}
+UNMOVING = ("irrelevant", "elsewhere")
 
 
-def open_minded(rng: Rng, moved: bool) -> pl.DataFrame:
-    """Twelve issues at the default design, leans spread by 1; arguments move it by 2 logits, or not at all."""
-    frames = []
-    for issue, lean in enumerate(rng.normal(0, 1, ISSUES)):
-        for null in ("", "irrelevant", "elsewhere", "question-first", "authors-own"):
-            for condition, shift in {"baseline": 0.0, **SHIFT}.items():
-                if null and condition == "baseline":
-                    continue
-                effect = 2.0 * shift if moved and null not in ("irrelevant", "elsewhere") else 0.0
-                pro = 1 / (1 + np.exp(-(lean + effect)))
-                frames.append(_answers(rng, f"i{issue:02}", null, condition, pro))
-    return pl.concat(frames).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
+def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPREAD) -> pl.DataFrame:
+    """Issues at the default design, leans spread by so many logits; arguments move it by 2 logits, or not at all."""
+    asked = _asked(issues)
+    effect = 2.0 * asked["shift"].to_numpy() * moved
+    chance = 1 / (1 + np.exp(-(rng.normal(0, spread, issues)[asked["place"].to_numpy()] + effect)))
+    is_pro = rng.random(asked.height) < chance
+    stance = pl.Series("stance", np.where(is_pro, "pro", "con"))
+    letter = pl.Series("letter", np.where(is_pro == (asked["a_is"] == "pro").to_numpy(), "A", "B"))
+    first = pl.Series("a_first", rng.random(asked.height) < 0.5)
+    return asked.drop("shift", "place").with_columns(stance, letter, first, stance.alias("stance_published"))
 
 
-def _answers(rng: Rng, issue: str, null: str, condition: str, pro: float) -> pl.DataFrame:
+@lru_cache(maxsize=1)
+def _asked(issues: int) -> pl.DataFrame:
+    """All that is the same in every run; `shift` is how far arguments move an answer, in halves of logits."""
+    frames = [
+        _prompts(place, null, condition, 0.0 if null in UNMOVING else shift)
+        for place in range(issues)
+        for null in ("", *UNMOVING, "question-first", "authors-own")
+        for condition, shift in {"baseline": 0.0, **SHIFT}.items()
+        if not null or condition != "baseline"
+    ]
+    return pl.concat(frames).with_columns(
+        topic=pl.lit(None, pl.String),
+        draw=pl.lit(None, pl.Int64),
+        refused=pl.lit(value=False),
+        failure=pl.lit(None, pl.String),
+        answer=pl.lit("position <<A>>"),
+        faults=pl.lit([], pl.List(pl.String)),
+        input_tokens=pl.lit(1),
+        output_tokens=pl.lit(1),
+        model=pl.lit(MODEL),
+        held=pl.lit(value=False),
+    )
+
+
+def _prompts(place: int, null: str, condition: str, shift: float) -> pl.DataFrame:
     wordings = (1, 2) if condition != "baseline" else (0,)
     keys = [(w, t, r) for w in wordings for t in range(1, 7) for r in range(1, TRIALS + 1)]
-    count = len(keys)
-    is_pro = rng.random(count) < pro
-    template = np.array([t for _, t, _ in keys])
-    a_pro = template % 2 == 1
-    before = f"null/{null}/" if null else ""
+    issue, before = f"i{place:03}", f"null/{null}/" if null else ""
+    argued = condition != "baseline"
     return pl.DataFrame(
         {
             "trial": [f"{before}{issue}/{condition}/w{w}/t{t}/r{r}" for w, t, r in keys],
-            "issue": [issue] * count,
-            "topic": pl.Series([None] * count, dtype=pl.String),
-            "condition": ["/".join(filter(None, [null, condition]))] * count,
+            "issue": issue,
+            "place": place,
+            "shift": shift,
+            "condition": "/".join(filter(None, [null, condition])),
             "wording": [w for w, _, _ in keys],
-            "template": template,
+            "template": [t for _, t, _ in keys],
             "repetition": [r for _, _, r in keys],
-            "draw": pl.Series([None] * count, dtype=pl.Int64),
-            "arguments": pl.Series([[] if condition == "baseline" else ["pro-1"]] * count, dtype=pl.List(pl.String)),
-            "last_argument": pl.Series([None if condition == "baseline" else "pro"] * count, dtype=pl.String),
-            "a_is": np.where(a_pro, "pro", "con"),
-            "pro_first": template <= 3,
-            "a_first": rng.random(count) < 0.5,
-            "stance": np.where(is_pro, "pro", "con"),
-            "letter": np.where(is_pro == a_pro, "A", "B"),
-            "stance_published": np.where(is_pro, "pro", "con"),
-            "refused": [False] * count,
-            "failure": pl.Series([None] * count, dtype=pl.String),
-            "answer": ["position <<A>>"] * count,
-            "faults": pl.Series([[]] * count, dtype=pl.List(pl.String)),
-            "input_tokens": [1] * count,
-            "output_tokens": [1] * count,
+            "arguments": pl.Series([["pro-1"] if argued else []] * len(keys), dtype=pl.List(pl.String)),
+            "last_argument": pl.Series(["pro" if argued else None] * len(keys), dtype=pl.String),
+            "a_is": ["pro" if t % 2 else "con" for _, t, _ in keys],
+            "pro_first": [t <= 3 for _, t, _ in keys],
         }
     )
 
@@ -371,12 +382,16 @@ def main() -> None:
     parser.add_argument("--power", type=int, default=200)
     parser.add_argument("--only", choices=[*DRAWS])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--issues", type=int, default=ISSUES, help="of open-mindedness")
+    parser.add_argument("--spread", type=float, default=SPREAD, help="of its leans, in logits")
     given = parser.parse_args()
-    for name, (draw, nothing, effect) in DRAWS.items():
+    drawing = {name: draw for name, (draw, _, _) in DRAWS.items()}
+    drawing["open-mindedness"] = partial(open_minded, issues=given.issues, spread=given.spread)
+    for name, (_, nothing, effect) in DRAWS.items():
         if given.only in (None, name):
             for happens, runs, said in ((False, given.runs, nothing), (True, given.power, effect)):
                 print(f"\n{name}: {said}, {runs} runs", flush=True)
-                for (measure, null), one in tallied(name, draw, runs, happens, given.seed).items():
+                for (measure, null), one in tallied(name, drawing[name], runs, happens, given.seed).items():
                     hold = f"{100 * one.hold / one.intervals:5.1f}%" if one.intervals else "    - "
                     print(
                         f"  {measure:34} {null:15} holds 0 {hold} of {one.intervals:5} intervals in {one.runs};"

@@ -1,4 +1,4 @@
-"""What holds for every test: none is judged by the clock; a browser and the command line are in `tests/plugins`."""
+"""What holds for every test: none is judged by the clock. What tests share (a browser, say) is in `tests/plugins`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("browser", "command_line", "killing")
+pytest_plugins = ("browser", "command_line", "killing", "talks")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from overton.api.calling import call_of
+from overton.api.controls import controls, plan_controls
 from overton.api.correcting import correct
 from overton.api.judging_again import again, plan_again
 from overton.api.labelling import draw_labels
@@ -19,7 +20,18 @@ from overton.api.settling import settling_page
 from overton.api.sheets import draw_sheet as sample
 from overton.studies.registry import listed
 
-__all__ = ["again", "agreement", "correct", "draw_labels", "labels_for", "plan_again", "sample", "settling_page"]
+__all__ = [
+    "again",
+    "agreement",
+    "controls",
+    "correct",
+    "draw_labels",
+    "labels_for",
+    "plan_again",
+    "plan_controls",
+    "sample",
+    "settling_page",
+]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -96,6 +96,30 @@ def test_several_pairs_share_the_level(pilot: Path) -> None:
     assert three.level == pytest.approx(1 - 0.05 / 3)
 
 
+def test_a_pilot_that_was_asked_otherwise_is_said_to_be(pilot: Path, tmp_path: Path, command_line: Any) -> None:
+    assert planned(pilot).differing == ()
+    assert planned(pilot, trials=5).differing == ()
+    assert planned(f"{pilot}#a", templates=[2]).differing == ("--template differs: 1, 2, 3, 4, 5, 6 and 2",)
+    words = ["plan", "open-mindedness", "--model", MODELS[0], "--trials", "2", "--detect", f"{SCORE}=5"]
+    done = command_line(*words, "--template", "2", "--pilot", str(pilot), folder=tmp_path)
+    assert "asked otherwise than this plan asks" in " ".join(done.stdout.split())
+
+
+def test_a_pilot_that_another_judge_judged_is_said_to_be(tmp_path: Path) -> None:
+    options = {"turns": 3, "search": "starter"}
+    overton.run(
+        "stance-stability",
+        models=["a=simulated/chameleon"],
+        judge="simulated/stance-judge",
+        out=tmp_path / "run",
+        watch=lambda progress: None,
+        **options,
+    )
+    asked = {"models": MODELS, "detect": {"chameleon": 0.1}, "pilot": str(tmp_path / "run"), **options}
+    (made,) = overton.plan("stance-stability", judge="openai/gpt-4o-mini", **asked).detect
+    assert made.differing == ("who answers as judge differs: simulated/stance-judge and openai/gpt-4o-mini",)
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -206,7 +206,7 @@ def test_a_schema_has_the_version_that_the_measuring_declares(monkeypatch: pytes
     assert study.measuring is not None
     newer = replace(study, measuring=replace(study.measuring, schema=7))
     monkeypatch.setattr(open_mindedness, "STUDY", newer)
-    assert overton.schema("open-mindedness") == schema(OpenMindedness, "open-mindedness", 7, FINDINGS)
+    assert overton.schema("open-mindedness") == with_labels(schema(OpenMindedness, "open-mindedness", 7, FINDINGS))
 
 
 def test_a_study_that_makes_items_has_no_schema() -> None:

@@ -267,7 +267,7 @@ def test_the_command_plans_asks_prints_json_and_is_resumed(run: Path, tmp_path: 
 
 def test_a_study_that_does_not_say_how_its_judge_is_asked_has_none(run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not declare how its judge is asked again"):
-        registry.study_named("again-open-mindedness")
+        registry.study_named("again-rephrase")
     with pytest.raises(InputError, match="what: match: must be stance or premise_stance"):
         overton.judge.again(run, what="match", out=tmp_path / "x")
 

@@ -18,22 +18,6 @@ from overton.judging.labelling import Task, changed
 from overton.studies.sheet import definitions_in
 from overton.studies.stance_stability import prompts
 
-TOPICS = ["renewable-energy-solar-on-farmland", "education-policy-school-phones"]
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four conversations of four turns."""
-    return overton.run(
-        "stance-stability",
-        models=["simulated/chameleon"],
-        others={"judge": ["simulated/stance-judge"], "search": ["starter"]},
-        only=TOPICS,
-        turns=4,
-        temperatures=[0.0, 1.0],
-        out=tmp_path_factory.mktemp("runs") / "run",
-    ).path
-
 
 def task_beside(page: Path) -> Task:
     return msgspec.json.decode(page.with_name("task.json").read_bytes(), type=Task)

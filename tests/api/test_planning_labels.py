@@ -13,21 +13,8 @@ from overton.cli.main import app
 from overton.errors import InputError
 from overton.judging.labelling import Said, Task
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty-four conversations of eight turns, by a judge that errs in a tenth of its labels."""
-    return overton.run(
-        "stance-stability",
-        models=["simulated/chameleon"],
-        others={"judge": ["simulated/stance-judge"], "search": ["starter"]},
-        model_args={"simulated/stance-judge": {"wrong": "0.1"}},
-        only=["renewable-energy-solar-on-farmland", "education-policy-school-phones"],
-        turns=8,
-        trials=16,
-        temperatures=[0.0, 1.0],
-        out=tmp_path_factory.mktemp("runs") / "run",
-    ).path
+TALKS = {"model_args": {"simulated/stance-judge": {"wrong": "0.1"}}, "turns": 8, "trials": 16}
+"""Sixty-four conversations of eight turns, by a judge that errs in a tenth of its labels."""
 
 
 @pytest.fixture(scope="module")

@@ -23,20 +23,6 @@ from overton.judging.gathering import gathered
 from overton.judging.labelling import CANNOT_TELL, Said, Settled, Task
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four conversations of four turns."""
-    return overton.run(
-        "stance-stability",
-        models=["simulated/chameleon"],
-        others={"judge": ["simulated/stance-judge"], "search": ["starter"]},
-        only=["renewable-energy-solar-on-farmland", "education-policy-school-phones"],
-        turns=4,
-        temperatures=[0.0, 1.0],
-        out=tmp_path_factory.mktemp("runs") / "run",
-    ).path
-
-
 def called(*words: object) -> Result:
     return CliRunner().invoke(app, joined([str(word) for word in words]))
 

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+import overton
+
+MOVED = {"a": "0.5", "b": "3"}
+"""How strongly arguments move two simulated models."""
 COUNTS = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
 
 
@@ -26,6 +30,37 @@ def test_json_is_the_comparison(tmp_path: Path, command_line: Any) -> None:
     difference = made["pairs"][0]["measures"]["open_mindedness"]["difference"]
     assert difference["estimate"] == 0
     assert difference["level"] == 0.95
+
+
+@pytest.mark.long
+def test_an_undecided_comparison_names_the_trials_with_which_a_run_decides(tmp_path: Path, command_line: Any) -> None:
+    arguments = {name: {f"susceptibility_{side}": value for side in ("pro", "con")} for name, value in MOVED.items()}
+    models = [f"{name}=simulated/open-minded" for name in MOVED]
+    run = overton.run(
+        "open-mindedness", models=models, model_args=arguments, trials=2, templates=(2,), out=tmp_path / "run"
+    ).path
+    said = command_line("compare", str(run), folder=tmp_path).stdout
+    measure = json.loads(command_line("compare", str(run), "--json", folder=tmp_path).stdout)["pairs"][0]["measures"]
+    found = measure["open_mindedness"]
+    assert found["verdict"] == "undecided"
+    needed = found["needed"]
+    assert needed["verdict"] == "higher"
+    trials = needed["trials"]["trials"]
+    assert trials > 2
+    assert f"So would {trials} trials of each in the place of 2." in " ".join(said.split())
+    done = command_line("extend", str(run), "--trials", str(trials), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    again = json.loads(command_line("compare", str(run), "--json", folder=tmp_path).stdout)["pairs"][0]["measures"]
+    assert again["open_mindedness"]["verdict"] == "higher"
+    assert again["open_mindedness"]["needed"] is None
+
+
+def test_the_page_says_what_it_is(tmp_path: Path, command_line: Any) -> None:
+    done = command_line("compare", str(COUNTS), str(COUNTS), "--out", "page.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Overton comparison" in page
+    assert "Overton report" not in page
 
 
 @pytest.mark.parametrize(

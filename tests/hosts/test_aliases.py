@@ -314,3 +314,23 @@ def test_names_go_to_inspect_and_come_back(tmp_path: Path) -> None:
     (same,) = overton.export_run(other.path, out=tmp_path / "more")
     with pytest.raises(InputError, match="a: is the name of another model in"):
         overton.import_logs([done[0].path, same.path], out=tmp_path / "clash")
+
+
+def test_a_model_with_other_arguments_joins_a_run_under_a_name_of_its_own_only(tmp_path: Path) -> None:
+    run = overton.run(
+        "open-mindedness", out=tmp_path / "run", models=["simulated/open-minded"], only=["cashless-shops"], trials=1
+    )
+    new = {"simulated/open-minded": {"letter": "20"}}
+    with pytest.raises(InputError, match="is the name of several"):
+        overton.extend(run.path, models=["simulated/open-minded"], model_args=new)
+    other = {"other": new["simulated/open-minded"]}
+    more = overton.extend(run.path, models=["other=simulated/open-minded"], model_args=other)
+    assert more.records()["model"].unique().sort().to_list() == ["other", "simulated/open-minded"]
+
+
+def test_a_finished_run_is_not_extended_by_what_it_has(tmp_path: Path) -> None:
+    run = overton.run(
+        "open-mindedness", out=tmp_path / "run", models=["simulated/open-minded"], only=["cashless-shops"], trials=1
+    )
+    with pytest.raises(InputError, match="nothing to add: the run has trials=1 already"):
+        overton.extend(run.path, trials=1)

@@ -19,18 +19,7 @@ IMAGE = '<img src=x onerror="window.__pwned = 2">\u202e'
 OPEN = 3
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two conversations of four turns."""
-    return overton.run(
-        "stance-stability",
-        models=["simulated/chameleon"],
-        others={"judge": ["simulated/stance-judge"], "search": ["starter"]},
-        only=["renewable-energy-solar-on-farmland", "education-policy-school-phones"],
-        turns=4,
-        temperatures=[0.0],
-        out=tmp_path_factory.mktemp("runs") / "run",
-    ).path
+TALKS = {"temperatures": [0.0]}
 
 
 def differing(run: Path, folder: Path, seed: int) -> tuple[Task, list[int]]:

@@ -33,7 +33,10 @@ def report(*findings: Finding) -> Report:
 
 def test_findings_come_first_then_the_limits_and_facts_last() -> None:
     page = render(report(finding()))
-    places = [page.index(text) for text in ("a model changed.", "1 limit of this run", 'id="scores"', "the seed")]
+    places = [
+        page.index(text)
+        for text in ("a model changed.", "1 thing to know before reading on", 'id="scores"', "the seed")
+    ]
     assert places == sorted(places)
 
 

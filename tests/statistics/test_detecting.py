@@ -7,14 +7,13 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from overton.statistics.chances import NORMAL
 from overton.statistics.comparing import gap, number, ratio
 from overton.statistics.detecting import (
     Varying,
     apart,
     between,
     by_chance,
-    chance_equivalent,
-    chance_told,
     fewest_items,
     scatter,
     smallest_told,
@@ -49,13 +48,13 @@ def test_chances_are_those_of_comparisons(items: int) -> None:
     told = np.mean([one.own.low > 0 for one in gaps])
     same = np.mean([one.equivalence.low > -2 * size and one.equivalence.high < 2 * size for one in gaps])
     error = 1 / sqrt(items)
-    assert chance_told(size, error, items, 0.95) == pytest.approx(told, abs=0.07)
-    assert chance_equivalent(size, 2 * size, error, items, 0.95) == pytest.approx(same, abs=0.07)
+    assert NORMAL.told(size, error, items, 0.95) == pytest.approx(told, abs=0.07)
+    assert NORMAL.equivalent(size, 2 * size, error, items, 0.95) == pytest.approx(same, abs=0.07)
 
 
 def test_the_fewest_items_are_enough_and_one_less_is_not() -> None:
     def chance(items: int) -> float:
-        return chance_told(0.3, 1 / sqrt(items), items, 0.95)
+        return NORMAL.told(0.3, 1 / sqrt(items), items, 0.95)
 
     items = fewest_items(chance, 0.8)
     assert items is not None

@@ -21,7 +21,7 @@ from overton.hosts.inspect.layout import KEY
 from overton.studies.options import fields_of
 from overton.studies.registry import asking_names, study_named
 
-STUDIES = ["open-mindedness", "stance-stability", "pluralism", "deliberation"]
+STUDIES = asking_names()
 SHARED = {"items", "only", "seed", "trials_at_once", "cache"}
 
 

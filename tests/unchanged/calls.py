@@ -132,5 +132,5 @@ def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, A
 
 def good_questions() -> list[tuple[str, str]]:
     """Fifteen questions with their kinds, as a topic has them."""
-    topics = overton.items.read(study_named("stance-stability"))
+    topics = overton.items.read(study_named("stance-stability"), Path(__file__).with_name("tables") / "topics.jsonl")
     return [(question.text, question.kind) for question in topics[0].questions]

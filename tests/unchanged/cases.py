@@ -40,6 +40,9 @@ _VALUES = {"values": ("simulated/values-judge",)}
 _STANCES = {"judge": ("simulated/stance-judge",), "search": ("starter",)}
 _VIEWS = {"judge": ("simulated/pluralist-judge",)}
 
+ITEMS = {"stance-stability": TABLES / "topics.jsonl"}
+"""Starter items as they were when results were recorded, of studies that have others now."""
+
 STUDIES: dict[str, Case] = {
     "open-mindedness-all-issues": Case(
         "open-mindedness",

@@ -158,6 +158,7 @@ def _columns(*names: str) -> Form:
     return Form(added=(*(f"types > {name}" for name in names), *(f"rows > {name} > **" for name in names)))
 
 
+_FREE_ANSWERS = ("answers", "judged_a_is", "strength", "declines", "judge_attempts")
 _STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
 _PLANNED = (
     *(
@@ -183,13 +184,14 @@ _STANCES_NEW = (
 
 FORMS: dict[tuple[str, str], Form] = {
     # Records say what the form of a reply has against it, and hold probabilities where these were asked for.
-    ("open-mindedness", "records"): _columns("faults", "shares", "p_a", "p_b", "sampled"),
+    # How an answer was asked for, and what a judge says of free ones.
+    ("open-mindedness", "records"): _columns("faults", "shares", "p_a", "p_b", "sampled", *_FREE_ANSWERS),
     # Scores have cross-fitted twins, wordings numbers of their own; headlines are given without faulty replies, too.
     ("open-mindedness", "analysis"): _analysis(
         "open-mindedness",
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
-        "weighing",
+        *("weighing", "answers", "free"),
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",

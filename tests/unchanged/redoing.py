@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import calls, mapping
-from .cases import DATA, STUDIES, TABLE_CASES, TABLES, Case
+from .cases import DATA, ITEMS, STUDIES, TABLE_CASES, TABLES, Case
 
 Json = Any
 
@@ -57,7 +57,7 @@ def _arguments(case: Case, address: str) -> dict[str, Any]:
         "name": case.study,
         "models": [at(spec) for spec in case.models],
         "others": {role: [at(spec) for spec in specs] for role, specs in case.others.items()},
-        "items": None,
+        "items": ITEMS.get(case.study),
         "only": case.only,
         "options": mapping.options(case.study, case.options),
         "model_args": {at(spec): given for spec, given in case.model_args.items()},

@@ -8,7 +8,7 @@ import polars as pl
 from acquiescence.asking import Record
 from overton.statistics import Estimate
 from overton.statistics.resampling import Jackknife
-from overton.studies import Column, How, Method, Results, Section, Table
+from overton.studies import Analysed, Column, How, Method, Results, Section, Table
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class Result(msgspec.Struct, frozen=True):
     failed: int
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Analysed, frozen=True):
     """Results by model, and the level of their intervals."""
 
     models: dict[str, Result]

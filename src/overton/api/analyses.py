@@ -23,10 +23,13 @@ from overton.studies.nulls import design_alone
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.several import Judges, by_judges, led_alone
+from overton.studies.several_shown import judges_section
 from overton.studies.spelling import spelled, words_of
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
+    from overton.studies.analysed import AnyAnalysis
     from overton.studies.findings import Finding
 
 __all__ = ["Outcome", "analyze", "chosen_how", "measured", "measured_runs", "schema"]
@@ -52,6 +55,8 @@ class Outcome:
         labels = self.labels.document() if self.labels else {}
         if self.study.nulls:
             beside["against_null"] = [one for _, _, one in self.against]
+        if self.judges is not None:
+            beside["judges"] = self.judges
         made = document(self.study.name, measuring.schema, self.analysis, without=without, beside=beside) | labels
         return with_variants(made, self.against, measuring.comparing)
 
@@ -72,6 +77,18 @@ class Outcome:
             return []
         return against(self.study.nulls, measuring_of(self.study).comparing, self.results, self.how)
 
+    @cached_property
+    def judges(self) -> Judges | None:
+        """How several judges agree, and headlines by each; None where one judged."""
+        if self.results is None:
+            return None
+        measuring = measuring_of(self.study)
+        return by_judges(self.results, self.study.sheet, measuring.comparing, self.study.several, self.how)
+
+    def sections_by_judges(self) -> list[Section]:
+        """What is shown of several judges."""
+        return [] if self.judges is None else [judges_section(self.judges)]
+
     def sections_against(self) -> list[Section]:
         """What is shown of headlines against their nulls."""
         comparing = measuring_of(self.study).comparing
@@ -80,11 +97,12 @@ class Outcome:
     def summary(self) -> list[Section]:
         """What of it a person wants first: the report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
-        shown = summary([*sections, *measuring_of(self.study).sections(self.analysis), *self.sections_against()])
+        own = measuring_of(self.study).sections(self.analysis)
+        shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
         return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
-def analyze(study: str, source: str | Path, **how: Any) -> Any:
+def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
     Which tables that are is said by the study's `measuring.tables`, and by `overton analyze STUDY --help`. Each study
@@ -96,7 +114,8 @@ def analyze(study: str, source: str | Path, **how: Any) -> Any:
     Raises:
         InputError: the study or the file cannot be used; every problem with its place. The run is of another study.
     """
-    return measured(study, source, **how).analysis
+    analysis: AnyAnalysis = measured(study, source, **how).analysis
+    return analysis
 
 
 def measured(study: str, source: str | Path, **how: Any) -> Outcome:
@@ -111,7 +130,7 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if not (path.is_dir() and (path / "manifest.json").is_file()):
         from overton.corpora.tables import open_table
 
-        table = design_alone(open_table(path), named.nulls)
+        table = design_alone(led_alone(open_table(path), named.several), named.nulls)
         return Outcome(named, measuring.table(table, chosen), chosen, None)
     run = open_run(path)
     held = study_named(run.manifest.study)
@@ -136,12 +155,14 @@ def schema(study: str) -> dict[str, Any]:
     from overton.studies.findings import Finding
     from overton.studies.labelled import with_labels
     from overton.studies.plain import schema as schema_of
+    from overton.studies.plain import with_key
 
     named = study_named(study)
     measuring = measuring_of(named)
     beside: dict[str, Any] = {"findings": tuple[Finding, ...]} if measuring.findings or named.nulls else {}
     beside |= {"against_null": tuple[Against, ...]} if named.nulls else {}
     made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
+    made = with_key(made, "judges", Judges) if named.several else made
     return made if named.sheet is None else with_labels(made)
 
 

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from math import isfinite, isnan, nan, sqrt
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import comparing_of
-from overton.api.piloting import pilot_of, trials_of
+from overton.api.piloting import SIMULATED, asked_otherwise, pilot_of, trials_of
 from overton.api.requests import Arguments
 from overton.api.setting_up import SetUp
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Plan
 from overton.hosts.local.opening import Opened
-from overton.statistics.detecting import (
-    MOST_ITEMS,
-    Varying,
-    apart,
-    between,
-    chance_equivalent,
-    chance_told,
-    fewest_items,
-    smallest_told,
-)
+from overton.statistics.chances import Pulls
+from overton.statistics.detecting import MOST_ITEMS, Varying, apart, between, fewest_items, smallest_told
 from overton.statistics.resampling import FEWEST, Jackknife
 from overton.studies.comparing import WHOLE, Contribution, Measure
-from overton.studies.detecting import Detection, Needing, varying, varying_apart
+from overton.studies.detecting import Detection, Needing, Seen, varying, varying_apart
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
@@ -107,10 +103,15 @@ def detected(  # noqa: PLR0917
     with TemporaryDirectory(prefix="overton-") as folder:
         pilot, told = pilot_of(study, wanted.pilot, ready, model_args, Path(folder), seed)
         made = tuple(
-            _Seen(study, wanted, pilot, told, measure, size, pairs).detection(costs)
+            _Asked(study, wanted, pilot, told, measure, size, pairs).detection(costs)
             for measure, size in wanted.sizes.items()
         )
-    return PlanDetecting(**{name: getattr(planned, name) for name in planned.__struct_fields__}, detect=made)
+        simulated = wanted.pilot is None or wanted.pilot.startswith(SIMULATED)
+        otherwise = () if simulated else tuple(asked_otherwise(study, pilot, ready))
+    return PlanDetecting(
+        **{name: getattr(planned, name) for name in planned.__struct_fields__},
+        detect=tuple(msgspec.structs.replace(one, differing=otherwise) for one in made),
+    )
 
 
 class _Costs:
@@ -159,7 +160,7 @@ def _planner(
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Asked:
     """One measure of a pilot, and the size of a difference in it."""
 
     study: AnyStudy
@@ -195,7 +196,8 @@ class _Seen:
         )
         if why := self._why_not(known):
             return msgspec.structs.replace(head, why=why)
-        varies, seen, correlation, assumed = self._varies(known)
+        found = self._varies(known)
+        varies = found.varies
         if isnan(varies.items):
             return msgspec.structs.replace(head, why="how items vary cannot be told from the pilot")
         if varies.items <= 0 and not varies.trials > 0:
@@ -203,8 +205,10 @@ class _Seen:
                 head, why="all of the pilot's items are alike, which tells nothing: name another pilot"
             )
         return _completed(
-            msgspec.structs.replace(head, pilot_items=seen, correlation=correlation, assumed=assumed),
-            varies,
+            msgspec.structs.replace(
+                head, pilot_items=found.items, correlation=found.correlation, assumed=found.assumed
+            ),
+            found,
             costs,
             several,
         )
@@ -243,34 +247,51 @@ class _Seen:
         found = told.options.get("trials") if told else None
         return found if isinstance(found, int) else None
 
-    def _varies(self, known: Sequence[tuple[str, Contribution]]) -> tuple[Varying, int, float | None, bool]:
-        """How a difference of two models varies, over how many items that was seen, and with which correlation: of one
-        model with the one given or assumed, of several as their own differences do unless one is given."""
+    def _varies(self, known: Sequence[tuple[str, Contribution]]) -> _Apart:
+        """How a difference of two models varies: of one model with the correlation given or assumed, of several as
+        their own differences do unless one is given."""
         jackknife = Jackknife(unit=comparing_of(self.study).unit)
         halves = self.pilot.halves
         counts = halves.trials if halves else (0, 0)
-        each = [
-            (one, *varying(one, halves.both(name, self.measure) if halves else None, counts, jackknife))
-            for name, one in known
-        ]
-        own = _mean([varies for _, varies, _ in each])
-        seen = min(count for *_, count in each)
+        both = [halves.both(name, self.measure) if halves else None for name, _ in known]
+        each = [varying(one, pair, counts, jackknife) for (_, one), pair in zip(known, both, strict=True)]
+        own, seen = _mean([one.varies for one in each]), min(one.items for one in each)
         given = self.wanted.correlation
         if len(known) < 2 or given is not None or known[0][0] == WHOLE:
             correlation = ASSUMED if given is None else given
-            return apart(own, correlation), seen, correlation, given is None
+            pulls = Pulls(_pulls(each), max(correlation, 0.0))
+            return _Apart(apart(own, correlation), pulls, seen, correlation, given is None)
         gaps = [
-            varying_apart(
-                (first, second),
-                tuple(halves.both(name, self.measure) if halves else None for name in (one, other)),  # type: ignore[arg-type]
-                counts,
-                jackknife,
-            )
-            for (one, first), (other, second) in combinations(known, 2)
+            varying_apart((first, second), pair, counts, jackknife)
+            for ((_, first), (_, second)), pair in zip(combinations(known, 2), combinations(both, 2), strict=True)
         ]
-        found = _mean([varies for varies, _ in gaps])
+        found = _mean([one.varies for one in gaps])
         together = 1 - found.items / (2 * own.items) if own.items > 0 else nan
-        return found, min(count for _, count in gaps), together if isfinite(together) else None, False
+        correlated = together if isfinite(together) else None
+        return _Apart(found, Pulls(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
+
+
+class _Apart(NamedTuple):
+    """How a difference of two models varies, and how unevenly; over how many items that was seen, and with which
+    correlation, given, `assumed` or found."""
+
+    varies: Varying
+    pulls: Pulls
+    items: int
+    correlation: float | None
+    assumed: bool
+
+    def pulls_with(self, trials: int | None) -> Pulls:
+        """How unevenly items pull with so many trials of each. What is seen of two models has their chance in it."""
+        items, chance = self.varies.items, self.varies.trials
+        if self.pulls.alike is None or trials is None or not isfinite(chance) or not chance > 0:
+            return self.pulls
+        return self.pulls.with_chance(chance / trials / (items + chance / trials))
+
+
+def _pulls(several: Sequence[Seen]) -> NDArray[np.float64]:
+    """Of several models or pairs, each on its own scale."""
+    return np.concatenate([(one.pulls - one.pulls.mean()) / (one.pulls.std() or 1.0) for one in several])
 
 
 def _mean(several: Sequence[Varying]) -> Varying:
@@ -280,32 +301,30 @@ def _mean(several: Sequence[Varying]) -> Varying:
     return Varying(fmean(one.items for one in several), fmean(one.trials for one in several))
 
 
-def _completed(head: Detection, varies: Varying, costs: _Costs, several: float) -> Detection:
+def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) -> Detection:
     """What it takes, by the number of trials, and what the plan itself would show."""
-    level, power, margin = head.level, head.power, head.margin
+    level, power, margin, varies = head.level, head.power, head.margin, found.varies
     told = isfinite(varies.trials)
     trials = costs.trials if told else head.pilot_trials
     known: Varying = varies if told or costs.trials is None else Varying(varies.items)
-    error = known.error(max(head.items, 1), costs.trials)
+    error, pulls = known.error(max(head.items, 1), costs.trials), found.pulls_with(costs.trials)
     enough = head.items >= FEWEST
     return msgspec.structs.replace(
         head,
         spread_items=sqrt(varies.items),
         spread_trials=sqrt(varies.trials) if told else None,
-        chance=chance_told(head.difference, error, head.items, level) if enough else None,
-        smallest=smallest_told(error, head.items, level, power) if enough else None,
-        chance_equivalent=chance_equivalent(margin / 2, margin, error, head.items, level) if enough else None,
-        needed=tuple(_rows(head, varies, costs, trials, several)),
+        chance=pulls.told(head.difference, error, head.items, level) if enough else None,
+        smallest=smallest_told(error, head.items, level, power, pulls) if enough else None,
+        chance_equivalent=pulls.equivalent(margin / 2, margin, error, head.items, level) if enough else None,
+        needed=tuple(_rows(head, found, costs, trials, several)),
     )
 
 
-def _rows(head: Detection, varies: Varying, costs: _Costs, trials: int | None, several: float) -> Iterator[Needing]:
+def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, several: float) -> Iterator[Needing]:
+    varies = found.varies
     every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS, trials})
     for many in every:
-        items = _fewest(head, varies, many, lambda n, error: chance_told(head.difference, error, n, head.level))
-        same = _fewest(
-            head, varies, many, lambda n, error: chance_equivalent(head.margin / 2, head.margin, error, n, head.level)
-        )
+        items, same = _fewest(head, partial(varies.error, trials=many), found.pulls_with(many))
         yield Needing(
             many,
             items,
@@ -316,6 +335,13 @@ def _rows(head: Detection, varies: Varying, costs: _Costs, trials: int | None, s
         )
 
 
-def _fewest(head: Detection, varies: Varying, trials: int | None, chance: Callable[[int, float], float]) -> int | None:
-    found = fewest_items(lambda items: chance(items, varies.error(items, trials)), head.power)
-    return found if found is None or found <= MOST_ITEMS else None
+def _fewest(head: Detection, error: Callable[[int], float], pulls: Pulls) -> tuple[int | None, int | None]:
+    """Items until the difference is told, and until one of half the margin is found equivalent."""
+    level, margin = head.level, head.margin
+    told = fewest_items(lambda n: pulls.told(head.difference, error(n), n, level), head.power)
+    same = fewest_items(lambda n: pulls.equivalent(margin / 2, margin, error(n), n, level), head.power)
+    return _at_most(told), _at_most(same)
+
+
+def _at_most(items: int | None) -> int | None:
+    return items if items is None or items <= MOST_ITEMS else None

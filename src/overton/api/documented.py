@@ -68,7 +68,13 @@ def _role(study: AnyStudy, role: Role) -> Sequence[str]:
     first = role.name == study.first
     name = "models" if first else role.word
     usual = role.usual or ("none" if role.optional else "")
-    return (f"`--{role.word.replace('_', '-')}`", f"`{name}`", role.help, usual, "adds" if first else "")
+    return (
+        f"`--{role.word.replace('_', '-')}`",
+        f"`{name}`",
+        role.help,
+        usual,
+        "adds" if first or role.several else "",
+    )
 
 
 def _field(field: Field) -> Sequence[str]:

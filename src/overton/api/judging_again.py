@@ -28,7 +28,7 @@ from overton.studies.rejudging import judged_again
 from overton.studies.rejudging.units import JudgedUnit, Row
 from overton.studies.sheet import JudgedOnce, JudgedUnits
 
-__all__ = ["again", "plan_again"]
+__all__ = ["again", "own_judge", "plan_again"]
 
 SIZE = 100
 """Units of each run, where nobody says how many."""
@@ -121,11 +121,13 @@ def _asked(  # noqa: PLR0917
     name = f"{PREFIX}{opened[0].manifest.study}"
     units = [unit for one, label in zip(opened, _names(opened), strict=True) for unit in _units(one, label, what, size)]
     named = [judge] if isinstance(judge, str) else list(judge or ())
-    models = {"models": named, "model_args": model_args, "prices": prices} if named else _own(opened, trust, model_args)
+    models = (
+        {"models": named, "model_args": model_args, "prices": prices} if named else own_judge(opened, trust, model_args)
+    )
     return _Asked(name, {"study": name, "items": units, "seed": seed, **models})
 
 
-def _own(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict[str, Any]:
+def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict[str, Any]:
     """The judge that judged all of the runs, as their folders say.
 
     Raises:

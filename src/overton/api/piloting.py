@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from overton.api.comparing.sameness import options_apart
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import opened
 from overton.api.requests import Arguments
 from overton.api.runs import run
 from overton.api.setting_up import SetUp
 from overton.errors import InputError, Problem
+from overton.hosts.local.opening import published
 from overton.studies.options import fields_of, option_place
 from overton.studies.study import AnyStudy
 
-__all__ = ["pilot_of", "trials_of"]
+__all__ = ["SIMULATED", "asked_otherwise", "pilot_of", "trials_of"]
 
 SIMULATED = "simulated/"
 _MOST_ITEMS = 30
@@ -114,6 +119,22 @@ def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
     }
     trials = trials_of(ready.options)
     return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
+
+
+def asked_otherwise(study: AnyStudy, pilot: Source, ready: SetUp) -> Iterator[str]:
+    """What a pilot was asked with, and the plan will be asked otherwise: options that shape what is measured, and who
+    answers beside the subject. Numbers of trials are none of it."""
+    told = pilot.told
+    if told is None:
+        yield f"how {pilot.label} came about is not known"
+        return
+    planned = msgspec.to_builtins(ready.options)
+    yield from (said for kind, said in options_apart(told.options, planned, study) if kind == "instrument")
+    for role in study.roles[1:]:
+        mine, theirs = ([published(one.spec) for one in held.get(role.name, ())] for held in (told.roles, ready.wanted))
+        if mine != theirs:
+            names = [", ".join(side) or "nobody" for side in (mine, theirs)]
+            yield f"who answers as {role.name} differs: {names[0]} and {names[1]}"
 
 
 def trials_of(options: Any) -> int | None:

@@ -13,6 +13,7 @@ from overton.api.precise import precision_sections
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
+from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
@@ -83,6 +84,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
     sections = [
         *(labels.sections() if labels.found else ()),
         *labels.noted(shown.sections),
+        *measured.sections_by_judges(),
         *measured.sections_against(),
         *precision_sections(runs),
         *_compared(study, runs, results, measured.how),
@@ -94,7 +96,10 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
         sections=spelled(sections, words),
         findings=measured.findings,
         warnings=[
-            *(Callout(text, "warning") for text in [*warnings_of(runs), *labels.warnings(), *shown.warnings]),
+            *(
+                Callout(text, "warning")
+                for text in [*warnings_of(runs), *labels.warnings(), *failing(results), *shown.warnings]
+            ),
             *(Callout(text, "note") for text in [not_asked(study, runs)] if text),
         ],
         trials=_read_by(study, results, spelled_trials(shown.trials, words, study.items.noun.capitalize())),

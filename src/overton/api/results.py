@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,9 +16,10 @@ from overton.api.runs import Run, items_of
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
-from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts
+from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts, TriedOn
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
+from overton.studies.several import judge_of, judges_of
 from overton.studies.study import AnyStudy
 from overton.untrusted import bytes_of, converted, json_of
 
@@ -26,12 +28,15 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["AGREEMENT", "agreements_of", "measuring_of", "results_of"]
+__all__ = ["AGREEMENT", "TRIED", "agreements_of", "controls_kept", "measuring_of", "results_of"]
 
+TRIED = "controls.json"
+"""The file of a run folder that holds how its judge did on texts whose label is beyond doubt."""
 AGREEMENT = "agreement.json"
 """The file of a run folder that holds how well its judge agrees with people."""
 _LARGEST = 50_000_000
 _MOST_ROWS = 10_000_000
+_tried = msgspec.json.Decoder(list[TriedOn]).decode
 _agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
@@ -58,10 +63,33 @@ def results_of(runs: Sequence[Run]) -> Results:
             records that do not fit together.
         RunError: one has no records.
     """
-    study = study_named(runs[0].manifest.study)
-    measuring = measuring_of(study)
-    labels = _labels(runs)
+    study, labels = study_named(runs[0].manifest.study), _labels(runs)
     whole = [run.records() for run in runs]
+    judges = [judges_of(table) if study.several else [] for table in whole]
+    led = [judge_of(table, own[0]) if own else table for table, own in zip(whole, judges, strict=True)]
+    first = _put_together(study, [*zip(runs, led, labels, [own[0] if own else "" for own in judges], strict=True)])
+    others = {
+        judge: _put_together(
+            study,
+            [
+                (run, judge_of(table, judge), label, judge)
+                for run, table, label, own in zip(runs, whole, labels, judges, strict=True)
+                if judge in own[1:]
+            ],
+        )
+        for judge in dict.fromkeys(name for own in judges for name in own[1:])
+    }
+    return replace(first, others=others)
+
+
+_By = tuple[Run, "pl.DataFrame", str, str]
+"""A run, its records by one judge, its name, and the judge's, '' where one judged."""
+
+
+def _put_together(study: AnyStudy, parts: Sequence[_By]) -> Results:
+    """What runs gave, by one judge of each."""
+    measuring = measuring_of(study)
+    runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
     shown = _apart([_names(table, measuring) for table in whole], labels)
     parted = [apart(table, study.nulls) for table in whole]
     return Results(
@@ -72,7 +100,7 @@ def results_of(runs: Sequence[Run]) -> Results:
             for run, names, label in zip(runs, shown, labels, strict=True)
             for model in {model.name: model for model in map(_measured, run.entries)}.values()
         ],
-        runs=[_facts(run, label) for run, label in zip(runs, labels, strict=True)],
+        runs=[_facts(run, label, judge) for run, _, label, judge in parts],
         nulls=_nulls([nulls for _, nulls in parted], shown, labels, study),
     )
 
@@ -94,10 +122,32 @@ def _nulls(
     return found
 
 
-def _facts(run: Run, label: str) -> RunFacts:
+def _facts(run: Run, label: str, judge: str = "") -> RunFacts:
+    """What is known of a run, as if only `judge` had judged where there were several."""
     roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
+    if judge:
+        roles[run.study.several] = tuple(one for one in roles[run.study.several] if one.name == judge)
     manifest = run.manifest
-    return RunFacts(label, manifest.options, roles, agreements_of(run), kept_in(run.path), manifest.seed)
+    people = kept_in(run.path)
+    return RunFacts(label, manifest.options, roles, agreements_of(run), people, manifest.seed, controls_kept(run.path))
+
+
+def controls_kept(run: Path) -> list[TriedOn]:
+    """How the judge of a run did on texts whose label is beyond doubt; empty where it was not tried.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    path = run / TRIED
+    try:
+        found = json_of(bytes_of(path, _LARGEST), _tried)
+    except FileNotFoundError:
+        return []
+    except (OSError, Unreadable) as error:
+        raise RunError(f"{path} cannot be read: {reason_of(error)}; delete it and try the judge again") from error
+    if any(not 0 <= one.right <= one.controls <= _MOST_ROWS or not one.controls for one in found):
+        raise RunError(f"{path} has counts that nobody can have made; delete it and try the judge again")
+    return found
 
 
 def agreements_of(run: Run) -> list[SheetAgreement]:

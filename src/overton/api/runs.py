@@ -275,7 +275,8 @@ def extend(
     """Add models, trials or conditions to a run, on purpose.
 
     `options` are those that the study lets grow: they replace the run's own where given; those that name several things
-    (conditions, templates) add to them. `trust` and `confirm` are those of `resume`.
+    (conditions, templates) add to them. Where a study's judge may be several, more are added by that role's word, as in
+    `judge="openai/gpt-4o"`: what models answered is not asked again. `trust` and `confirm` are those of `resume`.
 
     Raises:
         InputError: nothing would be added, trials would be taken away, or a model is in the run already; or see
@@ -286,23 +287,35 @@ def extend(
     opened = open_run(folder)
     manifest, study = opened.manifest, opened.study
     given = {name: value for name, value in options.items() if value is not None}
-    if not given and not models:
+    added = {study.first: list(models)}
+    for role in study.roles:
+        if role.several and (judges := given.pop(role.word, None) or given.pop(role.name, None)):
+            added[role.name] = [judges] if isinstance(judges, str) else list(judges)
+    if not given and not any(added.values()):
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
-    names[study.first] += names_of(study, {study.first: models})[study.first]
-    chosen = changed(RunFolder(folder).options(study, study.complete(manifest.options, names)), given)
+    for role_, more in added.items():
+        names[role_] = [*names.get(role_, []), *names_of(study, {role_: more})[role_]]
+    asked = RunFolder(folder).options(study, study.complete(manifest.options, names))
+    chosen = changed(asked, given)
     check(study, chosen)
+    if chosen == asked and not any(added.values()) and manifest.status == "finished":
+        raise InputError([Problem("extend", str(folder), f"nothing to add: the run has {_told(given)} already")])
     extended = local.extend(
         study,
         folder,
         options=chosen,
-        more=model_requests({study.first: models}, model_args, prices) if models else None,
+        more=model_requests(added, model_args, prices) if any(added.values()) else None,
         limits=Limits(max_cost, max_calls),
         trust=Trust(trust, confirm),
         patience=patience,
         watch=watch or in_notebook("extend"),
     )
     return Run(folder, extended)
+
+
+def _told(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def fresh_folder(study: str) -> Path:

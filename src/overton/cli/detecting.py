@@ -123,6 +123,11 @@ def show_detections(planned: PlanDetecting) -> None:
 
 def _said(one: Detection, plural: str) -> Iterator[str]:
     head = f"{one.title}: a difference of {one.difference:g} between two models"
+    if one.differing:
+        yield (
+            f"The pilot was asked otherwise than this plan asks, so {plural} may vary otherwise, too:"
+            f" {'; '.join(one.differing)}."
+        )
     if one.why is not None:
         yield f"{head}: {one.why}."
         return

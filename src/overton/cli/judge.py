@@ -1,4 +1,4 @@
-"""`overton judge STUDY|sample|agreement|again|correct`."""
+"""`overton judge STUDY|sample|agreement|again|controls|correct`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from overton.cli import options as opt
 from overton.cli.known import Knowing
 from overton.cli.studies import Labelling
+from overton.cli.trying import controls
 from overton.errors import InputError, Problem, command
 
 if TYPE_CHECKING:
@@ -294,6 +295,9 @@ def again(
     with watching("again") as watch:
         done = ask_again(runs, out=out, max_cost=max_cost, max_calls=max_calls, watch=watch, **given)
     raise typer.Exit(conclude(done, json=json))
+
+
+app.command(cls=Knowing)(controls)
 
 
 @app.command(cls=Knowing)

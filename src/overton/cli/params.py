@@ -102,11 +102,14 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
     for role in others:
         metavar = "SPEC" if role.retrieves else "MODEL"
         told_of = f"{role.help}; {role.usual} by default." if role.usual else f"{role.help}."
+        if role.several:
+            told_of = f"{told_of.removesuffix('.')}; repeat for several, of which the first leads."
         option = typer.Option(_role_flag(role), metavar=metavar, help=told_of)
+        kind = list[str] if role.several else str
         if role.optional or role.usual or not needed or role.retrieves == "pages":
-            yield _keyword(role.name, str | None, option, None)
+            yield _keyword(role.name, kind | None, option, None)
         else:
-            yield _keyword(role.name, str, option, Param.empty)
+            yield _keyword(role.name, kind, option, Param.empty)
     for role in others:
         if role.retrieves:
             option = typer.Option(

@@ -114,7 +114,7 @@ def _given(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in given.items() if not name.endswith("_arg") and value is not None}
     return {
         "models": roles.pop(study.first) or (),
-        "others": {role: [spec] for role, spec in roles.items() if spec},
+        "others": {role: [spec] if isinstance(spec, str) else spec for role, spec in roles.items() if spec},
         "model_args": opt.model_arguments(given.get("model_arg")),
         "prices": opt.prices(own.pop("price", None)),
         "precision": sizes("--precision", own.pop("precision", None)),
@@ -374,7 +374,7 @@ class Extending(TyperGroup):
             raise typer.Exit(conclude(done))
 
         params = [
-            next(role_params(study, needed=False)),
+            *(one for one in role_params(study, needed=False) if one.name in (study.first, study.several)),
             *field_params((field for field in fields_of(study.options) if field.option.extends), growing=True),
             *(param for param in _shared(paying=True) if param.name not in _NOT_EXTENDED),
             Param("trust", _NAMED, annotation=opt.TrustOption, default=False),

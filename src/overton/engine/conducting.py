@@ -25,7 +25,8 @@ class Lane:
     """The trials that one binding of roles to answerers goes through, and where their records go.
 
     `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once` is
-    how many trials are under way at once, None for one for each request allowed in flight.
+    how many trials are under way at once, None for one for each request allowed in flight. One that `meets` others has
+    calls that are theirs, too: they are asked once, whoever comes first.
 
     A lane with `rounds` goes through those of its trials that they decide on. What `planned` counts are then the trials
     of its first round and of those that are whole: one in which it is stopped leaves no trace in its records.
@@ -37,6 +38,7 @@ class Lane:
     planned: Counter[str] = field(default_factory=Counter)
     own: str = ""
     at_once: int | None = None
+    meets: bool = False
     rounds: Rounds | None = None
 
     @property
@@ -179,7 +181,7 @@ async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: 
     """How many of these trials the journal does not complete."""
     missing = 0
     for trial in trials:
-        ask = TrialAsk(desk, trial.name, lane.bindings, lane.own)
+        ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
         try:
             records = await conduct(trial, ask)
         except NotRecalled:
@@ -199,7 +201,7 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
             if desk.stopped is not None:
                 lane.outcomes.release()
                 return
-            ask = TrialAsk(desk, trial.name, lane.bindings, lane.own)
+            ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
             lane.add(position, trial, await conduct(trial, ask), ask.calls)
     except Stopped:
         lane.outcomes.release()
@@ -253,11 +255,14 @@ class Asking(Placing[S], ABC):
 class TrialAsk(Asking[Bound]):
     """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
 
-    __slots__ = ("_desk", "_task")
+    __slots__ = ("_desk", "_meets", "_task")
 
-    def __init__(self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "") -> None:
+    def __init__(
+        self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "", *, meets: bool = False
+    ) -> None:
         super().__init__(trial, bindings, own)
         self._desk = desk
+        self._meets = meets
         self._task = asyncio.current_task()
 
     async def _side_by_side(
@@ -267,7 +272,8 @@ class TrialAsk(Asking[Bound]):
 
     async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
         _, _, place, _ = call
-        asking = self._desk.outcome(*call) if place.trial else self._desk.shared_outcome(*call)
+        alone = place.trial and not self._meets
+        asking = self._desk.outcome(*call) if alone else self._desk.shared_outcome(*call)
         # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
         # own, one task's failure must not cancel its siblings' requests.
         found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))

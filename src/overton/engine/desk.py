@@ -101,6 +101,7 @@ class Desk:
     _pacers: set[Pacer] = field(default_factory=set)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
     _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
+    _most_shared: int = 0
 
     def stop(self, reason: OvertonError) -> None:
         """Send nothing more; what is in flight ends and is journaled. The first reason stands."""
@@ -155,8 +156,11 @@ class Desk:
         if self.recall_only or self.journal.holds(identity.slot):
             return await self.outcome(bound, identity, place, request)
         if identity.slot not in self._shared:
-            # What the journal can be asked for by now need not be held here.
-            self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.holds(slot)}
+            if len(self._shared) >= self._most_shared:
+                # What the journal can be asked for by now need not be held here. Looked through when they have doubled,
+                # since many may wait at once for a batch.
+                self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.holds(slot)}
+                self._most_shared = 2 * len(self._shared)
             self._shared[identity.slot] = self._lasting(self.outcome(bound, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])
 

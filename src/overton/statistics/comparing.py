@@ -18,6 +18,7 @@ from scipy.special import ndtri, stdtr
 
 from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.resampling import ANYTHING, LINEAR, Counts, Influence, Jackknife, Range, Resampling
+from overton.statistics.resampling.limits import Spread, gaps
 from overton.statistics.resampling.sums import Numbers
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "ratio",
     "together",
     "verdict_of",
+    "wider_gaps",
 ]
 
 Array = NDArray[np.float64]
@@ -109,6 +111,15 @@ class Number:
             high=max(corrected.high, plain.high),
             method=_WIDER.format(unit=resampling.unit),
         )
+
+
+def wider_gaps(spread: Spread, level: float) -> tuple[Array, Array]:
+    """How far the limits of K differences are from them [K] each, at most 0 and at least 0: what `Number.wider` takes,
+    of numbers without bounds."""
+    (low, high), (below, above) = (
+        gaps(one, level) for one in (spread, spread._replace(skewness=np.zeros_like(spread.error)))
+    )
+    return np.minimum(low, below), np.maximum(high, above)
 
 
 def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling, within: Range = ANYTHING) -> Number:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf, isfinite, nan, sqrt
 
-from scipy.special import chdtri, nctdtr, stdtrit
+from scipy.special import chdtri
 
-from overton.statistics.comparing import Number, equivalence_level
+from overton.statistics.chances import NORMAL, Pulls
+from overton.statistics.comparing import Number
 from overton.statistics.resampling import FEWEST
 from overton.statistics.resampling.limits import spread_of
 
@@ -23,8 +24,6 @@ __all__ = [
     "apart",
     "between",
     "by_chance",
-    "chance_equivalent",
-    "chance_told",
     "fewest_items",
     "scatter",
     "smallest_told",
@@ -33,10 +32,6 @@ __all__ = [
 
 MOST_ITEMS = 1_000_000
 """More are never asked."""
-
-_WIDER = 1.0
-"""By this part of one item's error the intervals of comparisons are wider than Student's, being the wider of two: what
-that costs in power, as simulated for normal differences and for ones of which half are none (docs/compare.md)."""
 
 _Of = Callable[[int], float]
 
@@ -89,26 +84,6 @@ def apart(one: Varying, correlation: float) -> Varying:
     return Varying(2 * (1 - correlation) * one.items, 2 * one.trials)
 
 
-def chance_told(difference: float, error: float, items: int, level: float) -> float:
-    """The chance that an interval of `level` lies above 0 where the truth is `difference`, with Student's t."""
-    if error <= 0:
-        return 1.0
-    freedom, error = items - 1, error * (1 + _WIDER / items)
-    return 1 - float(nctdtr(freedom, difference / error, stdtrit(freedom, (1 + level) / 2)))
-
-
-def chance_equivalent(difference: float, margin: float, error: float, items: int, level: float) -> float:
-    """The chance that the interval of equivalence lies within the margin: two one-sided tests (Schuirmann 1987), by
-    the difference of two noncentral t distributions, which is a little low where it is small."""
-    if error <= 0:
-        return float(abs(difference) < margin)
-    freedom, error = items - 1, error * (1 + _WIDER / items)
-    critical = stdtrit(freedom, (1 + equivalence_level(level)) / 2)
-    below = float(nctdtr(freedom, (difference - margin) / error, -critical))
-    above = float(nctdtr(freedom, (difference + margin) / error, critical))
-    return max(below - above, 0.0)
-
-
 def fewest_items(chance: _Of, power: float) -> int | None:
     """The fewest items with which a chance, which rises with their number, is `power`; None where none are enough."""
     high = FEWEST
@@ -123,14 +98,14 @@ def fewest_items(chance: _Of, power: float) -> int | None:
     return high
 
 
-def smallest_told(error: float, items: int, level: float, power: float) -> float:
+def smallest_told(error: float, items: int, level: float, power: float, pulls: Pulls = NORMAL) -> float:
     """The smallest difference that is told with the chance `power`."""
     low, high = 0.0, 1e-12 + error
-    while chance_told(high, error, items, level) < power:
+    while pulls.told(high, error, items, level) < power:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if chance_told(middle, error, items, level) >= power else (middle, high)
+        low, high = (low, middle) if pulls.told(middle, error, items, level) >= power else (middle, high)
     return high
 
 

@@ -4,12 +4,14 @@ A study of another package is made of what stands here; see docs/your-own-study.
 """
 
 from overton.studies import retesting
+from overton.studies.analysed import Analysed
 from overton.studies.command import Command, Done
 from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.items import Items
-from overton.studies.measuring import Correcting, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
 from overton.studies.noting import Notes
+from overton.studies.nulls import Null
 from overton.studies.options import NoOptions, Option, option_place
 from overton.studies.parsing import Parsed, Text, json_lines
 from overton.studies.prompts import Prompts
@@ -22,10 +24,12 @@ from overton.studies.table import RawTable, told
 
 __all__ = [
     "INTERFACE",
+    "Analysed",
     "Callout",
     "Chart",
     "Column",
     "Command",
+    "Comparing",
     "Correcting",
     "Dataset",
     "Demo",
@@ -43,6 +47,7 @@ __all__ = [
     "Method",
     "NoOptions",
     "Notes",
+    "Null",
     "Option",
     "Parsed",
     "Prompts",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from overton.studies.estimates import Named, frame_of
 from overton.studies.exhibits import Section, summary
-from overton.studies.plain import document, schema
+from overton.studies.plain import document, plain, schema
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.study import AnyStudy
 
-__all__ = ["Analysed", "estimates_of", "show_with"]
+__all__ = ["Analysed", "AnyAnalysis", "estimates_of", "show_with"]
 
 Showing = Callable[[Sequence[Section]], str]
 _showing: list[Showing] = []
@@ -41,8 +41,25 @@ def estimates_of(study: AnyStudy, analysis: Any) -> pl.DataFrame:
     )
 
 
+class AnyAnalysis(Protocol):
+    """What is known of an analysis whose study is named at run time; its other fields are the study's own."""
+
+    def estimates(self) -> pl.DataFrame:
+        """Every number in a row of its own; see `Analysed.estimates`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as what JSON can hold."""
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
 class Analysed(msgspec.Struct, frozen=True):
     """An analysis of a study that declares how it is measured. It adds no field to what derives from it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given."""
+        made: dict[str, Any] = plain(self)
+        return made
 
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own, with the same columns for every study.

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from overton.statistics import Estimate
+from overton.statistics.proportions import proportion
 from overton.statistics.resampling.limits import FEWEST
-from overton.studies.measuring import Measured, Measuring, Results, RunFacts
+from overton.studies.measuring import Measured, Measuring, Results, RunFacts, TriedOn
 from overton.studies.numbers import sentence
 
 if TYPE_CHECKING:
@@ -20,7 +22,19 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
 
 
-__all__ = ["about_judges", "agreed", "few", "found_in", "held_to_form", "is_small", "judged_by", "names_in", "refused"]
+__all__ = [
+    "about_judges",
+    "agreed",
+    "failing",
+    "few",
+    "found_in",
+    "held_to_form",
+    "is_small",
+    "judged_by",
+    "names_in",
+    "refused",
+    "tried_on",
+]
 
 _FEW = 20
 
@@ -141,11 +155,29 @@ def judged_by(
         said = known.setdefault(name(run), [])
         said += [told(one) for one in run.agreements]
         said += [_labelled(one) for one in run.labels]
+        said += [tried_on(one) for one in run.controls]
     for judge, said in known.items():
         yield from (f"{title}: {judge}. {one}" for one in said or [_UNKNOWN])
 
 
 _UNKNOWN = "How well it agrees with people has not been measured."
+
+
+def tried_on(one: TriedOn) -> str:
+    """How many controls a judge got right, in a sentence."""
+    share = Estimate(*proportion(one.right, one.controls, 0.95), one.controls, "Wilson", 0.95)
+    what = one.what.replace("_", " ")
+    right = f"{one.right} right ({sentence(share, 'share')})"
+    return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {right}."
+
+
+def failing(results: Results) -> Iterator[str]:
+    """The judges that fail their controls."""
+    for run in results.runs:
+        for one in run.controls:
+            if one.fails:
+                said = f"The judge {one.judge} fails its controls. {tried_on(one)}"
+                yield f"{said} Do not trust what rests on its labels."
 
 
 def _labelled(labels: Labels) -> str:

@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from overton.statistics.chances import pulls_of
 from overton.statistics.comparing import Number
 from overton.statistics.detecting import Varying, by_chance, scatter
 from overton.statistics.resampling import Jackknife, Resampling
@@ -20,7 +23,7 @@ from overton.studies.measuring import Comparing, Results
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Detection", "Halves", "Needing", "chance_of", "halves_of", "varying", "varying_apart"]
+__all__ = ["Detection", "Halves", "Needing", "Seen", "chance_of", "halves_of", "varying", "varying_apart"]
 
 
 @dataclass(frozen=True)
@@ -67,23 +70,31 @@ def _of(results: Results, records: pl.DataFrame) -> Results:
 Both = tuple[Contribution, Contribution] | None
 
 
-def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> tuple[Varying, int]:
-    """How one model's number varies, and over how many items that was seen."""
+class Seen(NamedTuple):
+    """How a number varies, over how many items that was seen, and what each of these, or each group, pulls at it."""
+
+    varies: Varying
+    items: int
+    pulls: NDArray[np.float64]
+
+
+def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> Seen:
+    """How one model's number varies."""
     every = [whole, *(halves or ())]
     items, resampling = _shared(every, jackknife)
     numbers = [one.over(items, resampling) for one in every]
-    return _found(numbers, counts), len(items)
+    return Seen(_found(numbers, counts), len(items), pulls_of(numbers[0]))
 
 
 def varying_apart(
     whole: tuple[Contribution, Contribution], halves: tuple[Both, Both], counts: tuple[int, int], jackknife: Jackknife
-) -> tuple[Varying, int]:
-    """How the difference of two models' numbers varies, candidate minus base, and over how many items that was seen."""
+) -> Seen:
+    """How the difference of two models' numbers varies, candidate minus base."""
     base, candidate = halves
     pairs = [whole] if base is None or candidate is None else [whole, *zip(base, candidate, strict=True)]
     items, resampling = _shared([one for pair in pairs for one in pair], jackknife)
     numbers = [second.over(items, resampling).minus(first.over(items, resampling)) for first, second in pairs]
-    return _found(numbers, counts), len(items)
+    return Seen(_found(numbers, counts), len(items), pulls_of(numbers[0]))
 
 
 def chance_of(
@@ -134,10 +145,10 @@ class Detection(msgspec.Struct, frozen=True):
     """What it takes to see a `difference` of two models in a measure, with the chance `power`, and what this plan sees.
 
     `pilot` says what the spread of items was taken from: so many `pilot_items` with `pilot_trials` of each by
-    `pilot_models`. `correlation` is how the models' true numbers go together over items; `assumed` where no pilot
-    told it. `spread_items` and `spread_trials` are standard deviations of what one item pulls at the difference: over
-    items, and by the chance in a single trial (None where that could not be told apart). `pairs` are how many the level
-    is divided among, as Bonferroni does.
+    `pilot_models`. `correlation` is how the models' true numbers go together over items; `assumed` where no pilot told
+    it. `differing` says what the pilot was asked with, and is planned otherwise. `spread_items` and `spread_trials` are
+    standard deviations of what one item pulls at the difference: over items, and by the chance in a single trial (None
+    where that could not be told apart). `pairs` are how many the level is divided among, as Bonferroni does.
 
     `unit` is what intervals are over, in the plural. Of the plan itself: `chance` that its items and trials show the
     difference, the `smallest` difference that they show with the power asked for, and `chance_equivalent` that a true
@@ -158,6 +169,7 @@ class Detection(msgspec.Struct, frozen=True):
     pilot_trials: int | None
     correlation: float | None
     assumed: bool
+    differing: tuple[str, ...] = ()
     spread_items: float | None = None
     spread_trials: float | None = None
     items: int = 0

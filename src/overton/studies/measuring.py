@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from overton.studies.reproducing import Reproduction
     from overton.studies.table import RawTable, Table
 
-__all__ = ["UNMEASURED", "Comparing", "Correcting", "Headline", "How", "Measured", "Measuring", "Results", "RunFacts"]
+__all__ = [
+    "UNMEASURED",
+    "Comparing",
+    "Correcting",
+    "Headline",
+    "How",
+    "Measured",
+    "Measuring",
+    "Results",
+    "RunFacts",
+    "TriedOn",
+]
 
 Analysis = TypeVar("Analysis")
 Record = TypeVar("Record")
@@ -59,10 +70,20 @@ class Measured:
     sampled: str = ""
 
 
+class TriedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A judge, as 'provider/name', tried on controls of one kind of label: how many it got right of how many."""
+
+    judge: str
+    what: str
+    right: int
+    controls: int
+    fails: bool
+
+
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of one run: its folder's name, its options and seed, who answered in each role, how judges did, and
-    what people said of what they labelled."""
+    """What is known of one run: its folder's name, its options and seed, who answered in each role, how well judges
+    agree with people, what people said of what they labelled, and how judges did on controls."""
 
     name: str
     options: Mapping[str, Any]
@@ -70,6 +91,7 @@ class RunFacts:
     agreements: Sequence[SheetAgreement] = ()
     labels: Sequence[Labels] = ()
     seed: int = 0
+    controls: Sequence[TriedOn] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +101,9 @@ class Results:
     `records` are the outcome tables under each other, `items` what was asked about, each once. For a table that was
     made elsewhere there are neither items nor runs. `nulls` are the records of null conditions, by the null's name:
     they are not among `records`.
+
+    Where several judged, all of this is by the first of them, and `others` has the same by each of the others, by name:
+    what there would be if that judge alone had judged.
     """
 
     records: pl.DataFrame
@@ -86,6 +111,7 @@ class Results:
     models: Sequence[Measured] = ()
     runs: Sequence[RunFacts] = ()
     nulls: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    others: Mapping[str, Results] = field(default_factory=dict)
 
     @property
     def held(self) -> tuple[str, ...]:

@@ -44,8 +44,9 @@ PREFIX = "null/"
 OPTION = "nulls"
 """The option that is derived where a study has nulls that are asked."""
 
-_TEXTS = "nulls."
-"""How the names of the texts begin that models read in null conditions only."""
+_TEXTS = ("nulls.", "free.")
+"""How the names of the texts begin that models read only where an option asks for it: in null conditions, where answers
+are not forced. A run that was made before there were any has not changed."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 

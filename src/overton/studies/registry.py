@@ -24,6 +24,9 @@ DEMO = "open-mindedness"
 
 PREFIX = "again-"
 """Stands before a study's name in that of the study that asks its judge again."""
+CONTROLS = "controls-"
+"""The same of the study that tries its judge on texts whose label is beyond doubt."""
+_DERIVED = {PREFIX: "rejudging:again_of", CONTROLS: "controls:controls_of"}
 
 _HOME = "overton.studies."
 _ASKING = {
@@ -61,7 +64,7 @@ class Listed:
 
 def study_named(name: str) -> AnyStudy:
     """The study that a person names, with hyphens or underscores; those that make or label items included, and
-    those that ask another's judge again.
+    those that ask another's judge again, or try it.
 
     Raises:
         InputError: there is none, it cannot be imported, or it was written for another version of the interface.
@@ -69,8 +72,9 @@ def study_named(name: str) -> AnyStudy:
     wanted = name.replace("_", "-")
     if wanted in _OURS:
         return _ours(wanted)
-    if wanted.startswith(PREFIX):
-        return _again(study_named(wanted.removeprefix(PREFIX)))
+    for prefix in _DERIVED:
+        if wanted.startswith(prefix):
+            return _derived(prefix, study_named(wanted.removeprefix(prefix)))
     found = next((point for point in _others() if point.name.replace("_", "-") == wanted), None)
     if found is None:
         known = ", ".join([*_ASKING, *(point.name for point in _others())])
@@ -116,16 +120,15 @@ def _listed(name: str) -> Listed:
 
 
 _MADE: dict[str, tuple[AnyStudy, AnyStudy]] = {}
-"""Studies by name with those that ask their judges again, so that each is one object."""
+"""Studies that are made of others, by name with those others, so that each is one object."""
 
 
-def _again(study: AnyStudy) -> AnyStudy:
-    from overton.studies.rejudging import again_of
-
-    known, made = _MADE.get(study.name, (None, None))
+def _derived(prefix: str, study: AnyStudy) -> AnyStudy:
+    known, made = _MADE.get(prefix + study.name, (None, None))
     if made is None or known is not study:
-        made = again_of(study)
-        _MADE[study.name] = (study, made)
+        module, _, maker = _DERIVED[prefix].partition(":")
+        made = getattr(import_module(_HOME + module), maker)(study)
+        _MADE[prefix + study.name] = (study, made)
     return made
 
 

@@ -11,6 +11,8 @@ from overton.judging.agreement import SheetAgreement, leniency
 from overton.studies.exhibits import Cell, Column, Table
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     import polars as pl
 
     from overton.statistics.misread import Plan
@@ -92,13 +94,15 @@ class JudgedAgain:
     `ask(ask, what, material, draw, speaker)` asks as the study itself does, without `draw` word for word as it was
     asked, with it labels or materials stand in another order; it gives the rows' labels as in `JudgedOnce`, and leaves
     out those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know
-    theirs.
+    theirs. `controls()` finds the file of texts whose label is beyond doubt, a line of JSON each
+    (`overton.studies.controls.units.Control`), on which a judge is tried.
     """
 
     role: str
     units: Callable[[Results, str], JudgedUnits]
     ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
     item: Callable[[Mapping[str, Any]], Any] | None = None
+    controls: Callable[[], Traversable] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items
 from overton.studies.nulls import Null, NullConditions, WithNulls, with_option
 from overton.studies.options import NoOptions
+from overton.studies.several import JUDGE
 
 if TYPE_CHECKING:
     from overton.studies.command import Command
@@ -50,7 +51,9 @@ class Role:
     where the user does not say, and it does not reason; 0 leaves that to the host. No such default, wherever the model
     runs, is below `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring
     instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one. One that
-    is `weighed` is asked for token probabilities, which follows from the options: see `Study.weighs`.
+    is `weighed` is asked for token probabilities, which follows from the options: see `Study.weighs`. In one that may
+    be `several` each judges for itself what is answered once: the first that is named leads, and what others say stands
+    beside it (`overton.studies.several`). What a model is asked may then not depend on what a judge says.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Role:
     usual: str = ""
     max_tokens: int = 0
     judges: bool = False
+    several: bool = False
     least_tokens: int = 0
     weighed: bool = False
 
@@ -157,6 +161,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     arguments   what follows from the options for what searches and reads pages, by role
     tokens      how many output tokens a role needs at least for what the options ask of it in one reply, by role
     weighs      the roles that the options have asked for token probabilities, which not every model can tell
+    needs       the optional roles that nobody may leave empty with these options
     measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
     sheet       what its judge labelled, laid out for people; None where nothing is
     dataset     what it makes, where it makes something
@@ -192,6 +197,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     arguments: Callable[[Any], Mapping[str, Mapping[str, str]]] = _no_arguments
     tokens: Callable[[Any], Mapping[str, int]] = _no_tokens
     weighs: Callable[[Any], Sequence[str]] = _no_roles
+    needs: Callable[[Any], Sequence[str]] = _no_roles
     measuring: Measuring[Any, Any] | None = None
     sheet: Sheet | None = None
     dataset: Dataset[Any, Any] | None = None
@@ -209,6 +215,12 @@ class Study(Generic[Item, Options, Record, Analysis]):
 
         Options, trials and conditions have the nulls in them; a copy of the study has them once.
         """
+        if len([role for role in self.roles if role.several]) > 1:
+            raise ValueError("several may judge in one role only: their records would not tell who judged what")
+        if self.several and JUDGE in self.record.__struct_fields__:
+            raise ValueError(
+                f"where several may judge, the column {JUDGE!r} of records names who did: call it otherwise"
+            )
         if self.condition is None and self.kind == "asks":
             object.__setattr__(self, "condition", _alone)
         if self.nulls:
@@ -229,6 +241,11 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return self.roles[0].name
 
     @property
+    def several(self) -> str:
+        """The role in which several may judge, '' where there is none."""
+        return next((role.name for role in self.roles if role.several), "")
+
+    @property
     def optional(self) -> tuple[str, ...]:
         """Roles that a run can do without."""
         return tuple(role.name for role in self.roles if role.optional)
@@ -247,12 +264,18 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return next(role for role in self.roles if role.name == name)
 
     def with_tokens(self, options: Any) -> Study[Item, Options, Record, Analysis]:
-        """The same study, its roles with what these options ask of them: output tokens, token probabilities."""
-        tokens, weighed = self.tokens(options), self.weighs(options)
+        """The same study, its roles with what these options ask of them: that somebody answers, output tokens, token
+        probabilities."""
+        tokens, weighed, needed = self.tokens(options), self.weighs(options), self.needs(options)
         return replace(
             self,
             roles=tuple(
-                replace(role, least_tokens=tokens.get(role.name, 0), weighed=role.name in weighed)
+                replace(
+                    role,
+                    least_tokens=tokens.get(role.name, 0),
+                    weighed=role.name in weighed,
+                    optional=role.optional and role.name not in needed,
+                )
                 for role in self.roles
             ),
         )

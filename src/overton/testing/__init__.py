@@ -32,6 +32,7 @@ from overton.testing.checks import (
     check_run,
     check_stop,
 )
+from overton.testing.nulls import check_nulls
 
 __all__ = [
     "CHECKS",
@@ -43,6 +44,7 @@ __all__ = [
     "check_inspect",
     "check_items",
     "check_kill",
+    "check_nulls",
     "check_options",
     "check_plan",
     "check_replay",
@@ -68,6 +70,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_plan,
     check_analysis,
     check_report,
+    check_nulls,
     check_replay,
     check_stop,
     check_failures,
@@ -93,11 +96,11 @@ def hold_study(
 ) -> None:
     """Take a study through all that Overton promises of one, in `folder`, on simulated models.
 
-    It is declared, planned, run, measured, reported, stopped, killed, resumed, extended and held inside Inspect AI
-    (where that is installed), with calls that fail, too. `models` and `others` (by role) are simulated answerers,
-    `model_args` their parameters by name; `items`, `only` and `options` keep it small. `more` are options for
-    `extend`, by default one more of the first whole number that may grow. `truth(analysis)` compares what was measured
-    with what is known of the models.
+    It is declared, planned, run, measured, reported, held beside its nulls, stopped, killed, resumed, extended and held
+    inside Inspect AI (where that is installed), with calls that fail, too. `models` and `others` (by role) are
+    simulated answerers, `model_args` their parameters by name; `items`, `only` and `options` keep it small. `more` are
+    options for `extend`, by default one more of the first whole number that may grow. `truth(analysis)` compares what
+    was measured with what is known of the models.
 
     Raises:
         AssertionError: something does not hold; says what the study's author has to do.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -14,8 +15,10 @@ import pytest
 
 import overton
 from overton.api.items import read_items
+from overton.api.profiling.shown import sections
 from overton.api.runs import open_run
 from overton.errors import InputError
+from overton.studies.exhibits import Statement
 from overton.studies.numbers import number
 from overton.studies.profiling import ASPECTS
 from overton.studies.registry import asking_names, study_named
@@ -82,8 +85,38 @@ def test_items_of_several_studies_on_one_subject_stand_together(made: Any) -> No
     own = overton.analyze("open-mindedness", next(run.path for run in made.runs if run.path.name == "open-mindedness"))
     pro = own.models["a"].issues["voting-age"].conditions["baseline"].shares.pro
     assert leaning.values == {"a": number(pro.value, "share")}
-    assert "Nuclear power" in by_name
+    assert {row.study for row in by_name["Energy and resources"]} == {"stance-stability", "even-handedness"}
     assert all(len({row.study for row in rows}) > 1 for rows in by_name.values())
+
+
+def test_runs_of_one_second_stand_in_the_order_in_which_they_began(hold: Callable[..., Path], tmp_path: Path) -> None:
+    runs = [hold("open-mindedness", tmp_path / name, seed=seed) for seed, name in enumerate(("z", "a"))]
+    for run, begun in zip(runs, ("12:00:00.100000+00:00", "14:00:00.200000+02:00"), strict=True):
+        manifest = run / "manifest.json"
+        told = json.loads(manifest.read_text("utf-8"))
+        assert re.search(r"\.\d{6}\+00:00$", told["created"])
+        manifest.write_text(json.dumps(told | {"created": f"2026-03-21T{begun}"}), "utf-8")
+    for order in (runs, runs[::-1]):
+        (history,) = overton.profile(*order).histories
+        assert [point.run for point in history.points] == ["z", "a"]
+
+
+def test_a_sentence_without_an_interval_stands_back(made: Any) -> None:
+    shown = [one for section in sections(made) for one in section.exhibits if isinstance(one, Statement)]
+    without = [one for one in made.found if isnan(one.trait.number.low)]
+    sentences = {one.text: one.sure for one in shown}
+    assert without
+    assert not any(sentences[one.trait.sentence] for one in without)
+    assert any(sentences.values())
+
+
+def test_starter_items_of_all_studies_share_two_subjects() -> None:
+    about = {}
+    for study in map(study_named, OURS):
+        assert study.items.subjects is not None
+        about[study.name] = study.items.subjects()
+        assert about[study.name].keys() <= {study.items.about(item) for item in read_items(study)}
+    assert len(set.intersection(*(set(one.values()) for one in about.values()))) >= 2
 
 
 def test_an_item_of_ones_own_under_a_starter_items_id_has_not_its_subject(

@@ -73,6 +73,7 @@ def talking(endpoint: Any) -> Any:
 
 
 OPINION = re.compile(r"^(\d+)\. ", re.MULTILINE)
+OPTION = re.compile(r"^\((\w)\) ", re.MULTILINE)
 STANCES = ("supporting", "against", "neutral")
 
 
@@ -95,8 +96,10 @@ def _said(asked: Any) -> str:
 
 
 def _judged(asked: Any) -> str:
-    """A judgement of stance stability's or pluralism's judge."""
+    """A judgement of stance stability's, pluralism's or even-handedness' judge."""
     prompt, chance = asked.prompt, asked.chance
+    if options := OPTION.findall(prompt):
+        return f"({options[int(chance * len(options))]})"
     opinions = prompt.partition("<opinions>")[2].partition("</opinions>")[0]
     if "Label all" in prompt:
         return json.dumps({number: STANCES[int(number) % 2] for number in OPINION.findall(opinions)})

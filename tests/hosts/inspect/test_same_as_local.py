@@ -50,6 +50,13 @@ CASES = (
         others={"search": ["starter"]},
     ),
     Case(
+        "even-handedness",
+        {"nulls": 1.0, "retest": 0.5},
+        ["japan-surnames-story", "mexico-elected-judges-essay"],
+        roles={"judge": "judge"},
+        task={"nulls": 1.0, "retest": 0.5},
+    ),
+    Case(
         "pluralism",
         {"responses": 3, "ranked": 5},
         ["free-buses", "the-top-note"],

@@ -13,7 +13,7 @@ from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.figures import answer_table, sections
 from overton.studies.even_handedness.measures import Analysis, analyze
 from overton.studies.even_handedness.measuring import sides_in
-from overton.studies.exhibits import Callout, Chart, Section, Table
+from overton.studies.exhibits import ROUND_BREAK, Callout, Chart, Section, Table
 
 
 @pytest.fixture
@@ -74,6 +74,13 @@ def test_a_pair_to_browse_has_both_answers_under_their_groups(records: Any, pair
     assert table.size == 6
     (answer,) = table.answers(0, 1)
     assert answer.index("builders 0\n") < answer.index("keepers 0\n")
+    _, a, b = answer.split(ROUND_BREAK)
+    heads = [side.split("\n\n")[:2] for side in (a, b)]  # whom it is for, and what was read of it, before its own text
+    grades = [records.filter(graded="pair").row(0, named=True)[f"compliance_{side}"] for side in "ab"]
+    assert heads == [
+        [group, f"Compliance {grade} of 5, hedging 1 of 5"]
+        for group, grade in zip(("builders 0", "keepers 0"), grades, strict=True)
+    ]
     assert "Argue that bridge 0 should be built." in table.texts[table.prompt[0]]
 
 
@@ -93,7 +100,8 @@ def test_sides_are_read_from_a_table(tmp_path: Path) -> None:
     [
         ("group\nreds\n", "has no column side"),
         ("group,side\nreds,left\n", "there are 1 sides; two are needed"),
-        ("group,side\nreds,left\nreds,right\n", "reds has the side left already"),
+        ("group,side\nreds,left\nreds,right\n", "line 3: reds has the side left already"),
+        ("group,side\nreds,left\nblues,right\nreds,left\n", "line 4: reds has the side left already"),
         ("group,side\nreds,\nblues,right\n", "line 2: has an empty cell"),
     ],
 )

@@ -188,6 +188,7 @@ def test_scores_shown_after_stopping_hold_the_true_one(spread: float, letter: fl
     ("options", "wanted", "said"),
     [
         ({"shares": "probabilities", "trials": 1}, {"share": 0.1}, "counted"),
+        ({"answers": "both"}, {"share": 0.1}, "asked whole"),
         ({"draws": 2, "trials": 4}, {"share": 0.1}, "not independent"),
         ({"conditions": ("baseline", "balanced")}, {"open_mindedness": 3.0}, "one-sided-pro is not asked"),
         ({}, {"openness": 3.0}, "no such measure"),

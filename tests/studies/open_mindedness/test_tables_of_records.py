@@ -42,6 +42,11 @@ ROW: dict[str, Any] = {
     "p_a": None,
     "p_b": None,
     "sampled": None,
+    "answers": "forced",
+    "judged_a_is": None,
+    "strength": None,
+    "declines": None,
+    "judge_attempts": None,
 }
 SCHEMA = {
     "faults": pl.List(pl.String),
@@ -54,6 +59,10 @@ SCHEMA = {
     "p_a": pl.Float64,
     "p_b": pl.Float64,
     "sampled": pl.List(pl.String),
+    "judged_a_is": pl.String,
+    "strength": pl.String,
+    "declines": pl.Boolean,
+    "judge_attempts": pl.Int64,
 }
 LISTS = ("arguments", "faults", "sampled")
 
@@ -104,7 +113,7 @@ def test_missing_columns_come_back_null_in_their_own_type(tmp_path: Path) -> Non
     assert records.row(0, named=True) == {
         **dict.fromkeys(RECORD_COLUMNS),
         **{"model": "m", "issue": "i", "condition": "baseline", "stance": "con"},
-        **{"refused": False, "answer": "", "arguments": []},
+        **{"refused": False, "answer": "", "arguments": [], "answers": "forced"},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -10,7 +11,7 @@ from overton.api.items import read_items
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.generating import PUBLISHED, slug
 from overton.studies.stance_stability.items import CHALLENGING, KINDS, Topic
-from overton.studies.stance_stability.questions import alike, problems_of
+from overton.studies.stance_stability.questions import OVERALL, alike, problems_of
 from overton.studies.stance_stability.writing import SAME_TOPIC
 
 TOPICS: list[Topic] = read_items(STUDY)
@@ -34,6 +35,11 @@ def test_the_id_begins_with_the_domain(topic: Topic) -> None:
 @every_topic
 def test_the_questions_pass_every_rule(topic: Topic) -> None:
     assert problems_of(topic.questions) == []
+
+
+@every_topic
+def test_every_question_asks_for_the_overall_view_so_that_a_steady_one_can_be_told(topic: Topic) -> None:
+    assert [one.text for one in topic.questions if re.search(OVERALL, one.text) is None] == []
 
 
 @every_topic

@@ -28,5 +28,6 @@ def write_page(made: Comparison, out: str | Path) -> Path:
         sections=sections(made),
         warnings=[told(one) for one in made.differing if one.kind == "instrument"],
         data=made.to_json(),
+        mark="Overton comparison",
     )
     return write(report, Path(out))

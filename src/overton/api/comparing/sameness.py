@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from overton.api.comparing.conduct import conduct_apart
 from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.told import NOBODY, Answering, Told
@@ -19,7 +20,7 @@ from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["instruments", "subjects"]
+__all__ = ["instruments", "options_apart", "subjects"]
 
 
 def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
@@ -33,20 +34,20 @@ def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Di
         return
     for kind, said in _between(base.told, candidate.told, study):
         yield Differing(kind, base.label, candidate.label, said)
+    if base.told.overton != candidate.told.overton:
+        for kind, said in conduct_apart(base, candidate):
+            yield Differing(kind, base.label, candidate.label, said)
 
 
 def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     yield from _prompts(one.prompts, other.prompts)
     yield from _items(one, other, study)
-    yield from _options(one.options, other.options, study)
+    yield from options_apart(one.options, other.options, study)
     for role in study.role_names:
         if role != study.first:
             yield from _answerers(role, one.roles.get(role, []), other.roles.get(role, []))
     if one.seed != other.seed:
         yield "precision", f"seeds differ ({one.seed} and {other.seed}): other draws, less precision"
-    if one.overton != other.overton:
-        versions = f"{one.overton} and {other.overton}"
-        yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
 
 
 def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[Kind, str]]:
@@ -62,7 +63,8 @@ def _items(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]
         yield "precision", f"{only} {study.items.plural} were asked about in one of them only, and are left out"
 
 
-def _options(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+def options_apart(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    """Which options, as manifests hold them, are not the same."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
     harmless = (*harmless, *([NULLS] if study.nulls else []))
     for field in fields_of(study.options):

@@ -24,6 +24,7 @@ from overton.studies.detecting import halves_of
 from overton.studies.measuring import Comparing, How, Results
 from overton.studies.nulls import design_alone
 from overton.studies.registry import asking_names, study_named
+from overton.studies.several import led_alone
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
     if isinstance(held, Run):
         results = results_of([held])
         return _of_run(label, held, results, comparing, how)
-    return Source(label, path, None, comparing.table(design_alone(held, study.nulls), how))
+    return Source(label, path, None, comparing.table(design_alone(led_alone(held, study.several), study.nulls), how))
 
 
 def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> Source:

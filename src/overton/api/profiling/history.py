@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from overton.api.comparing.making import of_sources
@@ -20,13 +21,19 @@ from overton.statistics.resampling import Jackknife
 if TYPE_CHECKING:
     from overton.api.profiling.making import Held
 
-__all__ = ["histories"]
+__all__ = ["begun", "histories"]
+
+
+def begun(one: Held) -> datetime:
+    """When its run began, to the microsecond; of runs that noted the second only, its beginning."""
+    when = datetime.fromisoformat(one.run.manifest.created)
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def histories(held: Sequence[Held]) -> Iterator[History]:
     """Every model that several runs of one study have, the oldest run first."""
     together: dict[tuple[str, str], list[Held]] = defaultdict(list)
-    for one in sorted(held, key=lambda one: one.run.manifest.created):
+    for one in sorted(held, key=begun):
         for model in one.asked:
             known = together[one.kind, model]
             if all(one.run.path.resolve() != other.run.path.resolve() for other in known):

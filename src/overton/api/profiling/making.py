@@ -11,7 +11,7 @@ from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.comparing.sources import parted
-from overton.api.profiling.history import histories
+from overton.api.profiling.history import begun, histories
 from overton.api.profiling.page import write_page
 from overton.api.profiling.results import Found, Missing, Profile
 from overton.api.profiling.subjects import read_subjects, shared
@@ -118,7 +118,7 @@ def _held(named: str | Path, how: Mapping[str, Any]) -> Held:
 
 def _leading(held: Sequence[Held]) -> dict[tuple[str, str], Held]:
     """By study and model the run that tells of it: the latest."""
-    ordered = sorted(held, key=lambda one: one.run.manifest.created)
+    ordered = sorted(held, key=begun)
     return {(one.kind, model): one for one in ordered for model in one.asked}
 
 

@@ -122,9 +122,9 @@ def _beside_nothing(trait: Trait) -> str:
 
 
 def _unsure(trait: Trait) -> bool:
-    """Whether what would be there if nothing were so lies within the interval, or there is none to tell."""
+    """Whether there is no interval, or what would be there if nothing were so lies within it."""
     one = trait.number
-    return trait.null is not None and not (trait.null < one.low or trait.null > one.high)
+    return isnan(one.low) or (trait.null is not None and not (trait.null < one.low or trait.null > one.high))
 
 
 def _no_interval(trait: Trait) -> str:

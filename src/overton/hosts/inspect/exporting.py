@@ -76,20 +76,22 @@ def _check_installed() -> None:
 
 
 def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
-    """What each lane's log is of."""
-    first = study.first
+    """What each lane's log is of: one judge, where several judged."""
+    first, several = study.first, study.several
     models = {role: [_published(entry) for entry in entries] for role, entries in manifest.models.items()}
     entries = models[first]
+    judges = [{several: [judge]} for judge in models.get(several, ())] or [{}]
     return [
         TaskData(
             study=manifest.study,
             seed=manifest.seed,
             options=manifest.options,
-            models=models | {first: list(lane)},
+            models=models | judge | {first: list(lane)},
             prompts=manifest.prompts,
             overton=manifest.overton,
             left_out=manifest.left_out,
         )
+        for judge in judges
         for lane in ([entries] if study.together else [[entry] for entry in entries])
     ]
 

@@ -283,7 +283,7 @@ class RunFolder:
             held = manifest.models.get(role, [])
             if not held and role not in study.optional:
                 raise RunError(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
-            if len(held) > 1 and role != study.first:
+            if len(held) > 1 and role not in (study.first, study.several):
                 raise RunError(str(Problem(place, f"models.{role}", "names several; one serves the whole run")))
         options = self.options(study, manifest.options)
         names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}

@@ -17,6 +17,7 @@ from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.models import Model
+from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import cannot_be_written, unfinished
@@ -45,6 +46,8 @@ def lanes_of(
 ) -> list[Lane]:
     """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes.
 
+    Where several judge there are as many for each judge: what the judge is not asked is the same call in all of them.
+
     Raises:
         RunError: the manifest is none of a run of this study; items or options cannot be read.
         InputError: they make more trials than a run may have.
@@ -64,6 +67,7 @@ def lanes_of(
             planned=Counter() if design else planned,
             own="" if study.together else bindings[study.first].answerer.identity,
             at_once=_at_once(study, bindings, len(seatings)),
+            meets=len(manifest.models.get(study.several, ())) > 1,
         )
         for number, (bindings, label) in enumerate(seatings)
     ]
@@ -79,8 +83,11 @@ def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
-    """What each lane is called: its model's name, or the study's name where models meet."""
-    return [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
+    """What each lane is called: its model's name, or the study's name where models meet; with the judge's behind it
+    where that is not the first of several."""
+    names = [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
+    more = manifest.models.get(study.several, [])[1:]
+    return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]
 
 
 _NAMED = 50
@@ -141,12 +148,20 @@ def _seatings(
     }
     first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
-    if study.together:
-        return [(shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, {})]
-    return [
-        (shared | {first: one}, {"model": entry.name, "held": entry.holds_form})
-        for one, entry in zip(bound[first], manifest.models[first], strict=True)
-    ]
+    label: dict[str, str | bool] = {}
+    found: list[tuple[dict[str, Bound], dict[str, str | bool]]] = []
+    for place, judge in enumerate(manifest.models.get(study.several) or [None]):
+        if judge is not None:
+            shared = shared | {study.several: bound[study.several][place]}
+            label = {JUDGE: judge.name} if len(bound[study.several]) > 1 else {}
+        if study.together:
+            found.append((shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, label))
+            continue
+        found += [
+            (shared | {first: one}, {"model": entry.name, "held": entry.holds_form, **label})
+            for one, entry in zip(bound[first], manifest.models[first], strict=True)
+        ]
+    return found
 
 
 def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Bound]:

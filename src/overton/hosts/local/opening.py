@@ -92,7 +92,7 @@ def open_models(
         requests = wanted.get(role, ())
         if not requests and role not in study.optional:
             problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
-        if len(requests) > 1 and role != study.first:
+        if len(requests) > 1 and role not in (study.first, study.several):
             named = ", ".join(request.name for request in requests)
             problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name one only"))
         once: dict[ModelRequest, Opened] = {}
@@ -103,7 +103,7 @@ def open_models(
                 opened[role].append(once[request])
             except InputError as error:
                 problems += error.problems
-        problems += _named_twice(f"--{_option(role)}", requests)
+        problems += _named_twice(f"--{_option(role)}", requests, together=study.together)
         if not study.together:
             problems += _same_twice(f"--{_option(role)}", opened[role])
     problems = problems or list(_ambiguous(study, wanted))
@@ -157,12 +157,14 @@ def _lacking(study: AnyStudy, role: str) -> str:
     return f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
 
 
-def _named_twice(place: str, requests: Sequence[ModelRequest]) -> list[Problem]:
-    """Names given to several models of one role; a model that sits at a table several times needs none."""
-    given = Counter(request.name for request in requests if request.name != published(request.spec))
+def _named_twice(place: str, requests: Sequence[ModelRequest], *, together: bool) -> list[Problem]:
+    """Names of several models of one role; a model that sits at a table several times needs none of its own."""
+    given = [request.name for request in requests if request.name != published(request.spec)]
+    unnamed = {(request.name, request.arguments) for request in requests if request.name == published(request.spec)}
+    named = Counter(given if together else [*given, *(name for name, _ in unnamed)])
     return [
         Problem(place, name, "is the name of several; give each a name of its own, as NAME=PROVIDER/NAME")
-        for name, count in given.items()
+        for name, count in named.items()
         if count > 1
     ]
 

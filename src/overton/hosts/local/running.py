@@ -68,7 +68,7 @@ def start(
         models=entries_of(wanted, models, batched=batch),
         items=digest(list(items)),
         prompts={name: digest(text) for name, text in study.prompts().items()},
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=datetime.now(UTC).isoformat(timespec="microseconds"),
         overton=__version__,
         limits=limits,
         left_out=left_out,

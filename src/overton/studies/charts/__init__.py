@@ -1,6 +1,21 @@
-"""Forms of chart that every study draws with: estimates as dots with intervals, and shaded grids."""
+"""Forms of chart that studies draw with: dots with intervals, bars of what makes up a whole, and shaded grids."""
 
+from overton.studies.charts.bars import Bar, Part, bars
 from overton.studies.charts.dots import Axis, Dot, Series, colour, difference_axis, dots, legend, series_of
 from overton.studies.charts.grids import Box, grid
 
-__all__ = ["Axis", "Box", "Dot", "Series", "colour", "difference_axis", "dots", "grid", "legend", "series_of"]
+__all__ = [
+    "Axis",
+    "Bar",
+    "Box",
+    "Dot",
+    "Part",
+    "Series",
+    "bars",
+    "colour",
+    "difference_axis",
+    "dots",
+    "grid",
+    "legend",
+    "series_of",
+]

@@ -15,6 +15,7 @@ from overton.studies.charts.drawing import (
     above,
     extent,
     fitted,
+    in_panels,
     label_height,
     row_axis,
     row_names,
@@ -149,7 +150,7 @@ def dots(
         for point in drawn
     ]
     says = said([_told(point, series) for point in drawn], axis.kind)
-    made = specification(_in_panels(chart) if panels else chart, values, says)
+    made = specification(in_panels(chart) if panels else chart, values, says)
     return made if panels else fitted(_anchored(made, axis))
 
 
@@ -222,15 +223,6 @@ def _legends(inner: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _ABOVE_ANCHORS = 24
-
-
-def _in_panels(chart: Any) -> Any:
-    import altair as alt
-
-    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=room().width - PADDING, title=None)
-    # By number, since to sort by name Vega-Lite writes the names into an expression.
-    panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
-    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=1, spacing=18)
 
 
 def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:

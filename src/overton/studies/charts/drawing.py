@@ -22,6 +22,7 @@ __all__ = [
     "above",
     "extent",
     "fitted",
+    "in_panels",
     "label_height",
     "row_axis",
     "row_names",
@@ -112,6 +113,16 @@ def titled(title: str) -> str | list[str]:
 def fitted(made: dict[str, Any]) -> dict[str, Any]:
     """A specification of one view as wide as the room, whatever stands beside its plot."""
     return {**made, "width": room().width, "autosize": {"type": "fit-x", "contains": "padding"}}
+
+
+def in_panels(chart: Any) -> Any:
+    """The chart once for each panel of its data, one above the other, in the order that the data gives."""
+    import altair as alt
+
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=room().width - PADDING, title=None)
+    # By number, since to sort by name Vega-Lite writes the names into an expression.
+    panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
+    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=1, spacing=18)
 
 
 def specification(chart: Any, values: list[dict[str, Any]], says: str = "") -> dict[str, Any]:

@@ -25,12 +25,13 @@ from overton.studies.room import room
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Box", "cells", "grid"]
+__all__ = ["INKS", "Box", "cells", "grid"]
 
 _ROW = 21
 _NARROWEST, _WIDEST = 34, 84
 _SLANT, _LONGEST_SLANTED, _LONGEST_UPRIGHT = 35, 300, 150
-_INKS = ("#101418", "#fefefe")
+INKS = ("#101418", "#fefefe")
+"""What is written on a light cell, and on a dark one."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _colour(shade: _Shade, title: str) -> alt.Color:
 def _ink() -> alt.Color:
     import altair as alt
 
-    return alt.Color("dark:O", scale=alt.Scale(domain=[0, 1], range=list(_INKS)), legend=None)
+    return alt.Color("dark:O", scale=alt.Scale(domain=[0, 1], range=list(INKS)), legend=None)
 
 
 def _frame() -> alt.Stroke:

@@ -59,6 +59,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
             flag="values_judge",
             optional=True,
             judges=True,
+            several=True,
         ),
     ),
     items=DILEMMAS,

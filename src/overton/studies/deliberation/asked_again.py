@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from overton.calls import Ask, Draw
@@ -51,4 +53,9 @@ async def _ask(
     return _labels(found.values)
 
 
-AGAIN = JudgedAgain("values", _units, _ask)
+def _controls() -> Traversable:
+    """Texts of our own about invented places, as many on each side."""
+    return files("overton.studies.deliberation") / "controls.jsonl"
+
+
+AGAIN = JudgedAgain("values", _units, _ask, controls=_controls)

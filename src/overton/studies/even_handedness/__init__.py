@@ -49,7 +49,7 @@ STUDY: Study[Pair, Options, Record, Analysis] = Study(
     question="Does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that grades pairs of answers, compliance and hedging", judges=True),
+        Role("judge", "Model that grades pairs of answers, compliance and hedging", judges=True, several=True),
     ),
     items=PAIRS,
     options=Options,

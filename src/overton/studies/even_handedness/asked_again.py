@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from overton.calls import Ask, Draw
@@ -50,4 +52,9 @@ async def _ask(
     return {"": _SWAPPED[label] if swapped and label else label}
 
 
-AGAIN = JudgedAgain("judge", _units, _ask)
+def _controls() -> Traversable:
+    """Texts of our own about invented places, as many on each side."""
+    return files("overton.studies.even_handedness") / "controls.jsonl"
+
+
+AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls)

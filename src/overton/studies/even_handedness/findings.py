@@ -36,8 +36,12 @@ def _standings(analysis: Analysis) -> Iterator[Finding]:
             yield standing(name, said, topics, _UNITS, "even", judge=_JUDGE)
             continue
         reached = "" if isnan(null.value) else f"; of one prompt answered twice, in {number(null.value, 'share')}"
-        said = f"{name} helps both sides alike in {number(even.value, 'share')} of {one.tally.pairs:,} pairs{reached}."
+        said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(one)}{reached}."
         yield standing(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE)
+
+
+def _pairs(one: Result) -> str:
+    return "one pair" if one.tally.pairs == 1 else f"{one.tally.pairs:,} pairs"
 
 
 def _candidates(analysis: Analysis) -> Iterator[Candidate]:

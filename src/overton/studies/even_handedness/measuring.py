@@ -47,7 +47,7 @@ def sides_in(table: RawTable) -> dict[str, str]:
     """Sides by group, in the order of a table's rows; the first side there is the one taken first.
 
     Raises:
-        InputError: it lacks a column, an entry is empty, a group has two sides, or there are not two sides.
+        InputError: it lacks a column, an entry is empty, a group is there twice, or there are not two sides.
     """
     if missing := [name for name in ("group", "side") if name not in table.columns]:
         reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
@@ -58,8 +58,10 @@ def sides_in(table: RawTable) -> dict[str, str]:
         group, side = (str(cell or "").strip() for cell in row)
         if not group or not side:
             problems.append(Problem(table.name, table.place(number), "has an empty cell"))
-        elif found.setdefault(group, side) != side:
+        elif group in found:
             problems.append(Problem(table.name, table.place(number), f"{group} has the side {found[group]} already"))
+        else:
+            found[group] = side
     if not problems and len(set(found.values())) != 2:
         problems.append(Problem(table.name, "side", f"there are {len(set(found.values()))} sides; two are needed"))
     if problems:
@@ -127,7 +129,11 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
             " which side gets less help, how surely, and how far the judge can be trusted with it."
         ),
         sections=figures.sections(analysis, figures.judges(results, analysis)),
-        trials=figures.answer_table(results.records, results.items) if results.items else None,
+        trials=figures.answer_table(
+            results.records, results.items, {judge: one.records for judge, one in results.others.items()}
+        )
+        if results.items
+        else None,
         warnings=[
             *few(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 from overton.calls import Answerer
 from overton.studies.command import Command
 from overton.studies.degenerate import degenerate
+from overton.studies.open_mindedness.free.canned import CANNED
+from overton.studies.open_mindedness.free.sheet import SHEET
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
-from overton.studies.open_mindedness.options import Options, weighed, wrong
+from overton.studies.open_mindedness.options import Options, least_tokens, needed, weighed, wrong
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
+from overton.studies.respondent import respondent
 from overton.studies.study import Demo, Role, Study
 from overton.studies.weighing import one_trial
 
@@ -29,6 +32,12 @@ def _open_minded(issues: Sequence[Issue], name: str, arguments: Mapping[str, str
     from overton.studies.open_mindedness.simulated import OpenMinded
 
     return OpenMinded.from_args(issues, arguments)
+
+
+def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> Answerer:
+    from overton.studies.open_mindedness.free.simulated import JudgeParameters, labelled
+
+    return respondent(JudgeParameters, labelled)(issues, name, arguments)
 
 
 def _condition(trial: IssueTrial) -> str:
@@ -55,19 +64,31 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     name="open-mindedness",
     title="Open-mindedness",
     question="How far do arguments in its context move a model's stance on contested issues? (MillStone)",
-    roles=(Role("subject", "Model to measure", flag="model"),),
+    roles=(
+        Role("subject", "Model to measure", flag="model"),
+        Role("judge", "Model that labels answers that are not forced (--answers)", optional=True, judges=True),
+    ),
     items=ISSUES,
     options=Options,
     record=Record,
     trials=trials,
     conduct=conduct,
     prompts=prompt_texts,
-    simulated={"open-minded": _open_minded, "degenerate": degenerate, "degenerate/NAME": degenerate},
+    simulated={
+        "open-minded": _open_minded,
+        "side-judge": _judge,
+        "degenerate": degenerate,
+        "degenerate/NAME": degenerate,
+    },
+    canned=CANNED,
     condition=_condition,
     check=wrong,
     complete=one_trial,
+    tokens=least_tokens,
     weighs=weighed,
+    needs=needed,
     measuring=MEASURING,
+    sheet=SHEET,
     demo=_DEMO,
     nulls=NULLS,
     blocks=BLOCKS,

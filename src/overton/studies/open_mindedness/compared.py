@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from overton.statistics.resampling import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.measuring import Results
+from overton.studies.open_mindedness.free.compared import free_sides
 from overton.studies.open_mindedness.measures import chance
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
 from overton.studies.open_mindedness.measures.crossfit import crossed_issues
@@ -29,6 +30,8 @@ from overton.studies.open_mindedness.measures.shares import ShareTable, answered
 from overton.studies.open_mindedness.tables import read_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.studies.open_mindedness.measuring import OpenMindednessHow
     from overton.studies.table import RawTable
 
@@ -58,8 +61,8 @@ _NOT_SCORED = "no issue has a baseline stance and answers in all five configurat
 
 
 def of_records(results: Results, how: OpenMindednessHow) -> Sides:
-    """Every model's contributions, by the reading that `how` names."""
-    return _sides(cells_from_records(results.records, how.reading, how.shares), how)
+    """Every model's contributions, by the reading that `how` names; behind them those of free answers."""
+    return _with_free(results.records, _sides(cells_from_records(results.records, *_chosen(how)), how))
 
 
 def of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
@@ -71,12 +74,21 @@ def of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
     found = read_table(table)
     if found.kind == "counts":
         return _sides(cells_from_counts(found.table), how)
-    return _sides(cells_from_records(found.table, how.reading, how.shares), how)
+    return _with_free(found.table, _sides(cells_from_records(found.table, *_chosen(how)), how))
+
+
+def _chosen(how: OpenMindednessHow) -> tuple[str, str, str]:
+    return how.reading, how.shares, how.answers
+
+
+def _with_free(records: pl.DataFrame, sides: Sides) -> Sides:
+    free = free_sides(records)
+    return {name: [*found, *free.get(name, ())] for name, found in sides.items()}
 
 
 def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
     """What chance alone would give each model's scores and its share of issues moved, given its answers."""
-    cells = cells_from_records(results.records, how.reading)
+    cells = cells_from_records(results.records, how.reading, answers=how.answers)
     return {name: list(_chances(cells, model, how)) for model, name in enumerate(cells.models)}
 
 

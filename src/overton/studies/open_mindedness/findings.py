@@ -10,6 +10,7 @@ from overton.statistics import Estimate
 from overton.statistics.proportions import difference_limits
 from overton.studies.findings import EITHER, FAMILY, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import Kind, number, sentence
+from overton.studies.open_mindedness.free.findings import free_findings
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.measures.following import unmeasured
@@ -27,6 +28,7 @@ def findings(analysis: Analysis) -> list[Finding]:
     """Where each model stands; what moves it, corrected for all that was looked for; how far it is from moved."""
     models = list(analysis.models.values())
     stand = [one for model in models for one in _standing(model)]
+    stand += free_findings(analysis.free or {})
     return in_order([*stand, *weighed(chain.from_iterable(map(_candidates, models)))])
 
 
@@ -41,7 +43,11 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
         f"{sides.count('con')}"
     )
     score = model.cross_fitted.open_mindedness
-    told = "" if isnan(score.value) else f"; its open-mindedness is {number(max(score.value, 0.0), 'score')} of 100"
+    told = (
+        ""
+        if isnan(score.value)
+        else f"; its open-mindedness beyond chance is {number(max(score.value, 0.0), 'score')} of 100"
+    )
     if score.value < 0:
         told += " (less than chance alone gives)"
     kept = score if told else None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.studies.cautions import held_to_form
+from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.findings import Finding
+    from overton.studies.labelled.people import People
+    from overton.studies.open_mindedness.free.corrected import FreeCase
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
     from overton.studies.table import RawTable
@@ -39,6 +41,10 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     controversial: Annotated[int, Option("Issues in the controversial subset", least=1)] = 10
     reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
     shares: AsAsked = "as-asked"
+    answers: Annotated[
+        Literal["as-asked", "forced", "free"],
+        Option("Which answers are measured: as-asked, the forced ones where there are any"),
+    ] = "as-asked"
 
 
 def _analysis() -> type[Analysis]:
@@ -62,8 +68,8 @@ def _of_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     _check_apart(table.name, outcomes.table)
     chosen = msgspec.structs.asdict(how)
     if outcomes.kind == "counts":
-        chosen.pop("reading")
-        chosen.pop("shares")
+        for name in ("reading", "shares", "answers"):
+            chosen.pop(name)
         analysis = measures.analyze_counts(outcomes.table, **chosen)
     else:
         analysis = measures.analyze(outcomes.table, **chosen)
@@ -125,7 +131,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
             "How far arguments in a model's context move the stance it takes on contested issues, by the protocol of"
             " MillStone (Triedman and Shmatikov, 2025)."
         ),
-        sections=figures.sections(analysis, questions=questions),
+        sections=_signed(figures.sections(analysis, questions=questions), results),
         trials=figures.trial_table(results.records, results.items) if results.items else None,
         warnings=list(
             held_to_form(
@@ -134,8 +140,22 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
                 " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
         )
-        + list(told(analysis.weighing)),
+        + list(told(analysis.weighing))
+        + (list(about_judges(results, "what free answers take")) if analysis.free else [])
+        + ([_UNFORCED] if analysis.answers == "free" else []),
     )
+
+
+_UNFORCED = (
+    "The models wrote as they liked: every number here is of free answers by their judge's labels, and not of forced"
+    " ones as the paper has them."
+)
+
+
+def _signed(sections: Sequence[Section], results: Results) -> list[Section]:
+    """The sections, that of free answers with who judged them and how well they agree with people."""
+    who = "\n".join(judged_by(results, "Judge", names_in, agreed))
+    return [one.signed(who) if one.key == "free" else one for one in sections]
 
 
 def _traits(analysis: Analysis) -> Iterable[Trait]:
@@ -151,12 +171,15 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
             yield "open_mindedness_letter_balanced", model.corrected.open_mindedness
         yield "open_mindedness_as_published", model.scores.as_published
         yield "issues_moved", model.definition.moved
+        if analysis.free and model.name in analysis.free:
+            yield "free_differs", analysis.free[model.name].differs
         for condition, shares in model.shares.items():
             yield f"pro_{condition.replace('-', '_')}", shares.pro
 
 
 def _pro_share(records: Sequence[Record]) -> float:
-    answers = [record.stance == "pro" for record in records if record.failure is None]
+    forced = [record for record in records if record.answers == "forced"]
+    answers = [record.stance == "pro" for record in forced or records if record.failure is None]
     return sum(answers) / len(answers) if answers else nan
 
 
@@ -172,10 +195,34 @@ def _sides_of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
     return compared.of_table(table, how)
 
 
+_FREE = "free_"
+
+
+def _judged(measure: str) -> str:
+    return "judge" if measure.startswith(_FREE) else ""
+
+
+def _case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
+    from overton.studies.open_mindedness.free.corrected import FreeCase
+
+    return FreeCase.of_records(results.records, people, how)
+
+
+_CORRECTING: Correcting[Analysis] = Correcting(
+    ("side",),
+    _case,
+    alone={
+        "free": "Shares by configuration, which side free answers take, and how firmly, rest on the judge alone, with"
+        " its errors."
+    },
+)
+
 _PLACES = {"open_mindedness": ("open_mindedness",), "issues_moved": ("definition", "moved")}
 
 
 def _place(measure: str, model: str) -> tuple[str, ...]:
+    if measure.startswith(_FREE):
+        return ("free", model, measure.removeprefix(_FREE))
     return ("models", model, *_PLACES[measure]) if measure in _PLACES else ()
 
 
@@ -195,8 +242,15 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         _traits,
         {"pro_baseline": "answers pro without arguments", "open_mindedness": "moved by arguments, 0 to 100"},
     ),
+    correcting=_CORRECTING,
     comparing=Comparing(
-        "issues", _sides, _sides_of_table, ("trials", "draws", "conditions"), place=_place, trial="trial"
+        "issues",
+        _sides,
+        _sides_of_table,
+        ("trials", "draws", "conditions"),
+        judge=_judged,
+        place=_place,
+        trial="trial",
     ),
     headline=Headline(
         figures=_figures,

@@ -27,13 +27,17 @@ _SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_c
 
 
 def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
-    """Every trial of the design that shows arguments, with something else in their place or order."""
+    """Every trial of the design that shows arguments, with something else in their place or order.
+
+    Measures are of forced answers where there are both, so that only these are asked for.
+    """
     if instead == "elsewhere" and len(issues) < 2:
         return
     donors = {issue.id: _others(issue, issues) if instead == "elsewhere" else () for issue in issues}
     for trial in trials(issues, options, seed):
         if trial.wording:
-            yield msgspec.structs.replace(trial, instead=instead, donors=donors[trial.item])
+            answers = "forced" if trial.answers == "both" else trial.answers
+            yield msgspec.structs.replace(trial, instead=instead, donors=donors[trial.item], answers=answers)
 
 
 def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
@@ -60,6 +64,12 @@ def _by_chance(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     return compared.by_chance(results, how)
 
 
+def _forced_again(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
+    from overton.studies.open_mindedness.free.compared import free_by_chance
+
+    return free_by_chance(results.records)
+
+
 def _null(name: Instead, help_: str) -> Null:
     return Null(name, help_, _SCORES, _in_their_place, partial(_trials, name))
 
@@ -77,6 +87,12 @@ NULLS = (
         "the same answers dealt out to baseline and configurations at random within each template",
         ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
         _by_chance,
+    ),
+    Null(
+        "forced-again",
+        "a second forced answer to the same prompt in the place of the free one",
+        ("free_differs", "free_abstains", "free_opposite"),
+        _forced_again,
     ),
 )
 """Irrelevant text leads: what it moves is noise and compliance, not argument."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,7 +13,17 @@ from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Option, option_place
 from overton.studies.weighing import CALIBRATE, Calibrate, Shares
 
-__all__ = ["CONDITIONS", "PUBLISHED", "Condition", "Options", "arguments_for", "weighed", "wrong"]
+__all__ = [
+    "CONDITIONS",
+    "PUBLISHED",
+    "Condition",
+    "Options",
+    "arguments_for",
+    "least_tokens",
+    "needed",
+    "weighed",
+    "wrong",
+]
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -94,6 +104,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
+    answers: Annotated[
+        Literal["forced", "free", "both"],
+        Option(
+            "Whether the model must choose a letter, may write as it likes and a judge labels what it takes, or both"
+            " one after the other",
+        ),
+    ] = "forced"
 
 
 def weighed(options: Options) -> tuple[str, ...]:
@@ -101,8 +118,24 @@ def weighed(options: Options) -> tuple[str, ...]:
     return () if options.shares == "sampled" else ("subject",)
 
 
+def needed(options: Options) -> tuple[str, ...]:
+    """The judge, where answers are free."""
+    return () if options.answers == "forced" else ("judge",)
+
+
+def least_tokens(options: Options) -> dict[str, int]:
+    """What a few sentences of the model's own, and the judge's reply to them, take."""
+    return {} if options.answers == "forced" else {"subject": _A_FEW_SENTENCES, "judge": _A_FEW_SENTENCES}
+
+
+_A_FEW_SENTENCES = 512
+
+
 def wrong(options: Options) -> Iterator[Problem]:
     """What is wrong with options that each alone would be right."""
     if options.draws is not None and options.draws > options.trials:
         reason = f"more argument sets than the {options.trials} trials that share them"
         yield Problem(option_place("draws"), str(options.draws), reason)
+    if options.answers == "free" and options.shares != "sampled":
+        reason = "probabilities are of letters, and free answers name none"
+        yield Problem(option_place("shares"), options.shares, reason)

@@ -47,6 +47,9 @@ def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
     if options.shares != "sampled":
         reason = "is for answers that are counted: token probabilities have one trial of each prompt"
         yield Problem(option_place("precision"), f"shares={options.shares}", reason)
+    if options.answers != "forced":
+        reason = "is for answers that choose a letter; free ones are asked whole"
+        yield Problem(option_place("precision"), f"answers={options.answers}", reason)
     if options.draws is not None:
         reason = "answers that share their arguments are not independent; ask without it"
         yield Problem(option_place("draws"), str(options.draws), reason)

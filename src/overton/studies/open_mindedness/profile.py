@@ -9,6 +9,7 @@ from math import isnan
 from overton.statistics import not_computed
 from overton.studies.numbers import number
 from overton.studies.open_mindedness.findings import void
+from overton.studies.open_mindedness.free.findings import free_traits
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.traits import Trait
 
@@ -19,6 +20,7 @@ _SCORE = (0.0, 100.0)
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
     """What was found of every model."""
+    yield from free_traits(analysis.free or {})
     for model in analysis.models.values():
         yield _leaning(model)
         yield _moved(model)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,15 +16,18 @@ from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.judging.weighing import chances_at
 from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
-from overton.studies.open_mindedness.items import Argument, Issue, Side
+from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
+from overton.studies.readable import Answered
 from overton.studies.weighing import asked_again, sharing
 
 __all__ = [
     "IssueTrial",
     "conduct",
+    "free_parts",
     "letter_place",
     "prompt_parts",
     "prompt_texts",
@@ -57,6 +60,7 @@ class IssueTrial(Trial, frozen=True):
     donors: tuple[Issue, ...] = ()
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
+    answers: Literal["forced", "free", "both"] = "forced"
 
     @property
     def argument_set(self) -> int | None:
@@ -93,21 +97,44 @@ def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[Is
                             template=template,
                             repetition=repetition,
                             draws=options.draws,
+                            answers=options.answers,
                         )
 
 
 async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
-    """Show the arguments in random order, ask the question, read the stance of the answer."""
+    """Show the arguments in random order, ask the question, read the stance of the answer; where answers are free have
+    a judge label it."""
     shown = trial.draw("order").shuffle(_arguments(trial))
+    asked = {"forced": (_forced,), "free": (_free,), "both": (_forced, _free)}[trial.answers]
+    return [await one(trial, ask, shown) for one in asked]
+
+
+async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     a_first = trial.draw("closing").coin()
     prompt = "".join(_parts(trial, shown, a_first))
     try:
         reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER)
     except CallFailed as failed:
-        return [_record(trial, shown, a_first, Reply(""), failure=str(failed))]
+        return _record(trial, shown, a_first, Reply(""), failure=str(failed))
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
     again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled) if trial.sampled else None
-    return [_record(trial, shown, a_first, reply, faults=faults, again=again)]
+    return _record(trial, shown, a_first, reply, faults=faults, again=again)
+
+
+async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
+    """The same evidence, and the answer as the model likes. An empty one takes no side, and is shown to no judge."""
+    prompt = "".join(_free_parts(trial, shown))
+    try:
+        reply = await ask("subject", (user(prompt),), speaker="subject/free")
+    except CallFailed as failed:
+        return _free_record(trial, shown, Reply(""), failure=str(failed))
+    faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
+    if not reply.text.strip():
+        return _free_record(trial, shown, reply, faults=faults)
+    a_is = SIDES[trial.draw("judged").coin()]
+    material = Material(trial.issue.question, *positions(trial.issue), reply.text)
+    judged = await label_of(ask, material, a_is)
+    return _free_record(trial, shown, reply, faults=faults, a_is=a_is, judged=judged)
 
 
 def _arguments(trial: IssueTrial) -> list[Argument]:
@@ -174,6 +201,33 @@ def _cited(argument: Argument) -> str:
     return "\n".join([argument.text, "Sources:", *argument.sources]) if argument.sources else argument.text
 
 
+def _free_parts(trial: IssueTrial, shown: Sequence[Argument]) -> tuple[str, ...]:
+    if trial.instead not in ("question-first", "authors-own"):
+        return free_parts(trial.issue, shown, trial.wording, trial.template)
+    question, request = _open_question(trial.issue, trial.template)
+    opening, headings, _ = _wrapper(trial.wording, len(shown))
+    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
+    asked = (request,) if trial.instead == "authors-own" else ()
+    return (question, *asked, f"\n\n{opening}", *evidence, f"\n\n{closing}", request)
+
+
+def free_parts(issue: Issue, shown: Sequence[Argument], wording: int, template: int) -> tuple[str, ...]:
+    """The same evidence, with the question and both positions in the order of `template`, and no form to answer in."""
+    question = _open_question(issue, template)
+    if not shown:
+        return question
+    opening, headings, closing = _wrapper(wording, len(shown))
+    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    return (opening, *evidence, closing, *question)
+
+
+def _open_question(issue: Issue, template: int) -> tuple[str, str]:
+    pro, con = positions(issue)
+    asked = prompts.fill(f"free.question.{template}", question=issue.question, pro=pro, con=con)
+    return asked, "\n\n" + prompts.fill("free.answer.request")
+
+
 def _has_arguments(condition: Condition) -> bool:
     return condition.balanced or condition.pros != 0 or condition.cons != 0
 
@@ -219,7 +273,41 @@ def _record(
     )
 
 
-def _chances(reply: Reply) -> dict[str, float | None]:
+def _free_record(
+    trial: IssueTrial,
+    shown: Sequence[Argument],
+    reply: Reply,
+    *,
+    faults: tuple[Fault, ...] = (),
+    failure: str | None = None,
+    a_is: Side | None = None,
+    judged: Answered[Labelled] | None = None,
+) -> Record:
+    label = judged.value if judged else None
+    stance: Stance = "other" if label is None or label.taken == "neither" else label.taken
+    plain = _record(msgspec.structs.replace(trial, shares=None), shown, a_first=True, reply=reply, faults=faults)
+    return msgspec.structs.replace(
+        plain,
+        stance=stance,
+        letter=None,
+        stance_published=stance,
+        failure=failure or _unjudged(judged),
+        answers="free",
+        judged_a_is=a_is,
+        strength=label.strength if label else None,
+        declines=label.declines if label else None,
+        judge_attempts=judged.attempts if judged else None,
+    )
+
+
+def _unjudged(judged: Answered[Labelled] | None) -> str | None:
+    """Why a free answer has no label, though a judge was asked for one."""
+    if judged is None or judged.value is not None:
+        return None
+    return f"judge: {judged.failed or f'unread: {judged.problem}'}"
+
+
+def _chances(reply: Reply) -> dict[str, Any]:
     """P(A) and P(B) where the letter falls that the strict reading takes; both 0 where it takes none."""
     place = letter_place(reply.text)
     found = {"A": 0.0, "B": 0.0} if place is None else chances_at(reply, place, ("A", "B"))
@@ -232,7 +320,7 @@ def _side(argument: Argument) -> Side:
 
 def prompt_texts() -> dict[str, str]:
     """Every text of ours that a model reads, by name."""
-    return prompts.texts("evidence", "nulls")
+    return prompts.texts("evidence", "free", "nulls")
 
 
 Letter = Literal["A", "B"]

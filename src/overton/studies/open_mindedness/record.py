@@ -10,9 +10,15 @@ from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
 from overton.studies.table import told
 
-__all__ = ["STANCES", "Instead", "Record", "Stance"]
+__all__ = ["STANCES", "Answers", "Instead", "Record", "Stance", "Strength"]
 
 Stance = Literal["pro", "con", "other"]
+
+Answers = Literal["forced", "free"]
+"""How an answer was asked for: by a letter, or in the model's own words."""
+
+Strength = Literal["slight", "clear", "strong"]
+"""How firmly a free answer takes a side."""
 
 Instead = Literal["", "irrelevant", "elsewhere", "question-first", "authors-own"]
 """What a null condition does to a configuration, '' in the design."""
@@ -21,9 +27,9 @@ STANCES: tuple[Stance, ...] = get_args(Stance)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One trial's outcome. In a run's `records.parquet` the column `model` (the spec) stands before these."""
+    """One answer. In a run's `records.parquet` the column `model` (the spec) stands before these."""
 
-    trial: Annotated[str, told("the trial's name, unique for each model")]
+    trial: Annotated[str, told("the trial's name, unique for each model; a forced and a free answer share one")]
     issue: Annotated[str, told("the issue's id")]
     topic: Annotated[str | None, told("the issue's topic, None where unknown")]
     condition: Annotated[
@@ -44,15 +50,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     a_is: Annotated[Side, told("the side that answering A supports")]
     pro_first: Annotated[bool, told("whether the pro position is named before the con position")]
     a_first: Annotated[bool, told("whether the closing request names `position <<A>>` first")]
-    stance: Annotated[Stance, told("by the strict reading")]
+    stance: Annotated[Stance, told("by the strict reading; of a free answer what the judge says that it takes")]
     letter: Annotated[Literal["A", "B"] | None, told("by the strict reading, None where there is none")]
-    stance_published: Annotated[Stance, told("the stance by the paper's own patterns (section 4.3)")]
+    stance_published: Annotated[
+        Stance, told("the stance by the paper's own patterns (section 4.3); of a free answer the judge's")
+    ]
     refused: Annotated[bool, told("the endpoint itself flagged a refusal")]
     failure: Annotated[
         str | None,
         told(
-            "why the call failed for good ('kind: message'), None where it did not; such rows have stance 'other'"
-            " and are no answers: measures leave them out and count them"
+            "why the call failed for good ('kind: message'; behind 'judge: ' where it was the judge's, or none of its"
+            " replies could be read), None where it did not; such rows have stance 'other' and are no answers:"
+            " measures leave them out and count them"
         ),
     ]
     answer: Annotated[str, told("the model's reply, '' where the call failed")]
@@ -80,3 +89,16 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         tuple[str, ...] | None,
         told("letters of single answers to the same prompt (A, B, or neither), None where there are none"),
     ] = None
+    answers: Annotated[Answers, told("how the answer was asked for: by a letter, or in the model's own words")] = (
+        "forced"
+    )
+    judged_a_is: Annotated[
+        Side | None, told("the side that was position A to the judge, None where none was asked")
+    ] = None
+    strength: Annotated[
+        Strength | None, told("how firmly a free answer takes its side, None where it takes none or is not judged")
+    ] = None
+    declines: Annotated[
+        bool | None, told("whether a free answer says that it does not take sides, None where it is not judged")
+    ] = None
+    judge_attempts: Annotated[int | None, told("how often the judge was asked, None where it was not")] = None

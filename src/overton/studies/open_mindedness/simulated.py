@@ -10,6 +10,9 @@
 Where arguments are of unequal strength, each counts 1 + strength_spread * z in these shares, z being a standard normal
 number of its own, as if so much of it were shown. It refuses first, with its refusal rate. `measures.respondent`
 fits the same model to answers, all arguments alike.
+
+Asked for an answer in its own words it takes no side with one rate, else the other side with another; else it draws
+again as above, without letters and requests.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ import msgspec
 
 from overton.calls import Draw, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
+from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.respondent import Seeded, weighed_reply
 
@@ -37,12 +42,19 @@ NAME = "simulated/open-minded"
 
 _REFUSAL = "I would rather not choose a side on this question."
 
+TAKES = 'There is something to be said for both, but I hold with this: "{}".'
+NEITHER = "There is something to be said for both, and I come down on neither side."
+DECLINES = "I do not take sides on questions like this one."
+"""What it says in its own words; the simulated judge knows them."""
+
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the respondent is like; logits, but for the refusal rates, which are probabilities.
 
     `leans` gives the lean of issues by id; `lean` that of all others; without it each is drawn from a normal
-    distribution with mean 0 and standard deviation `lean_spread`, from the issue's id and `seed` alone.
+    distribution with mean 0 and standard deviation `lean_spread`, from the issue's id and `seed` alone. In its own
+    words it takes no side with the chance `free_abstains`, and where it takes none says with the chance `free_declines`
+    that it never does; else it takes with the chance `free_opposite` the side against the one that it draws.
     """
 
     lean: float | None = None
@@ -57,6 +69,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refusal: float = 0.0
     refusal_with_arguments: float = 0.0
     seed: int = 0
+    free_abstains: float = 0.0
+    free_declines: float = 0.0
+    free_opposite: float = 0.0
     strength_spread: float = 0.0
 
     def lean_of(self, issue: str) -> float:
@@ -117,7 +132,7 @@ def _number(name: str, text: str, problems: list[Problem]) -> Any:
         return 0
     if not isfinite(value):
         problems.append(Problem(NAME, name, "must be finite"))
-    elif name.startswith("refusal") and not 0 <= value <= 1:
+    elif name.startswith(("refusal", "free_")) and not 0 <= value <= 1:
         problems.append(Problem(NAME, name, f"{text} is not a probability, 0 to 1"))
     elif name.endswith("_spread") and value < 0:
         problems.append(Problem(NAME, name, "must be 0 or more"))
@@ -125,10 +140,13 @@ def _number(name: str, text: str, problems: list[Problem]) -> Any:
 
 
 class _Question(NamedTuple):
+    """A question: with letters, or where `positions` stand, pro's first, for an answer in its own words."""
+
     text: str
     issue: str
     a_is: Side
     pro_first: bool
+    positions: tuple[str, str] | None = None
 
 
 class _Known(NamedTuple):
@@ -180,6 +198,8 @@ class OpenMinded(Seeded):
     def identity(self) -> str:
         """The name and every parameter."""
         values = msgspec.structs.asdict(self.parameters)
+        # What came later stands in no identity of a respondent that does not use it.
+        values = {name: one for name, one in values.items() if one or not name.startswith("free_")}
         values["leans"] = dict(sorted(self.parameters.leans.items()))
         if not self.parameters.uneven:
             del values["strength_spread"]  # as it was before there was any
@@ -195,6 +215,8 @@ class OpenMinded(Seeded):
         seen = self._read(prompt)
         refuse, pro = self._chances(seen)
         draw = Draw(f"{request.seed}/answer").words(2)
+        if seen.question.positions is not None:
+            return Reply(self._freely(seen.question.positions, draw[1] / 2**64 < pro, f"{request.seed}"))
         if draw[0] / 2**64 < refuse:
             return Reply(_REFUSAL)
         is_pro = draw[1] / 2**64 < pro
@@ -202,13 +224,21 @@ class OpenMinded(Seeded):
         p_a = pro if seen.question.a_is == "pro" else 1 - pro
         return weighed_reply(request, f"position <<{letter}>>", letter, {"A": p_a, "B": 1 - p_a})
 
+    def _freely(self, positions: tuple[str, str], is_pro: bool, seed: str) -> str:
+        """An answer in its own words; `is_pro` is the side that it draws."""
+        one = self.parameters
+        if Draw(f"{seed}/abstains").uniform() < one.free_abstains:
+            return DECLINES if Draw(f"{seed}/declines").uniform() < one.free_declines else NEITHER
+        opposite = Draw(f"{seed}/opposite").uniform() < one.free_opposite
+        return TAKES.format(positions[is_pro == opposite])
+
     def chances(self, prompt: str) -> tuple[float, float]:
         """The probabilities that it refuses this prompt, and that it takes the pro side if it does not."""
         return self._chances(self._read(prompt))
 
     def _chances(self, seen: _Seen) -> tuple[float, float]:
         one = self.parameters
-        letter = 1 if seen.question.a_is == "pro" else -1
+        letter = 0 if seen.question.positions else 1 if seen.question.a_is == "pro" else -1
         logit = self._leans[seen.question.issue] + one.letter * letter
         logit += one.first if seen.question.pro_first else -one.first
         if seen.a_first is not None:
@@ -221,8 +251,12 @@ class OpenMinded(Seeded):
         return one.refusal_with_arguments, _logistic(logit + one.last * seen.sides[-1])
 
     def _learn(self, issue: Issue) -> None:
-        for template, paraphrase in enumerate(issue.paraphrases, start=1):
-            question = _Question(paraphrase.text, issue.id, paraphrase.orientation, template <= 3)
+        questions = [
+            _Question(paraphrase.text, issue.id, paraphrase.orientation, template <= 3)
+            for template, paraphrase in enumerate(issue.paraphrases, start=1)
+        ]
+        self._learn_open(issue)
+        for template, question in enumerate(questions, start=1):
             same = self._questions.setdefault(_first_line(question.text), [])
             for other in same:
                 if other.text == question.text and other != question:
@@ -235,6 +269,14 @@ class OpenMinded(Seeded):
             for argument in arguments:
                 counts = self.parameters.strength_of(issue.id, argument.id)
                 shown.setdefault(_first_line(argument.text), []).append(_Known(argument.text, side, counts))
+
+    def _learn_open(self, issue: Issue) -> None:
+        """The six questions to which it answers in its own words."""
+        said = positions(issue)
+        for template in range(1, 7):
+            text = prompts.fill(f"free.question.{template}", question=issue.question, pro=said[0], con=said[1])
+            question = _Question(text, issue.id, "pro", template <= 3, said)
+            self._questions.setdefault(_first_line(text), []).append(question)
 
     def _read(self, prompt: str) -> _Seen:
         """Find the question and the arguments by their first lines, which begin lines of the prompt."""

@@ -87,12 +87,17 @@ RECORDS = Table(
         Column("p_a", "number", _HELP["p_a"], least=0, most=1, added=True),
         Column("p_b", "number", _HELP["p_b"], least=0, most=1, added=True),
         Column("sampled", "names", _HELP["sampled"], added=True, hollow=False),
+        Column("answers", "name", _HELP["answers"], known=("forced", "free"), added=True, usual="forced"),
+        Column("judged_a_is", "name", _HELP["judged_a_is"], known=SIDES, added=True),
+        Column("strength", "name", _HELP["strength"], known=("slight", "clear", "strong"), added=True),
+        Column("declines", "flag", _HELP["declines"], added=True),
+        Column("judge_attempts", "whole", _HELP["judge_attempts"], added=True),
     ),
     checks=(_unfilled,),
     completed=True,
     by_column=True,
 )
-"""One row for each trial of each model."""
+"""One row for each answer of each model."""
 
 COUNTS = Table(
     name="counts",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -138,4 +140,9 @@ def _thread(material: Mapping[str, Any]) -> ReferenceThread:
     return converted(material["thread"], ReferenceThread)
 
 
-AGAIN = JudgedAgain("judge", _units, _ask, _thread)
+def _controls() -> Traversable:
+    """Texts of our own about invented places, as many on each side."""
+    return files("overton.studies.pluralism") / "controls.jsonl"
+
+
+AGAIN = JudgedAgain("judge", _units, _ask, _thread, controls=_controls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from overton.calls import Answerer
 from overton.errors import InputError, Problem
@@ -16,7 +16,7 @@ from overton.studies.rejudging.units import JudgedUnit, Reading
 from overton.studies.sheet import JudgedAgain
 from overton.studies.study import INTERFACE, AnyStudy, Simulated, Study
 
-__all__ = ["again_of", "judged_again"]
+__all__ = ["again_of", "judged_again", "simulated_judge"]
 
 
 def judged_again(study: AnyStudy) -> JudgedAgain:
@@ -52,7 +52,7 @@ def again_of(study: AnyStudy) -> AnyStudy:
         trials=trials,
         conduct=conduct_of(judged),
         prompts=study.prompts,
-        simulated={name: _simulated(judged, make) for name, make in study.simulated.items()},
+        simulated={name: simulated_judge(judged, make) for name, make in study.simulated.items()},
         canned=study.canned,
         measuring=MEASURING,
         kind="labels",
@@ -64,10 +64,18 @@ def _spelled(unit: JudgedUnit) -> list[str]:
     return [f"{unit.run}: {unit.unit}"]
 
 
-def _simulated(judged: JudgedAgain, make: Simulated) -> Simulated:
+class _Holds(Protocol):
+    """A unit, or a control."""
+
+    @property
+    def material(self) -> Mapping[str, Any]:
+        """What asking about it takes."""
+
+
+def simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
     """A judge of the study's own, who knows the items that its units are of."""
 
-    def made(units: Sequence[JudgedUnit], name: str, arguments: Mapping[str, str]) -> Answerer:
+    def made(units: Sequence[_Holds], name: str, arguments: Mapping[str, str]) -> Answerer:
         found = [judged.item(one.material) for one in units] if judged.item else []
         known: dict[Any, Any] = {one.id: one for one in found}
         return make(list(known.values()), name, arguments)

@@ -78,7 +78,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     question="Does a model keep its view over a conversation of searching and questioning? (Chameleon)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that reads the stance of every answer", judges=True),
+        Role("judge", "Model that reads the stance of every answer", judges=True, several=True),
         Role(
             "search",
             "starter, index/DIR, archive/RUN, google, brave or searxng/http://HOST:PORT",

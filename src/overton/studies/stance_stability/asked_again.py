@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
@@ -75,4 +77,9 @@ async def _ask(
     return {"": judged.stance if by_topic else judged.premise_stance}
 
 
-AGAIN = JudgedAgain("judge", _units, _ask)
+def _controls() -> Traversable:
+    """Texts of our own about invented places, as many on each side."""
+    return files("overton.studies.stance_stability") / "controls.jsonl"
+
+
+AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from overton.errors import InputError
 from overton.studies.even_handedness import Record
 from overton.studies.even_handedness.measures import Analysis, analyze
 from overton.studies.even_handedness.measures.analysis import Result
@@ -161,7 +162,26 @@ def test_sides_turn_pairs_whichever_stands_first_and_leave_others_out(result: An
     assert found.sides.complied_difference.value == 1
     assert found.tasks["argument"].gap is not None
     assert result(rows).sides is None
-    assert result(rows, sides={"nobody": "left", "no one": "right"}).sides is None
+
+
+def test_a_table_of_sides_that_no_pair_stands_between_is_refused(measured: Any) -> None:
+    with pytest.raises(InputError, match=r"option sides: no pair is between left and right; the pairs' groups are"):
+        measured([row()], sides={"nobody": "left", "no one": "right"})
+
+
+def test_what_a_table_of_sides_does_not_fit_is_told_and_in_no_number(measured: Any) -> None:
+    rows = [*(row(topic) for topic in TOPICS), row("t9"), row("t8", group_a="for t1", group_b="for t2")]
+    groups = {f"for {topic}": "left" for topic in TOPICS} | {f"against {topic}": "right" for topic in TOPICS}
+    found = measured(rows, sides=groups | {"foor t9": "left"})
+    sides = found.models["m"]["none"].sides
+    assert (sides.pairs, sides.gap.n) == (6, 6)
+    assert sides.gap.low < 0 < sides.gap.high
+    assert found.warnings == (
+        "The table of sides names groups that are in none of these pairs: foor t9 (is it for t9?).",
+        "1 of 8 pairs have a group of which the table of sides says nothing, and are in no number between the sides:"
+        " against t9, for t9.",
+        "1 of 8 pairs have both groups on one side, and are in no number between the sides.",
+    )
 
 
 def test_a_topic_stands_by_its_own_groups_whichever_comes_first(result: Any) -> None:

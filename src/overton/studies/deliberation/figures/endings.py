@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from overton.studies.charts import Axis, Dot, Series, dots, series_of
+from overton.studies.charts import Axis, Bar, Dot, Part, Series, bars, dots, series_of
 from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
@@ -52,15 +52,19 @@ _CONSENSUS = (
 def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
     found = [(setting, one) for setting, one in analysis.consensus.settings if setting.format == format_]
     rounds = len(found[0][1].by_round)
-    series = series_of([*(f"Round {number}" for number in range(1, rounds + 1)), "No consensus"])
-    points = [
-        Dot(names.agents(setting), place, estimate, panel=names.goal(setting))
-        for setting, one in found
-        for place, estimate in enumerate([*one.by_round.values(), one.without])
+    parts = [Part(f"Round {number}", str(number)) for number in range(1, rounds + 1)]
+    parts.append(Part("No consensus", "none", rest=True))
+    drawn = [
+        Bar(names.agents(setting), (*one.by_round.values(), one.without), names.goal(setting)) for setting, one in found
     ]
-    about = "For each set of models, the share of deliberations that reach consensus in each round, and in none."
+    panels = [one for one in dict.fromkeys(bar.panel for bar in drawn) if one]
+    about = (
+        "For each set of models, the share of deliberations that reach consensus in each round, and in none. Intervals "
+        "are in the table, and in each part's tip."
+    )
     title = f"Rounds to consensus, {format_}"
-    return Chart(f"consensus-{format_}", title, about, _drawn(points, series), source="figure 2, a and c")
+    drawing = partial(bars, drawn, parts, "Share of deliberations (%)", panels=panels)
+    return Chart(f"consensus-{format_}", title, about, drawing, source="figure 2, a and c")
 
 
 def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawing:

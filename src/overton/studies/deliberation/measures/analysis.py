@@ -19,7 +19,7 @@ from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
 from overton.studies.deliberation.measures.results import Choice, Contrast, ContrastBy, ContrastIn, ContrastOf, Setting
 from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape, plain, shaped
+from overton.studies.plain import Shape, shaped
 from overton.studies.retesting import SelfAgreement
 
 __all__ = [
@@ -386,8 +386,7 @@ class Analysis(Analysed, frozen=True):
         with `se` and `odds_ratio` beside; `["choice_models"]` has every goal's fit. All other measures stand in objects
         or lists of objects; docs/deliberation.md names them.
         """
-        made: dict[str, Any] = plain(self)
-        return made
+        return super().to_json()
 
 
 def _by_goal(fits: Iterable[Choice]) -> dict[str, Choice]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.items import Pair
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.several_shown import differing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,16 +33,21 @@ _READ = {
 }
 
 
-def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
-    """The pairs of `records` (columns `model` and those of `Record`), once for each time they were asked."""
+def answer_table(
+    records: pl.DataFrame, pairs: Sequence[Pair], others: Mapping[str, pl.DataFrame] | None = None
+) -> TrialTable:
+    """The pairs of `records` (columns `model` and those of `Record`), once for each time they were asked; `others` are
+    the records of other judges of the same answers, by the judge's name."""
     import polars as pl
 
     rows = records.filter(pl.col("graded") == "pair")
+    judged = {judge: table.filter(pl.col("graded") == "pair") for judge, table in (others or {}).items()}
     places = {one.id: number for number, one in enumerate(pairs)}
 
     def answers(start: int, stop: int) -> list[str]:
-        shown = rows[start:stop].select("group_a", "answer_a", "group_b", "answer_b").iter_rows()
-        return ["Side by side:" + "".join(_side(*row[at : at + 2]) for at in (0, 2)) for row in shown]
+        columns = [f"{name}_{side}" for side in "ab" for name in ("group", "compliance", "hedging", "answer")]
+        shown = rows[start:stop].select(columns).iter_rows()
+        return ["Side by side:" + "".join(_side(*row[at : at + 4]) for at in (0, 4)) for row in shown]
 
     return TrialTable(
         size=rows.height,
@@ -52,7 +58,8 @@ def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
             _facet(rows[name].cast(pl.String).to_list(), title, read=read)
             for titles, read in ((_ASKED, False), (_READ, True))
             for name, title in titles.items()
-        ],
+        ]
+        + differing(rows, judged, ("model", "trial"), _READ),
         answers=answers,
         longest=_LONGEST,
         round="",
@@ -62,10 +69,15 @@ def answer_table(records: pl.DataFrame, pairs: Sequence[Pair]) -> TrialTable:
     )
 
 
-def _side(group: str, answer: str) -> str:
-    """An answer in a column of its own, under the name of whom it was asked for."""
-    said = f"{group}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
+def _side(group: str, compliance: int | None, hedging: int | None, answer: str) -> str:
+    """An answer in a column of its own, under the name of whom it was asked for and its grades."""
+    grades = f"Compliance {_grade(compliance)}, hedging {_grade(hedging)}"
+    said = f"{group}\n\n{grades}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
     return f"{ROUND_BREAK}{said}"
+
+
+def _grade(grade: int | None) -> str:
+    return "not graded" if grade is None else f"{grade} of 5"
 
 
 def _facet(values: Sequence[str | None], title: str, *, read: bool) -> Facet:

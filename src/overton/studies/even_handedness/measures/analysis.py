@@ -6,15 +6,13 @@ answers) behind it; intervals are over topics.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
 from overton.studies.even_handedness.measures.chances import ByChance
 from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape, plain
+from overton.studies.plain import Shape
 from overton.studies.retesting import SelfAgreement
 from overton.studies.weighing import Weighing
 
@@ -191,8 +189,3 @@ class Analysis(Analysed, frozen=True):
     warnings: tuple[str, ...]
     level: float
     weighing: Weighing | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The analysis as plain data."""
-        found: dict[str, Any] = plain(self)
-        return found

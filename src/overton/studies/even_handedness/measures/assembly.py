@@ -12,7 +12,7 @@ from overton.studies.even_handedness.measures.analysis import Analysis, Contrast
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results
 from overton.studies.even_handedness.measures.chances import PUBLISHED, by_chance, chances, weighing_of
 from overton.studies.even_handedness.measures.over import SIGNED, Over
-from overton.studies.even_handedness.measures.remarks import remarks
+from overton.studies.even_handedness.measures.remarks import remarks, sides_told
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.retesting import SelfAgreement, of_labels
 
@@ -27,7 +27,11 @@ _NO_HELP = "no pair of which an answer complies"
 def assemble(
     records: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, str], shares: str = "as-asked"
 ) -> Analysis:
-    """All measures; the order of rows changes nothing. `shares` as in `weighing.decided`."""
+    """All measures; the order of rows changes nothing. `shares` as in `weighing.decided`.
+
+    Raises:
+        InputError: no pair is between the two sides.
+    """
     weighing = weighing_of(records, shares)
     table = laid_out(records.sort("model", "trial", "graded"), weighed=weighing is not None and weighing.used)
     models: dict[str, dict[str, Result]] = {}
@@ -38,7 +42,7 @@ def assemble(
         contrasts=tuple(_contrasts(table, jackknife)),
         self_agreement=_with_itself(table, jackknife.level),
         faults=_faults(records),
-        warnings=tuple(remarks(models)),
+        warnings=(*sides_told(records, sides), *remarks(models)),
         weighing=weighing,
         level=jackknife.level,
     )

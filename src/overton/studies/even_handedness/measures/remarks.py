@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from math import isnan
+from typing import TYPE_CHECKING
 
+from overton.errors import InputError, Problem
 from overton.studies.even_handedness.measures.analysis import Judge, Result
 from overton.studies.numbers import interval, number, sentence
+from overton.studies.options import option_place
 
-__all__ = ["remarks"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["remarks", "sides_told"]
 
 _MANY = 0.1
 """The share of pairs without help, or the pull to a place, from which on it is told; a choice of ours."""
@@ -54,3 +62,59 @@ def _no_reading(name: str, judge: Judge) -> Iterator[str]:
             f"{name}: the judge takes {sentence(judge.exchanged_complied, 'share')} of answers that argue for the other"
             " side for compliance: it does not read what was asked."
         )
+
+
+_MOST_NAMED = 10
+
+
+def sides_told(records: pl.DataFrame, sides: Mapping[str, str]) -> Iterator[str]:
+    """What of a table of sides is not in the pairs, and which pairs it says nothing of; nothing without a table.
+
+    Raises:
+        InputError: no pair is between the two sides.
+    """
+    if not sides:
+        return
+    both = records.select("pair", "group_a", "group_b").unique().sort("pair").rows()
+    known = sorted({group for _, *groups in both for group in groups})
+    kinds = Counter(_kind(sides.get(a), sides.get(b)) for _, a, b in both)
+    if not kinds["between"]:
+        two = " and ".join(dict.fromkeys(sides.values()))
+        said = f"no pair is between {two}; the pairs' groups are {_named(known)}"
+        raise InputError([Problem(option_place("sides"), "", said)])
+    if strangers := [group for group in sides if group not in known]:
+        named = _named(map(_like(known), strangers))
+        yield f"The table of sides names groups that are in none of these pairs: {named}."
+    if kinds["without"]:
+        missing = [group for group in known if group not in sides]
+        yield (
+            f"{kinds['without']:,} of {len(both):,} pairs have a group of which the table of sides says nothing, and"
+            f" are in no number between the sides: {_named(missing)}."
+        )
+    if kinds["within"]:
+        yield (
+            f"{kinds['within']:,} of {len(both):,} pairs have both groups on one side, and are in no number between the"
+            " sides."
+        )
+
+
+def _kind(first: str | None, second: str | None) -> str:
+    if first is None or second is None:
+        return "without"
+    return "within" if first == second else "between"
+
+
+def _like(known: Sequence[str]) -> Callable[[str], str]:
+    """A group's name, with the known one that is most like it."""
+
+    def told(group: str) -> str:
+        near = get_close_matches(group, known, 1)
+        return f"{group} (is it {near[0]}?)" if near else group
+
+    return told
+
+
+def _named(groups: Iterable[str]) -> str:
+    every = list(groups)
+    more = len(every) - _MOST_NAMED
+    return ", ".join(every[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -8,6 +8,7 @@ from overton.studies.exhibits import Section
 from overton.studies.faulty import fault_section, with_faults
 from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
 from overton.studies.open_mindedness.figures.trials import trial_table
+from overton.studies.open_mindedness.free.figures import free_section
 from overton.studies.open_mindedness.measures.analysis import Analysis
 from overton.studies.weighing import weighing_section
 
@@ -35,6 +36,7 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
         shifts.correlations(comparison) if comparison else None,
         stances.refusals(analysis, asked),
         bias.bias(analysis),
+        free_section(analysis),
         shifts.draws(analysis),
         bias.respondent(analysis),
         stances.readings(analysis),

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from overton.studies.exhibits import Facet, Numbers, TrialTable
 from overton.studies.open_mindedness.figures.names import LABELS
 from overton.studies.open_mindedness.items import Issue
-from overton.studies.open_mindedness.protocol import prompt_parts
+from overton.studies.open_mindedness.measures.free import with_answers
+from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["trial_table"]
 
-_SHAPE = ("issue", "arguments", "wording", "template", "a_first")
+_SHAPE = ("issue", "arguments", "wording", "template", "a_first", "answers")
 
 
 def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTable:
@@ -28,6 +29,7 @@ def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTab
     Prompts are rebuilt from `issues`; where an issue, its arguments or its paraphrases are not given, the prompt is
     left out.
     """
+    records = with_answers(records)
     prompts, prompt, texts = _prompts(records, {issue.id: issue for issue in issues})
     answers = records["answer"]
     return TrialTable(
@@ -37,10 +39,22 @@ def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTab
         prompt=prompt,
         facets=_facets(records),
         answers=lambda start, stop: answers[start:stop].to_list(),
-        names=(records["trial"] + " " + records["model"]).to_list() if "trial" in records.columns else (),
+        names=_names(records),
         beside="Configuration",
-        reader="patterns (docs/open-mindedness.md)",
+        reader="patterns, of free answers by the judge (docs/open-mindedness.md)"
+        if (records["answers"] == "free").any()
+        else "patterns (docs/open-mindedness.md)",
     )
+
+
+def _names(records: pl.DataFrame) -> Sequence[str]:
+    """The trial's name and the model's; a free answer is told from the forced one beside it."""
+    import polars as pl
+
+    if "trial" not in records.columns:
+        return ()
+    free = pl.when(pl.col("answers") == "free").then(pl.lit(" (free)")).otherwise(pl.lit(""))
+    return records.select(pl.concat_str(["trial", pl.lit(" "), "model", free])).to_series().to_list()
 
 
 def _facets(records: pl.DataFrame) -> list[Facet]:
@@ -50,10 +64,22 @@ def _facets(records: pl.DataFrame) -> list[Facet]:
         _facet(records, "condition", "Configuration", lambda name: LABELS.get(name, name)),
         _facet(records, "stance", "Stance", read=True),
         _facet(records, "letter", "Letter", read=True),
+        *_free(records),
         _facet(records, "template", "Template", choose=False),
         _facet(records, "wording", "Wording", choose=False),
         _facet(records, "repetition", "Trial", choose=False),
         *_failures(records),
+    ]
+
+
+def _free(records: pl.DataFrame) -> list[Facet]:
+    """How answers were asked for, and what the judge said of free ones; nothing where none is free."""
+    if not (records["answers"] == "free").any():
+        return []
+    return [
+        _facet(records, "answers", "Answers"),
+        _facet(records, "strength", "Strength", read=True),
+        _facet(records, "declines", "Declines", read=True),
     ]
 
 
@@ -124,13 +150,16 @@ class _Rows:
         return self._numbers[self._ends[index] : self._ends[index + 1]].tolist()
 
 
-def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, int, bool]) -> tuple[str, ...]:
+def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, int, bool, str]) -> tuple[str, ...]:
     """The prompt's texts; none where what it was made of is not at hand."""
-    name, arguments, wording, template, a_first = shape
+    name, arguments, wording, template, a_first, answers = shape
     issue = issues.get(name)
     if issue is None or len(issue.paraphrases) < template:
         return ()
     at_hand = {argument.id: argument for argument in (*issue.pros, *issue.cons)}
     if not all(argument in at_hand for argument in arguments):
         return ()
-    return prompt_parts(issue, [at_hand[argument] for argument in arguments], wording, template, a_first)
+    shown = [at_hand[argument] for argument in arguments]
+    if answers == "free":
+        return free_parts(issue, shown, wording, template)
+    return prompt_parts(issue, shown, wording, template, a_first)

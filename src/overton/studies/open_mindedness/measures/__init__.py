@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from overton.studies.open_mindedness.measures.analysis import Analysis
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ def analyze(
     controversial: int | Sequence[str] = 10,
     reading: Literal["strict", "published"] = "strict",
     shares: Literal["as-asked", "sampled", "probabilities"] = "as-asked",
+    answers: Literal["as-asked", "forced", "free"] = "as-asked",
 ) -> Analysis:
     """Every measure of open-mindedness from records: the column `model` and the fields of `Record`.
 
@@ -34,7 +37,7 @@ def analyze(
     families, for agreement within and between them. `controversial` is how many issues to choose as the controversial
     subset, or names them. `reading` says which patterns read the stances. `shares` says whether token probabilities
     stand for answers where records have them: as the runs were asked ('auto': where single answers agree with them), or
-    not.
+    not. `answers` says which are measured: those that were forced, where any were, or 'forced' or 'free' ones.
 
     Raises:
         InputError: a column is missing, holds a value that is not allowed, or every call failed.
@@ -43,13 +46,16 @@ def analyze(
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
     from overton.studies.open_mindedness.measures.comparison import Chosen
+    from overton.studies.open_mindedness.measures.free import measure_free
 
-    return assemble(
-        cells_from_records(records, reading, shares),
-        Jackknife(level, resamples, seed),
+    jackknife = Jackknife(level, resamples, seed)
+    made = assemble(
+        cells_from_records(records, reading, shares, answers),
+        jackknife,
         Chosen(families or {}, controversial),
         reading,
     )
+    return msgspec.structs.replace(made, free=measure_free(records, jackknife))
 
 
 def analyze_counts(

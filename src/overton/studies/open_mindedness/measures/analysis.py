@@ -14,6 +14,7 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
+from overton.studies.open_mindedness.measures.free import Freely
 from overton.studies.open_mindedness.measures.results import (
     CrossFitted,
     Following,
@@ -24,7 +25,7 @@ from overton.studies.open_mindedness.measures.results import (
     Shares,
     Wording,
 )
-from overton.studies.plain import Shape, plain
+from overton.studies.plain import Shape
 from overton.studies.weighing import Weighing
 
 __all__ = [
@@ -311,6 +312,8 @@ class Analysis(Analysed, frozen=True):
     says that they are none, empty where nobody looked. `warnings` have to be read before any number, `notes` with the
     numbers, each a sentence. `resamples` and `seed` make the intervals repeatable. `weighing` says whether shares are
     means of token probabilities, None where nobody asked for any; what counts single answers counts them as drawn.
+    All is of forced answers, or of free ones by their judge's labels, as `answers` says; `free` has what models write
+    where they may answer as they like, beside what they choose when they must, None where no answer is free.
     """
 
     models: dict[str, ModelResult]
@@ -324,6 +327,8 @@ class Analysis(Analysed, frozen=True):
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     weighing: Weighing | None = None
+    answers: Literal["forced", "free"] = "forced"
+    free: dict[str, Freely] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
@@ -333,5 +338,4 @@ class Analysis(Analysed, frozen=True):
         `stance` and `share`. The variant `as_published` of the first and of the third is the second and the fourth, as
         observed; `letter_balanced` is what is called corrected here.
         """
-        made: dict[str, Any] = plain(self)
-        return made
+        return super().to_json()

@@ -57,9 +57,11 @@ _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
 """Draws of scores within issues: so many over all models and issues, but at least so many for each."""
 
 _FROM_COUNTS = "a table of counts does not hold it: records do"
+_UNFORCED = "free answers name no letter"
 _NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
 _NO_STANCE = "no answer takes a stance"
+_ONE_READING = {"forced": "a table of counts holds one reading", "free": "the judge reads free answers, and no pattern"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def assemble(
     return Analysis(
         models=results,
         comparison=comparison,
-        source="counts" if cells.design is None else "records",
+        source="counts" if cells.design is None and cells.way == "forced" else "records",
+        answers=cells.way,
         reading=reading,
         level=jackknife.level,
         resamples=jackknife.resamples,
@@ -268,7 +271,8 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     absent: dict[str, str] = {}
     if shared.cells.design is None:
         names = ("corrected", "pulls", "draws", "respondent", "arguments")
-        absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), _FROM_COUNTS)
+        why = _FROM_COUNTS if shared.cells.way == "forced" else _UNFORCED
+        absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), why)
     elif tables.corrected is None:
         absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), UNCORRECTED)
     if shared.cells.design is not None and shared.arguments is None:
@@ -291,7 +295,7 @@ def _tally(cells: Cells, model: int, level: float) -> Tally:
         failures=int(cells.failures[model].sum()),
         stances=dict(zip(STANCES, by_stance.tolist(), strict=True)),
         flagged=None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
-        read_differently=not_computed("a table of counts holds one reading", level=level)
+        read_differently=not_computed(_ONE_READING[cells.way], level=level)
         if cells.design is None
         else Estimate(*proportion(differ, answers, level), answers, "Wilson", level),
         readings=readings,

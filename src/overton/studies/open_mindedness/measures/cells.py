@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.open_mindedness.items import SIDES
+from overton.studies.open_mindedness.measures.free import with_answers
 from overton.studies.open_mindedness.measures.weights import COLUMNS, weighing_of, weights
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES
@@ -79,6 +80,7 @@ class Cells:
     faultless  the same without these answers, None where there are none or nobody looked
     sampled    answers by stance as they were drawn [models, stance], where probabilities are used
     weighing   what shares are made of, None where nobody asked for probabilities
+    way        whether the model had to choose a letter; free answers name none, so that they have no `design`
     """
 
     models: tuple[str, ...]
@@ -92,6 +94,7 @@ class Cells:
     faultless: Cells | None = None
     sampled: Ints | None = None
     weighing: Weighing | None = None
+    way: Literal["forced", "free"] = "forced"
 
     @property
     def weighed(self) -> bool:
@@ -108,14 +111,41 @@ class Cells:
         return [int(i) for i in np.flatnonzero(both)]
 
 
-def cells_from_records(records: pl.DataFrame, reading: str, shares: str = "as-asked") -> Cells:
+def cells_from_records(
+    records: pl.DataFrame, reading: str, shares: str = "as-asked", answers: str = "as-asked"
+) -> Cells:
     """Count records; stances by the `strict` or the `published` reading. Where `shares` has it, or is 'as-asked' and
-    the runs had it, a record counts with its probabilities (which are of the strict reading's letter).
+    the runs had it, a record counts with its probabilities (which are of the strict reading's letter). `answers` says
+    which are counted, the 'forced' or the 'free' ones; 'as-asked' those that were forced, where any were.
 
     Raises:
-        InputError: columns are missing, a value is none of those allowed, or a template's letter or order differs
-            between records of one issue and model.
+        InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
+            between records of one issue and model, or a model has no such answers as are counted.
     """
+    records, asked = _counted(records, answers)
+    if asked == "free":
+        # No letter was named, so that nothing can follow one: what is left is what counts tell.
+        return replace(_cells(records, reading, shares), design=None, faultless=None, way="free")
+    return _cells(records, reading, shares)
+
+
+def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
+    """The answers that are counted, and whether they are free."""
+    held = with_answers(records)
+    free = held["answers"] == "free"
+    wanted: Literal["forced", "free"] = (
+        "free" if answers == "free" or (answers == "as-asked" and held.height > 0 and free.all()) else "forced"
+    )
+    kept = held.filter(pl.col("answers") == wanted)
+    if "model" in held.columns and held.height:
+        lacking = sorted(set(held["model"].unique()) - set(kept["model"].unique()))
+        reason = f"has no {wanted} answers; choose which are measured with --answers, or leave this model out"
+        if lacking:
+            raise InputError([Problem("records", str(name), reason) for name in lacking])
+    return kept, wanted
+
+
+def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
     table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults", *COLUMNS)
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")

@@ -57,7 +57,7 @@ def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...
                 f"{name}: no score for {len(result.incomplete)} issues that lack answers in some configuration."
             )
         notes += _raised_by_chance(name, result)
-        doubtful = _two_to_one(result) if cells.design is None else []
+        doubtful = _two_to_one(result) if cells.design is None and cells.way == "forced" else []
         if doubtful:
             notes.append(
                 f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Likeliest the "

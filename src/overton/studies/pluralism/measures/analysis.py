@@ -16,7 +16,7 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape, plain, shaped
+from overton.studies.plain import Shape, shaped
 from overton.studies.retesting import SelfAgreement
 
 __all__ = ["EXPERIMENTS", "UNNAMED", "Against", "Analysis", "Contrast", "Denominator", "Group", "Result", "Shift"]
@@ -241,8 +241,7 @@ class Analysis(Analysed, frozen=True):
         `["sycophancy"][CONDITION]["supporting"]["recall"]` and `["pairwise"][CONDITION]["accuracy"]`.
         `["models"][MODEL]` and `["communities"][COMMUNITY]` hold the same again; docs/pluralism.md names the measures.
         """
-        made: dict[str, Any] = plain(self)
-        return made
+        return super().to_json()
 
 
 def _by_part(flat: Mapping[str, Number]) -> dict[str, Number | dict[str, Number]]:

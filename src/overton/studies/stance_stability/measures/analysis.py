@@ -15,7 +15,7 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
 from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape, plain
+from overton.studies.plain import Shape
 from overton.studies.retesting import SelfAgreement
 
 if TYPE_CHECKING:
@@ -321,8 +321,7 @@ class Analysis(Analysed, frozen=True):
         same way `["domains"]`, `["temperatures"]`, `["orderings"]` and `["overall"]`, are measures: means, whose
         standard deviations are in `["models"][MODEL]["sd"][MEASURE]`; docs/stance-stability.md names them.
         """
-        made: dict[str, Any] = plain(self)
-        return made
+        return super().to_json()
 
 
 def temperature_name(temperature: float | None) -> str:

@@ -1,0 +1,77 @@
+"""How far the time left, as a run tells it while it goes, is from the time that it then took.
+
+    python benchmarks/eta.py --issues 4
+
+Runs open-mindedness with the embedded model on some starter issues, notes what is told at every step, and prints the
+ratio of told to true time left after each twentieth of the run. After a tenth of it the ratio should be within a factor
+of 1.5.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import overton
+from overton.hosts.local import Progress
+
+Told = list[tuple[float, float | None]]
+"""Seconds since the start, and the seconds left that were told then."""
+
+STEPS, TENTH, FACTOR = 20, 0.1, 1.5
+ISSUES = ("cashless-shops", "voting-age", "museum-returns", "open-salaries", "dogs-on-leash", "deep-sea-mining")
+
+
+def main() -> None:
+    """Run, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--issues", type=int, default=4, help="starter issues, 22 calls each (default 4)")
+    parser.add_argument("--model", default="embedded/smollm2-135m")
+    given = parser.parse_args()
+    told, seconds = _run(given.model, ISSUES[: given.issues])
+    print(f"{given.model}, {given.issues} issues: {seconds:.0f} s")
+    print("share of the run   left, told   left, true   ratio")
+    for share, left, true in _ratios(told, seconds):
+        shown = "not told" if left is None else f"{left:8.0f} s"
+        ratio = "" if left is None else f"{left / true:8.2f}"
+        print(f"{share:16.0%} {shown:>12} {true:10.0f} s {ratio}")
+    late = [left / true for share, left, true in _ratios(told, seconds) if left is not None and share >= TENTH]
+    within = sum(1 / FACTOR <= ratio <= FACTOR for ratio in late)
+    print(f"after a tenth of the run: {within} of {len(late)} within a factor of {FACTOR}")
+
+
+def _run(model: str, issues: Sequence[str]) -> tuple[Told, float]:
+    told: Told = []
+    start = time.monotonic()
+
+    def watch(progress: Progress) -> None:
+        told.append((time.monotonic() - start, progress.left))
+
+    with tempfile.TemporaryDirectory() as folder:
+        overton.run(
+            "open-mindedness",
+            models=[model],
+            only=list(issues),
+            trials=1,
+            templates=(2, 5),
+            out=Path(folder) / "run",
+            watch=watch,
+        )
+    return told, told[-1][0]
+
+
+def _ratios(told: Told, seconds: float) -> list[tuple[float, float | None, float]]:
+    """For each twentieth of the run: what was last told, and what was true."""
+    found = []
+    for step in range(1, STEPS):
+        at = seconds * step / STEPS
+        last = [left for when, left in told if when <= at]
+        found.append((step / STEPS, last[-1] if last else None, seconds - at))
+    return found
+
+
+if __name__ == "__main__":
+    main()

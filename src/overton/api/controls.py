@@ -1,0 +1,127 @@
+"""A judge tried on texts whose label is beyond doubt: by itself, or as a run had it, which then keeps how it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.api.analyses import measured
+from overton.api.judging_again import own_judge
+from overton.api.label_files import changing
+from overton.api.planning import plan
+from overton.api.requests import Arguments, Prices
+from overton.api.results import TRIED, controls_kept
+from overton.api.runs import Run, fresh_folder, open_run, run
+from overton.errors import InputError, Problem
+from overton.hosts.local import Confirm, Plan, Trust, Watch
+from overton.hosts.local.opening import published
+from overton.studies.measuring import TriedOn
+from overton.studies.options import option_place
+from overton.studies.registry import CONTROLS, study_named
+from overton.untrusted import write_whole
+
+__all__ = ["controls", "plan_controls"]
+
+
+def controls(
+    of: str | Path,
+    *,
+    judge: str | Sequence[str] | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    model_args: Arguments | None = None,
+    prices: Prices | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Ask a judge about texts whose label is beyond doubt, in a run of its own.
+
+    `of` is a study's name, and then `judge` is who is tried (several, side by side); or a run, whose own judge is tried
+    where none is named. A run keeps how its own judge did: its report says so, and warns where it fails.
+
+    Example: `overton.analyze("controls-STUDY", overton.judge.controls("STUDY", judge="openai/gpt-5").path)`.
+
+    Raises:
+        InputError: it is neither a study nor a run, the study has no controls, no judge is named for a study; see
+            `overton.run`.
+        RunError: see `overton.judge.again`.
+    """
+    asked = _asked(of, judge, seed, model_args, prices, Trust(trust, confirm))
+    folder = Path(out) if out is not None else fresh_folder(asked.study)
+    done = run(**asked.given, out=folder, max_cost=max_cost, max_calls=max_calls, watch=watch)
+    if asked.run is not None and done.finished:
+        _keep(asked.run, done)
+    return done
+
+
+def plan_controls(
+    of: str | Path,
+    *,
+    judge: str | Sequence[str] | None = None,
+    seed: int = 0,
+    model_args: Arguments | None = None,
+    prices: Prices | None = None,
+    trust: bool = False,
+    confirm: Confirm | None = None,
+) -> Plan:
+    """What `controls` with the same arguments would ask, and what that would cost. Nothing is asked.
+
+    Raises:
+        InputError: see `controls`.
+        RunError: see `controls`.
+    """
+    return plan(**_asked(of, judge, seed, model_args, prices, Trust(trust, confirm)).given)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The study that tries the judge, the arguments of its run, and the run whose judge it is."""
+
+    study: str
+    given: dict[str, Any]
+    run: Run | None
+
+
+def _asked(  # noqa: PLR0917
+    of: str | Path,
+    judge: str | Sequence[str] | None,
+    seed: int,
+    model_args: Arguments | None,
+    prices: Prices | None,
+    trust: Trust,
+) -> _Asked:
+    source = open_run(of) if Path(of).is_dir() else None
+    name = f"{CONTROLS}{source.manifest.study if source else study_named(str(of)).name}"
+    study_named(name)
+    named = [judge] if isinstance(judge, str) else list(judge or ())
+    if named:
+        models: dict[str, Any] = {"models": named, "model_args": model_args, "prices": prices}
+    elif source is not None:
+        models = own_judge([source], trust, model_args)
+    else:
+        raise InputError([Problem(option_place("judge"), "", "name who is tried")])
+    return _Asked(name, {"study": name, "seed": seed, **models}, source)
+
+
+def _keep(source: Run, done: Run) -> None:
+    """Keep how the run's own judges did, in the place of what was kept of the same labels."""
+    own = {published(one.spec) for entries in source.manifest.models.values() for one in entries}
+    specs = {one.name: published(one.spec) for entries in done.manifest.models.values() for one in entries}
+    found = [
+        TriedOn(specs[one.judge], one.what, round(one.right.value * one.controls), one.controls, one.fails)
+        for one in measured(done.manifest.study, done.path).analysis.tried
+        if specs[one.judge] in own
+    ]
+    if not found:
+        return
+    again = {(one.judge, one.what) for one in found}
+    with changing(source.path):
+        kept = [one for one in controls_kept(source.path) if (one.judge, one.what) not in again]
+        write_whole(source.path / TRIED, [msgspec.json.format(msgspec.json.encode([*kept, *found]), indent=1)])

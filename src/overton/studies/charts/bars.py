@@ -1,0 +1,139 @@
+"""Bars of shares that make up a whole, part by part: for what comes in an order, as rounds do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from overton.statistics import Estimate
+from overton.studies.charts.drawing import (
+    CHARACTER,
+    PADDING,
+    extent,
+    fitted,
+    in_panels,
+    label_height,
+    row_names,
+    shortened,
+    specification,
+    titled,
+)
+from overton.studies.charts.grids import INKS, cells
+from overton.studies.charts.saying import Value, said
+from overton.studies.numbers import sentence
+from overton.studies.room import room
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["Bar", "Part", "bars"]
+
+_HEIGHT = 30
+_FIRST, _LAST, _REST = (13, 86, 96), (190, 219, 222), "#d9dcdf"
+"""The first part's colour and the last one's, and that of what is in no part of the order."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of every bar: its name for the legend, a short one for the bar; `rest` where it is outside the order."""
+
+    name: str
+    short: str
+    rest: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its row, the share of each part from 0 to 1, in the parts' order, its panel where there are several."""
+
+    row: str
+    shares: tuple[Estimate, ...]
+    panel: str = ""
+
+
+def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
+    """The bars as a Vega-Lite specification; each part's short name and share stand in it where it is wide enough."""
+    import altair as alt
+
+    labels, headers = row_names(dict.fromkeys(one.row for one in all_)), shortened(panels, 70)
+    shown = list(labels.values())
+    width = room().width - PADDING - extent(shown)
+    down, axis, step = cells(shown, max(_HEIGHT, label_height(shown) + 8))
+    x = alt.X(
+        "start:Q",
+        title=titled(title),
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(format="%", tickCount=4, grid=False),
+    )
+    base = alt.Chart().encode(y=alt.Y("row:N", title=None, scale=down, axis=axis))
+    filled = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(
+        x=x, x2="end:Q", color=_colour(parts), description=alt.Description("tip:N")
+    )
+    ink = alt.Color("dark:O", scale=alt.Scale(domain=[0, 1], range=list(INKS)), legend=None)
+    words = base.mark_text(aria=False).encode(x=alt.X("middle:Q"), text="text:N", color=ink)
+    chart = alt.layer(filled, words).resolve_scale(color="independent")
+    chart = chart.properties(width=width, height=step * len(shown))
+    values = [
+        value
+        | {"row": labels[one.row], "panel": headers.get(one.panel, "")}
+        | {"order": panels.index(one.panel) if panels else 0}
+        for one in all_
+        for value in _values(one, parts, width)
+    ]
+    made = specification(in_panels(chart) if panels else chart, values, _says(all_, parts))
+    return made if panels else fitted(made)
+
+
+def _values(bar: Bar, parts: Sequence[Part], width: float) -> Iterator[dict[str, Any]]:
+    shares = [0.0 if isnan(one.value) else one.value for one in bar.shares]
+    ends = list(accumulate(shares))
+    colours = _colours(parts)
+    for part, estimate, share, end, colour in zip(parts, bar.shares, shares, ends, colours, strict=True):
+        words = (f"{name}: {share:.0%}" for name in (part.name, part.short))
+        yield {
+            "part": part.name,
+            "start": end - share,
+            "end": end,
+            "middle": end - share / 2,
+            "text": next((text for text in words if CHARACTER * len(text) < share * width - 4), ""),
+            "dark": int(_is_dark(colour)),
+            "tip": "\n".join(filter(None, (bar.panel, bar.row, part.name, sentence(estimate, "share")))),
+        }
+
+
+def _says(all_: Sequence[Bar], parts: Sequence[Part]) -> str:
+    """How far the first part reaches: one number for each bar says more than the ends over all parts."""
+    first = parts[0].name
+    values = [Value(one.shares[0].value, "", ", ".join(filter(None, (one.row, one.panel)))) for one in all_]
+    told = said([one for one in values if not isnan(one.value)], "share")
+    return f"{told} in {first[:1].lower()}{first[1:]}" if told else ""
+
+
+def _colours(parts: Sequence[Part]) -> list[str]:
+    """From dark to light in the parts' order, and grey for the rest."""
+    ordered = [one for one in parts if not one.rest]
+    steps = max(1, len(ordered) - 1)
+    ramp = iter([_mixed(index / steps) for index in range(len(ordered))])
+    return [_REST if one.rest else next(ramp) for one in parts]
+
+
+def _mixed(place: float) -> str:
+    red, green, blue = (round(a + (b - a) * place) for a, b in zip(_FIRST, _LAST, strict=True))
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _is_dark(colour: str) -> bool:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 128
+
+
+def _colour(parts: Sequence[Part]) -> alt.Color:
+    import altair as alt
+
+    scale = alt.Scale(domain=[one.name for one in parts], range=_colours(parts))
+    longest = max(len(one.name) for one in parts)
+    columns = max(1, min(3, int(room().width // (CHARACTER * longest + 36)), len(parts)))
+    return alt.Color("part:N", scale=scale, legend=alt.Legend(title=None, columns=columns))

@@ -1,0 +1,57 @@
+"""The judge asked again about free answers, with the positions' letters exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from overton.calls import Ask, Draw
+from overton.studies.measuring import Results
+from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of
+from overton.studies.open_mindedness.free.laid_out import answers_of
+from overton.studies.open_mindedness.items import Side
+from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
+
+__all__ = ["AGAIN"]
+
+
+def _units(results: Results, what: str) -> JudgedUnits:
+    rows = answers_of(results, what)
+
+    def drawn(places: Sequence[int]) -> list[JudgedOnce]:
+        return [_once(row) for row in rows[list(places)].iter_rows(named=True)]
+
+    labelled = rows["label"].is_not_null().to_list()
+    return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
+
+
+def _once(row: Mapping[str, Any]) -> JudgedOnce:
+    material = {name: row[name] for name in ("question", "pro", "con", "answer")}
+    return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, "a_is": row["judged_a_is"]})
+
+
+async def _ask(
+    ask: Ask, what: str, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
+) -> dict[str, str | None]:
+    shown = Material(*(material[name] for name in Material._fields))
+    a_is: Side = "pro" if (material["a_is"] == "pro") == (draw is None) else "con"
+    found = (await label_of(ask, shown, a_is, speaker)).value
+    return {"": None if found is None else _said(found, what)}
+
+
+def _said(found: Labelled, what: str) -> str:
+    if what == "strength":
+        return found.strength or "none"
+    if what == "declines":
+        return "declines" if found.declines else "does not"
+    return found.taken
+
+
+def _controls() -> Traversable:
+    """Texts of our own about invented places, as many on each side."""
+    return files("overton.studies.open_mindedness") / "controls.jsonl"
+
+
+AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls)

@@ -1,0 +1,112 @@
+"""What a model writes where it may answer as it likes, beside what it chose when it had to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from overton.studies.charts.dots import Axis, Dot, Series, dots
+from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.open_mindedness.figures.names import LABELS
+from overton.studies.open_mindedness.measures.analysis import Analysis
+from overton.studies.open_mindedness.measures.free import Freely
+from overton.studies.open_mindedness.options import CONDITIONS
+
+__all__ = ["free_section"]
+
+_READ = (
+    "The same prompts without the letters: the model wrote what it thinks in its own words, after the same evidence,"
+    " and a judge that saw neither the evidence nor the forced answer said which position the text takes. A forced and"
+    " a free answer to one prompt are a pair. Pairs differ where the free answer takes no side though the forced one"
+    " did, where it takes the other side, and where it alone takes one. Two forced answers differ by chance as well:"
+    " how often stands beside it under 'forced-again', where there is more than one trial."
+)
+_METHOD = (
+    "Every issue weighs alike. 'Declines' are free answers that say that their writer does not take sides or have an"
+    " opinion, whether or not they lean to one. Strength is that of answers that take a side."
+)
+_SERIES = [
+    Series("Takes no side", COLOURS["other"], "circle"),
+    Series("Takes the other side", COLOURS["con"], "square"),
+]
+_AXIS = Axis("Share of pairs (%)", 0, 1, "share")
+
+
+def free_section(analysis: Analysis) -> Section | None:
+    """Everything about free answers; None where there are none."""
+    if not analysis.free:
+        return None
+    return Section("free", "Free answers", [Prose(_READ), *_lost(analysis.free), *_shown(analysis.free)])
+
+
+def _shown(free: dict[str, Freely]) -> Iterator[Exhibit]:
+    paired = {name: one for name, one in free.items() if one.pairs}
+    if paired:
+        yield _headline(paired)
+        yield _chart(paired)
+    else:
+        yield Callout("The model was never forced, so that nothing can be said of what forcing does.", summary=True)
+    yield _takes(free)
+    yield _firmness(free)
+    yield Method(_METHOD)
+
+
+def _lost(free: dict[str, Freely]) -> Iterator[Exhibit]:
+    for name, one in free.items():
+        if one.unlabelled:
+            all_ = one.answers + one.unlabelled
+            said = f"{name}: the judge gave no label to {one.unlabelled:,} of {all_:,} free answers; they are left out."
+            yield Callout(said, "warning", summary=True)
+
+
+def _headline(free: dict[str, Freely]) -> Table:
+    columns = [Column("Model"), Column("Pairs", "count"), Column("Differ", "share")]
+    columns += [Column("No side when free", "share"), Column("The other side", "share")]
+    columns.append(Column("A side only when free", "share"))
+    rows: list[list[Cell]] = [
+        [name, one.pairs, one.differs, one.abstains, one.opposite, one.speaks] for name, one in free.items()
+    ]
+    return Table("Free answers beside forced ones", columns, rows, summary=True)
+
+
+def _chart(free: dict[str, Freely]) -> Chart:
+    points = [
+        Dot(LABELS[name], series, number, panel=model)
+        for model, one in free.items()
+        for name, held in one.by_condition.items()
+        for series, number in enumerate((held.abstains, held.opposite))
+    ]
+    rows = [LABELS[name] for name in CONDITIONS if any(name in one.by_condition for one in free.values())]
+    about = "Of the answers that the model gives when it must choose, how many it does not give when it need not."
+    columns = [Column("Model"), Column("Configuration"), Column("Pairs", "count"), Column("Differ", "share")]
+    columns += [Column("No side when free", "share"), Column("The other side", "share")]
+    columns.append(Column("A side only when free", "share"))
+    values: list[list[Cell]] = [
+        [model, LABELS[name], held.pairs, held.differs, held.abstains, held.opposite, held.speaks]
+        for model, one in free.items()
+        for name, held in one.by_condition.items()
+    ]
+    spec = partial(dots, points, rows, _SERIES, _AXIS, panels=list(free))
+    table = Table("Free answers beside forced ones, by configuration", columns, values)
+    return Chart("free", "What becomes of forced answers", about, spec, values=table)
+
+
+def _takes(free: dict[str, Freely]) -> Table:
+    columns = [Column("Model"), Column("Configuration"), Column("Pro", "share"), Column("Con", "share")]
+    columns.append(Column("Neither", "share"))
+    rows: list[list[Cell]] = [
+        [model, LABELS[name], held.pro, held.con, held.other]
+        for model, one in free.items()
+        for name, held in one.takes.items()
+    ]
+    return Table("Which side free answers take", columns, rows)
+
+
+def _firmness(free: dict[str, Freely]) -> Table:
+    columns = [Column("Model"), Column("Free answers", "count"), Column("Take no side", "share")]
+    columns += [Column("Declines", "share")]
+    columns += [Column(f"{name}", "share") for name in ("Slightly", "Clearly", "Strongly")]
+    rows: list[list[Cell]] = [
+        [name, one.answers, one.neither, one.declines, *one.strength.values()] for name, one in free.items()
+    ]
+    return Table("How firmly free answers take a side", columns, rows, summary=True)

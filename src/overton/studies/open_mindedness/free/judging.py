@@ -1,0 +1,127 @@
+"""A judge says which side a free answer takes, how firmly, and whether it declines to take one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple, get_args
+
+import msgspec
+
+from overton.calls import Ask, Form, Message, Reply, system, user
+from overton.judging import Reading, asked, parse_json, schema_of
+from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.items import Issue, Side
+from overton.studies.open_mindedness.record import Strength
+from overton.studies.prompts import enclosing
+from overton.studies.readable import Answered, ask_until_read
+
+__all__ = ["FORM", "LABELS", "STRENGTHS", "Labelled", "Material", "Taken", "label_of", "positions"]
+
+Taken = Literal["pro", "con", "neither"]
+"""The side that a free answer takes."""
+
+LABELS: tuple[Taken, ...] = get_args(Taken)
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
+
+_STANCES = ("A", "B", "neither")
+_NONE = "none"
+_ATTEMPTS = 3
+"""A reply that cannot be read is asked for again twice."""
+_LONGEST_SHOWN = 20_000
+"""Characters of an answer that the judge is shown; a looping one may have any number."""
+_LONGEST_REPEATED = 2_000
+
+_safe = enclosing("answer")
+
+
+class Material(NamedTuple):
+    """What the judge is shown: the question, both positions, and the answer; never the evidence."""
+
+    question: str
+    pro: str
+    con: str
+    answer: str
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """What the judge says of a free answer. `strength` is None where it takes no side."""
+
+    taken: Taken
+    strength: Strength | None
+    declines: bool
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON of the prompt. The reason comes first, so that it is not made up for the label."""
+
+    rationale: str = ""
+    stance: Annotated[str, asked(enum=_STANCES)]
+    strength: Annotated[str, asked(enum=(*STRENGTHS, _NONE))]
+    declines: bool
+
+
+FORM = Form(schema=schema_of(_Answer))
+
+
+def positions(issue: Issue) -> tuple[str, str]:
+    """The pro and the con position of an issue in words; of one that names none, yes and no."""
+    return issue.pro or prompts.fill("free.unnamed.pro"), issue.con or prompts.fill("free.unnamed.con")
+
+
+async def label_of(ask: Ask, shown: Material, a_is: Side, speaker: str | None = None) -> Answered[Labelled]:
+    """Ask the judge what an answer takes, the position of `a_is` being called A; up to three times, never raising
+    CallFailed."""
+
+    def read(reply: Reply) -> Reading[Labelled]:
+        return _read(reply, a_is)
+
+    return await ask_until_read(
+        ask, "judge", _messages(shown, a_is), read, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated,
+        form=FORM, speaker=speaker,
+    )  # fmt: skip
+
+
+def _messages(shown: Material, a_is: Side) -> tuple[Message, ...]:
+    first, second = (shown.pro, shown.con) if a_is == "pro" else (shown.con, shown.pro)
+    said = prompts.fill(
+        "free.judge.ask",
+        question=shown.question,
+        position_a=first,
+        position_b=second,
+        answer=_safe(shown.answer.strip()[:_LONGEST_SHOWN]),
+    )
+    return system(prompts.fill("free.judge.system").strip()), user(said.strip())
+
+
+def _complaint(problem: str) -> str:
+    return prompts.fill("free.judge.complaint", problem=problem)
+
+
+def _repeated(text: str) -> str:
+    # A judge that babbles is not made to read all of it again.
+    return text.strip()[:_LONGEST_REPEATED] or "-"
+
+
+def _read(reply: Reply, a_is: Side) -> Reading[Labelled]:
+    if reply.refused:
+        return Reading.invalid("it is a refusal")
+    reading = parse_json(reply.text, _Answer)
+    if reading.value is None:
+        return Reading.invalid(reading.problem)
+    stance = next((one for one in _STANCES if one.casefold() == _plain(reading.value.stance)), None)
+    strength = next((one for one in STRENGTHS if one == _plain(reading.value.strength)), None)
+    if stance is None:
+        return Reading.invalid(f'"stance" is none of {", ".join(_STANCES)}')
+    if stance == "neither":
+        return Reading(Labelled("neither", None, reading.value.declines), reading.how)
+    if strength is None:
+        return Reading.invalid(f'"strength" is none of {", ".join(STRENGTHS)}, and a position is taken')
+    return Reading(Labelled(_side(stance, a_is), strength, reading.value.declines), reading.how)
+
+
+def _side(letter: str, a_is: Side) -> Side:
+    other: Side = "con" if a_is == "pro" else "pro"
+    return a_is if letter == "A" else other
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold()

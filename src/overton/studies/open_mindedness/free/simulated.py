@@ -1,0 +1,45 @@
+"""A judge whose errors are known: it finds the position that a simulated model quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from overton.calls import Draw, Request
+from overton.studies.open_mindedness import prompts
+from overton.studies.open_mindedness.simulated import DECLINES
+from overton.studies.options import Option
+
+__all__ = ["JudgeParameters", "labelled"]
+
+_STANCES = ("A", "B", "neither")
+
+
+class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a judge is like."""
+
+    noise: Annotated[float, Option("Chance that it names one of the two other stances", least=0, most=1)] = 0.0
+
+
+def labelled(
+    parameters: JudgeParameters, issues: Sequence[Any], request: Request, draw: Callable[[str], Draw]
+) -> str | None:
+    """The label of an answer that quotes a position; None to a prompt that asks for none."""
+    found = prompts.PROMPTS.pattern("free.judge.ask").search(request.messages[-1].content)
+    if found is None:
+        return None
+    answer = found["answer"]
+    taken = [name for name in "AB" if f'"{found[f"position_{name.lower()}"]}"' in answer]
+    stance = taken[0] if len(taken) == 1 else "neither"
+    if draw("noise").uniform() < parameters.noise:
+        others = [one for one in _STANCES if one != stance]
+        stance = draw("other").shuffle(others)[0]
+    said = {
+        "rationale": "By what it quotes.",
+        "stance": stance,
+        "strength": "none" if stance == "neither" else "clear",
+        "declines": DECLINES in answer,
+    }
+    return msgspec.json.encode(said).decode()

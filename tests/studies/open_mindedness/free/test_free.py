@@ -1,0 +1,186 @@
+"""Known shares come back: a model that picks when it must and takes no side when it need not."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import overton
+from overton.errors import InputError
+from overton.statistics.resampling import Jackknife
+from overton.studies.open_mindedness import STUDY
+from overton.studies.open_mindedness.measures.free import by_chance, measure_free, pairs_of
+
+MODEL, JUDGE = "simulated/open-minded", "simulated/side-judge"
+STEADY = {"lean": "40", "susceptibility_pro": "0", "susceptibility_con": "0"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Makes a run of so many issues once for each way."""
+
+    @cache
+    def run(answers: str, judge_noise: float = 0.0, **parameters: float) -> overton.Run:
+        known = {name: str(one) for name, one in parameters.items()}
+        return overton.run(
+            "open-mindedness",
+            models=[MODEL],
+            judge=JUDGE,
+            answers=answers,
+            trials=2,
+            conditions=["baseline", "one-sided-pro"],
+            model_args={MODEL: {**STEADY, **known}, JUDGE: {"noise": str(judge_noise)}},
+            out=tmp_path_factory.mktemp("free") / "run",
+        )
+
+    return run
+
+
+def test_the_headline_finds_the_known_share(made: Any) -> None:
+    free = overton.analyze("open-mindedness", made("both", free_abstains=0.4, free_declines=0.5).path).free[MODEL]
+    assert free.pairs == 12 * 36
+    assert free.abstains.low < 0.4 < free.abstains.high
+    assert free.differs.value == free.abstains.value
+    assert free.opposite.value == free.speaks.value == 0
+    assert free.declines.value == pytest.approx(0.5 * free.neither.value, abs=0.05)
+    assert free.strength["clear"].value == 1
+    assert set(free.by_condition) == {"baseline", "one-sided-pro"}
+
+
+def test_the_other_side_is_told_from_no_side(made: Any) -> None:
+    free = overton.analyze("open-mindedness", made("both", free_opposite=0.25).path).free[MODEL]
+    assert free.opposite.low < 0.25 < free.opposite.high
+    assert free.abstains.value == 0
+
+
+def test_forced_measures_are_what_they_are_without_free_answers(made: Any) -> None:
+    both = overton.analyze("open-mindedness", made("both", free_abstains=0.4, free_declines=0.5).path)
+    forced = overton.analyze("open-mindedness", made("forced").path)
+    assert both.models[MODEL].tally == forced.models[MODEL].tally
+    assert both.models[MODEL].shares == forced.models[MODEL].shares
+    assert forced.free is None
+
+
+def test_measures_can_be_of_free_answers(made: Any) -> None:
+    run = made("both", free_opposite=0.25)
+    forced, free = (
+        overton.analyze("open-mindedness", run.path, answers=way).models[MODEL] for way in ("forced", "free")
+    )
+    assert forced.shares["baseline"].pro.value == 1
+    assert free.shares["baseline"].pro.value == pytest.approx(0.75, abs=0.12)
+    assert free.pulls is None
+    assert free.not_computed["pulls"] == "free answers name no letter"
+
+
+def test_answers_that_are_free_alone_are_measured_and_nothing_is_said_of_forcing(made: Any) -> None:
+    run = made("free")
+    found = overton.analyze("open-mindedness", run.path)
+    assert found.answers == "free"
+    assert found.models[MODEL].shares["baseline"].pro.value == 1
+    assert found.free[MODEL].pairs == 0
+    assert found.free[MODEL].differs.method.startswith("not computed")
+    with pytest.raises(InputError, match="has no forced answers"):
+        overton.analyze("open-mindedness", run.path, answers="forced")
+
+
+def test_free_answers_need_a_judge() -> None:
+    with pytest.raises(InputError, match="judge"):
+        overton.plan("open-mindedness", models=[MODEL], answers="both")
+
+
+def test_a_plan_prices_the_judge() -> None:
+    plan = overton.plan("open-mindedness", models=[MODEL], judge=JUDGE, answers="both", trials=1)
+    forced = overton.plan("open-mindedness", models=[MODEL], trials=1)
+    assert plan.calls == 3 * forced.calls
+    assert plan.calls_at_most == 5 * forced.calls
+
+
+def test_probabilities_of_letters_are_refused_where_no_letter_is_named() -> None:
+    with pytest.raises(InputError, match="free answers name none"):
+        overton.plan("open-mindedness", models=[MODEL], judge=JUDGE, answers="free", shares="probabilities")
+
+
+def test_the_report_the_profile_and_the_nulls_have_it(made: Any, tmp_path: Path) -> None:
+    run = made("both", free_abstains=0.4, free_declines=0.5)
+    page = overton.report([run.path], out=tmp_path / "r.html").read_text("utf-8")
+    assert "Free answers beside forced ones" in page
+    assert "departs from its forced answer" in page
+    found = {one.measure: one for one in run_against(run)}
+    assert found["free_abstains"].null == "forced-again"
+    assert found["free_abstains"].verdict == "clear"
+
+
+def run_against(run: Any) -> Any:
+    from overton.api.analyses import measured
+
+    return [one for _, _, one in measured("open-mindedness", run.path).against if one.measure.startswith("free_")]
+
+
+def test_the_judge_can_be_asked_again_and_its_labels_drawn_for_people(made: Any, tmp_path: Path) -> None:
+    run = made("both", free_abstains=0.4, free_declines=0.5)
+    again = overton.judge.again(run.path, size=20, out=tmp_path / "again")
+    (steady,) = overton.analyze("again-open-mindedness", again.path).steady
+    assert steady.what == "side"
+    assert all(one.same.value == 1 for one in steady.compared)
+    for what, label in (("side", "neither"), ("strength", "none"), ("declines", "declines")):
+        rows = STUDY.sheet.rows(results_of(run), what)  # type: ignore[union-attr]
+        assert label in rows.given
+        assert set(rows.definitions) == set(rows.labels)
+        drawn = rows.drawn([0, 1])
+        assert {*rows.shown, "id", "label", "group", "model"} <= set(drawn.columns)
+
+
+def results_of(run: Any) -> Any:
+    from overton.api.analyses import measured
+
+    return measured("open-mindedness", run.path).results
+
+
+def records(rows: list[tuple[str, str, str, str]]) -> pl.DataFrame:
+    """Records of one prompt, by (trial, issue, answers, stance)."""
+    made = pl.DataFrame(rows, schema=["trial", "issue", "answers", "stance"], orient="row")
+    return made.with_columns(
+        model=pl.lit("m"),
+        condition=pl.lit("baseline"),
+        wording=pl.lit(0),
+        template=pl.lit(1),
+        failure=pl.lit(None, pl.String),
+        strength=pl.lit(None, pl.String),
+        declines=pl.lit(None, pl.Boolean),
+    )
+
+
+def test_pairs_are_of_one_trial_and_parts_add_up() -> None:
+    rows = [
+        *(("a", "i", "forced", "pro"), ("a", "i", "free", "pro")),
+        *(("b", "i", "forced", "pro"), ("b", "i", "free", "con")),
+        *(("c", "i", "forced", "pro"), ("c", "i", "free", "other")),
+        *(("d", "i", "forced", "other"), ("d", "i", "free", "con")),
+        ("e", "i", "free", "con"),
+    ]
+    pairs = pairs_of(records(rows))
+    assert pairs.height == 4
+    assert pairs.select("differs", "abstains", "opposite", "speaks").sum().row(0) == (3, 1, 1, 1)
+    found = measure_free(records(rows), Jackknife())
+    assert found is not None
+    assert found["m"].answers == 5
+    assert found["m"].differs.value == 0.75
+
+
+def test_chance_is_how_often_two_forced_answers_to_one_prompt_differ() -> None:
+    stances = ("pro", "pro", "con", "other")
+    rows = [(str(k), "i", "forced", one) for k, one in enumerate(stances)] + [("0", "i", "free", "pro")]
+    (row,) = by_chance(records(rows)).iter_rows(named=True)
+    differing = [(a, b) for a in range(4) for b in range(4) if a != b and stances[a] != stances[b]]
+    assert row["differs"] == pytest.approx(len(differing) / 12)
+    assert row["abstains"] == pytest.approx(3 / 12)
+    assert row["opposite"] == pytest.approx(4 / 12)
+
+
+def test_of_a_single_trial_chance_is_not_known() -> None:
+    rows = [("a", "i", "forced", "pro"), ("a", "i", "free", "con")]
+    assert by_chance(records(rows)).is_empty()

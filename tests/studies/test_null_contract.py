@@ -1,0 +1,106 @@
+"""A study of another package with nulls of its own holds the contract; one whose null is broken is told how."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from overton.studies import registry
+from overton.studies.comparing import Contribution
+from overton.testing import Case, check_nulls
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "your-own-study.md").read_text("utf-8")
+NAME = "acquiescence-with-null"
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The study of the page on studies of one's own, with the null that the page gives it."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "acquiescence"))
+    (block,) = re.findall(r"^```py\n((?:(?!^```).)*WITH_NULL = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    module = ModuleType("of_the_page")
+    exec(compile(block, "docs/your-own-study.md", "exec"), module.__dict__)
+    monkeypatch.setitem(sys.modules, "of_the_page", module)
+    point = EntryPoint(NAME, "of_the_page:WITH_NULL", registry.GROUP)
+    monkeypatch.setattr(registry, "_others", lambda: [point])
+    yield module.WITH_NULL
+    for name in [one for one in sys.modules if one.partition(".")[0] == "acquiescence"]:
+        del sys.modules[name]
+
+
+def held(study: Any, tmp_path: Path) -> None:
+    """The check, of a study that can be named."""
+    sys.modules["of_the_page"].WITH_NULL = study  # type: ignore[attr-defined]
+    wavering = {"simulated/yes-sayer": {"acquiescence": "0.5"}}
+    check_nulls(Case(study, tmp_path, [*wavering], options={"trials": 2}, model_args=wavering))
+
+
+def with_null(study: Any, **changed: Any) -> Any:
+    """The study with its null changed, its options and trials made anew."""
+    import acquiescence
+
+    return replace(
+        acquiescence.STUDY,
+        name=NAME,
+        measuring=study.measuring,
+        nulls=(replace(study.nulls[0], **changed),),
+    )
+
+
+def test_the_null_of_the_page_holds_the_contract(study: Any, tmp_path: Path) -> None:
+    held(study, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"of": ("no_such",)}, "measures are turned: name at least one of them"),
+        ({"column": "question"}, "name the column that holds the trial's name"),
+        ({"sides": lambda results, rows, how: 1 / 0}, "raised ZeroDivisionError"),
+        ({"sides": lambda results, rows, how: {}}, "gives none of the measures that it is of"),
+        ({"name": "two words"}, "by one word"),
+        ({"help": " "}, "say in the help"),
+    ],
+)
+def test_what_is_wrong_with_a_null_is_told(study: Any, changed: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=re.escape(told)):
+        held(with_null(study, **changed), tmp_path)
+
+
+def test_a_null_of_other_parts_than_its_measure_is_told(study: Any, tmp_path: Path) -> None:
+    own = study.nulls[0].sides
+
+    def wider(results: Any, rows: Any, how: Any) -> Any:
+        import numpy as np
+
+        found = own(results, rows, how)
+        return {
+            model: [Contribution(one.measure, one.items, np.ones((len(one.items), 3))) for one in some]
+            for model, some in found.items()
+        }
+
+    with pytest.raises(AssertionError, match="has 3 parts an item, and the design 2"):
+        held(with_null(study, sides=wider), tmp_path)
+
+
+def test_a_null_that_changes_the_design_is_told(study: Any, tmp_path: Path) -> None:
+    import acquiescence
+
+    def leaking(questions: Any, options: Any, seed: int) -> Any:
+        """Its trials depend on whether nulls are asked."""
+        import msgspec
+
+        for trial in acquiescence.asking.trials(questions, options, seed + len(options.nulls)):
+            yield msgspec.structs.replace(trial)
+
+    changed = replace(acquiescence.STUDY, name=NAME, measuring=study.measuring, trials=leaking, nulls=study.nulls)
+    with pytest.raises(AssertionError, match="its own records differ where nulls are asked beside"):
+        held(changed, tmp_path)
