@@ -284,7 +284,8 @@ class Planning(StudyGroup):
             time = asked.pop("time")
             for word in ("out", "batch"):
                 asked.pop(word, None)
-            planned = plan(study.name, **asked, **({"pilot": pilot} | detecting))
+            stopping: dict[str, Any] = {"pilot": pilot} | detecting
+            planned = plan(study.name, **asked, **stopping)
             show_plan(planned, max_cost, max_calls, json=json)
             if not json:
                 show_precision(planned)

@@ -71,7 +71,7 @@ def _rows(model: str, one: Reached) -> Iterator[list[Cell]]:
     for limit in _whole(one):
         estimate = Estimate(limit.value, limit.low, limit.high, one.trials, "for these items, after stopping", LEVEL)
         yield [model, limit.title, estimate, limit.half, limit.wanted, one.rounds, one.trials]
-    widest = {}
+    widest: dict[str, Limit] = {}
     for limit in one.last.limits:
         if limit.item and (limit.measure not in widest or limit.half > widest[limit.measure].half):
             widest[limit.measure] = limit

@@ -57,7 +57,9 @@ def lanes_of(
     options = folder.check_fits(study, manifest)
     planned = trials_by_item(study, items, options, manifest.seed)
     wanted = manifest.precision
-    design = wanted and design_of(study, items, options, manifest.seed, wanted, len(seatings))
+    design = None
+    if wanted is not None:
+        design = design_of(study, items, options, manifest.seed, wanted, len(seatings))
     order = None if design is None else design.order
     lanes = [
         Lane(
@@ -71,8 +73,8 @@ def lanes_of(
         )
         for number, (bindings, label) in enumerate(seatings)
     ]
-    for lane in lanes if design else ():
-        lane.rounds = Rounds(Adapting(design), lane.own)
+    for lane in lanes:
+        lane.rounds = None if design is None else Rounds(Adapting(design), lane.own)
     return lanes
 
 

@@ -116,7 +116,7 @@ def _variances(shares: NDArray[np.float64], own: NDArray[np.float64], issues: Se
     condition alone changes (Jansen 1999, Computer Physics Communications 117:35)."""
     from overton.studies.open_mindedness.measures.scores import scores
 
-    made = {}
+    made: dict[Arm, float] = {}
     for place, name in enumerate(PUBLISHED):
         other = shares.copy()
         other[:, :, place] = np.roll(shares[:, :, place], 1, 0)
@@ -156,7 +156,7 @@ def score_draws(
     none = np.zeros((draws, *n.shape))
     refused = drawn_chances(other, n, np.zeros_like(signs), draws, rng) if other.any() else none
     pro = drawn_chances(counts[..., 0], n - other, signs, draws, rng)
-    return np.stack([(1 - refused) * pro, (1 - refused) * (1 - pro), refused], -1).mean(3)
+    return np.asarray(np.stack([(1 - refused) * pro, (1 - refused) * (1 - pro), refused], -1).mean(3))
 
 
 BLOCKS: Blocks = Blocks(
