@@ -3,7 +3,8 @@
 `python child.py` reads jobs from its standard input, a JSON object a line, and forks a process for each, so that
 imports are paid once: it prints the process's id, then, when that has ended, its status. `python child.py JOB` does one
 job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs beside a loop
-that runs already; one with `file_limit` may write no file larger than so many bytes.
+that runs already; one with `file_limit` may write no file larger than so many bytes; one with `precision` stops when it
+is precise.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from overton.engine import Limits, Patience, batches, courier
 from overton.errors import OvertonError
 from overton.hosts.local import ModelRequest, Progress, resume, start
 from overton.studies.open_mindedness import STUDY, Issue, Options
+from overton.studies.precision import Wanted
 
 STOPPED, FAILED = 4, 1
 
@@ -67,6 +69,7 @@ def work(job: dict) -> int:
                 options=Options(trials=job["trials"]),
                 limits=limits,
                 batch=job.get("batch", False),
+                precision=Wanted(job["precision"]) if "precision" in job else None,
                 patience=patience,
                 watch=watch,
             )

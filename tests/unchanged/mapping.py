@@ -169,11 +169,12 @@ _PLANNED = (
         "batches_in_turn",
         "hours_in_batches",
         "prices_as_of",
+        "precision",
     ),
     *("models > * > cost_in_batches", "models > * > cost_in_batches_at_most"),
     *(f"models > * > price > {name}" for name in ("cached", "written", "batch", "as_of")),
 )
-"""What a plan tells of prices: in batches, of cached tokens, and of which day."""
+"""What a plan tells of prices: in batches, of cached tokens, of which day; and of stopping when it is precise."""
 _STANCES_NEW = (
     *("pairs", "reversals", "balanced_moves", "unclear_moves", "drifted", "drift", "overall_view_changed"),
     *("source_reuse_by_chance", "source_reuse_given_pages"),
@@ -201,7 +202,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
     ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
-    ("audit", "plan"): Form(added=("schema", "nulls")),
+    ("audit", "plan"): Form(added=("schema", "nulls", "precision")),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),

@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from overton.api.detecting import Detecting, detected
+from overton.api.expecting import expected_calls
 from overton.api.requests import Arguments, Others, Prices, SourceArguments
+from overton.api.runs import precision_of
 from overton.api.setting_up import set_up, sorted_out
 from overton.errors import InputError
 from overton.hosts import local
@@ -38,6 +42,8 @@ def plan(
     pilot: str | Path | None = None,
     correlation: float | None = None,
     margins: Mapping[str, float] | None = None,
+    precision: Mapping[str, float] | None = None,
+    at_most_calls: int | None = None,
     **options: Any,
 ) -> Plan | PlanDetecting:
     """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
@@ -49,6 +55,9 @@ def plan(
     respondent ('simulated/NAME', which is asked; by default the plan's own, or else the study's first). `correlation`
     says how two models' true numbers go together over items; where it is None, several models of a pilot tell it, and
     of one 0.5 is assumed. docs/compare.md has the method and what it is worth.
+
+    With `precision` or `at_most_calls` (those of `overton.run`) the plan's own `precision` says what stopping then is
+    expected to take: runs are decided on answers drawn from the pilot's.
 
     Example: `overton.plan("STUDY", models=["openai/gpt-4o"], detect={"MEASURE": 5}, pilot="runs/pilot")`.
 
@@ -68,6 +77,9 @@ def plan(
     )
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     planned = local.plan(found, ready.items, opened, ready.options, seed)
+    if (stopping := precision_of(precision, at_most_calls)) is not None:
+        expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
+        planned = msgspec.structs.replace(planned, precision=expected)
     if not detect:
         return planned
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))

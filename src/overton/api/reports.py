@@ -9,6 +9,7 @@ from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.nulls import not_asked
+from overton.api.precise import precision_sections
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
@@ -16,6 +17,7 @@ from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
+from overton.studies.precision_shown import UNEQUAL
 from overton.studies.registry import study_named
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
@@ -84,6 +86,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
         *labels.noted(shown.sections),
         *measured.sections_by_judges(),
         *measured.sections_against(),
+        *precision_sections(runs),
         *_compared(study, runs, results, measured.how),
     ]
     return Report(
@@ -175,6 +178,8 @@ def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
 
 def _warnings_of(run: Run) -> Iterator[str]:
     manifest = run.manifest
+    if manifest.precision is not None:
+        yield f"{run.path.name} {UNEQUAL}"
     if manifest.left_out:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():

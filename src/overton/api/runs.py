@@ -16,13 +16,14 @@ from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, RunFolder, Trust, Watch
 from overton.studies.options import changed
+from overton.studies.precision import Wanted as Precision
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "resume", "run"]
+__all__ = ["Run", "extend", "fresh_folder", "items_of", "open_run", "precision_of", "resume", "run"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,6 +153,8 @@ def run(
     batch: bool = False,
     max_cost: float | None = None,
     max_calls: int | None = None,
+    precision: Mapping[str, float] | None = None,
+    at_most_calls: int | None = None,
     left_out: str = "",
     patience: Patience | None = None,
     watch: Watch | None = None,
@@ -167,6 +170,12 @@ def run(
     time. `price_list` is a TOML file of prices (docs/price.md), which go before those that Overton knows. With `batch`
     all models that can be are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
     (requests, retries included) stop the run before they are passed.
+
+    With `precision`, half-widths by measure as in `{"share": 0.1}`, the run goes in rounds and asks further trials only
+    where an interval is still wider; `trials` is then the most. `at_most_calls` are those that it may decide on, an
+    equal part for each model; without `precision` they go where they narrow the headline most. docs/price.md says how,
+    and what its intervals are worth.
+
     `watch` is called several times a second with a `Progress`; in a notebook progress is shown where there is none.
 
     `options` are, by name: the fields of the study's options and of what it reads items with; who answers in further
@@ -198,10 +207,16 @@ def run(
         limits=Limits(max_cost, max_calls),
         left_out=left_out or ready.left_out,
         batch=batch,
+        precision=precision_of(precision, at_most_calls),
         patience=patience,
         watch=watch or in_notebook(found.name),
     )
     return Run(folder, manifest)
+
+
+def precision_of(measures: Mapping[str, float] | None, calls: int | None) -> Precision | None:
+    """What a run is to reach, None where it is to ask all of its plan."""
+    return None if not measures and calls is None else Precision(dict(measures or {}), calls)
 
 
 def resume(

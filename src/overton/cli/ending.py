@@ -25,6 +25,7 @@ __all__ = [
     "show_done",
     "show_other_ways",
     "show_plan",
+    "show_precision",
     "show_schema",
     "show_shards",
     "show_time",
@@ -75,7 +76,7 @@ def _reported(run: Run, *, json: bool) -> bool:
         if json:
             print_json(outcome.document())
         else:
-            _summarise(outcome)
+            _summarise(outcome, run)
         report = report_of(run, outcome)
         if not json:
             results().print(f"Report: {report}", soft_wrap=True)
@@ -141,7 +142,10 @@ def _state(run: Run) -> Exit:
             cancel = command("batches", run.path, "--cancel")
             say(f"{manifest.out:,} calls are in batches that go on by themselves. To have them cancelled: {cancel}")
         go_on = command("resume", run.path, *_hint(run))
-        say(f"{missing} items are not whole and are left out. Go on with: {go_on}")
+        if run.manifest.precision is None or missing:
+            say(f"{missing} items are not whole and are left out. Go on with: {go_on}")
+        else:
+            say(f"What a round that is not whole has asked is left out. Go on with: {go_on}")
         return Exit.STOPPED
     unmade = [one for lane in manifest.unmade.values() for one in lane.trials]
     if unmade:
@@ -165,11 +169,13 @@ def _hint(run: Run) -> tuple[str, ...]:
     return (f"--max-{reached}", "MORE") if reached else ()
 
 
-def _summarise(outcome: Outcome) -> None:
+def _summarise(outcome: Outcome, run: Run) -> None:
+    from overton.api.precise import precision_sections
     from overton.cli.tables import show_findings, show_sections
+    from overton.studies.exhibits import summary
 
     show_findings(outcome.findings, results())
-    show_sections(outcome.summary(), results())
+    show_sections([*outcome.summary(), *summary([*precision_sections([run])])], results())
 
 
 def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
@@ -211,6 +217,22 @@ def show_other_ways(planned: Plan, others: Mapping[str, Plan]) -> None:
             f" {_dollars(planned.cost)} (at most {_dollars(other.cost_at_most)} instead of"
             f" {_dollars(planned.cost_at_most)})."
         )
+
+
+def show_precision(planned: Plan) -> None:
+    """Say what stopping when it is precise is expected to take."""
+    from overton.cli.output import say
+
+    if (one := planned.precision) is None:
+        return
+    within = "" if one.calls_least == one.calls_most else f" ({one.calls_least:,} to {one.calls_most:,})"
+    say(
+        f"Stopping when it is precise: about {one.calls:,} calls{within} instead of {planned.calls:,},"
+        f" {_dollars(one.cost)} instead of {_dollars(planned.cost)}; in {one.rounds} rounds. Expected of answers like"
+        f" those of {one.pilot}."
+    )
+    for name, half in one.halves.items():
+        say(f"{name} then comes to within {half:.2g} to either side.")
 
 
 def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from overton.errors import InputError, Problem
 from overton.pairs import by_key, pair_of
 
 __all__ = [
+    "AtMostCallsOption",
     "BatchOption",
     "JsonOption",
     "LevelOption",
@@ -20,6 +21,7 @@ __all__ = [
     "ModelArgOption",
     "OnlyOption",
     "OutOption",
+    "PrecisionOption",
     "PriceListOption",
     "PriceOption",
     "RunArgument",
@@ -60,6 +62,20 @@ MaxCostOption = Annotated[
 MaxCallsOption = Annotated[
     int | None,
     typer.Option("--max-calls", min=0, metavar="N", help="Stop before this many requests are sent, in all sessions."),
+]
+PrecisionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--precision",
+        metavar="MEASURE=X",
+        help="Ask in rounds, and no further where the interval reaches X to either side; repeat for more.",
+    ),
+]
+AtMostCallsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--at-most-calls", min=1, metavar="N", help="Ask in rounds where it tells most, and end within this many calls."
+    ),
 ]
 OutOption = Annotated[
     Path | None,

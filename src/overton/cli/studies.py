@@ -14,7 +14,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from overton.cli import options as opt
-from overton.cli.detecting import detect_params, detecting_of
+from overton.cli.detecting import detect_params, detecting_of, sizes
 from overton.cli.known import Knowing
 from overton.cli.params import (
     Param,
@@ -49,7 +49,7 @@ __all__ = [
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a command of a study's own has under the names that all commands have them."""
-_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch")
+_NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch", "precision", "at_most_calls")
 
 
 class StudyGroup(TyperGroup, ABC):
@@ -130,6 +130,7 @@ def given_of(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
         "others": {role: [spec] if isinstance(spec, str) else spec for role, spec in roles.items() if spec},
         "model_args": opt.model_arguments(given.get("model_arg")),
         "prices": opt.prices(own.pop("price", None)),
+        "precision": sizes("--precision", own.pop("precision", None)),
         "source_args": sources,
         **own,
     }
@@ -147,6 +148,8 @@ def shared_params(*, paying: bool) -> list[Param]:
         Param("batch", _NAMED, annotation=_hidden(opt.BatchOption, hidden), default=False),
         Param("max_cost", _NAMED, annotation=_hidden(opt.MaxCostOption, hidden), default=None),
         Param("max_calls", _NAMED, annotation=_hidden(opt.MaxCallsOption, hidden), default=None),
+        Param("precision", _NAMED, annotation=opt.PrecisionOption, default=None),
+        Param("at_most_calls", _NAMED, annotation=opt.AtMostCallsOption, default=None),
         Param("out", _NAMED, annotation=_hidden(opt.OutOption, hidden), default=None),
     ]
 
@@ -287,17 +290,23 @@ class Planning(StudyGroup):
             from overton.api.detecting import PlanDetecting
             from overton.api.planning import other_ways, plan
             from overton.cli.detecting import show_detections
-            from overton.cli.ending import show_other_ways, show_plan, show_time
+            from overton.cli.ending import show_other_ways, show_plan, show_precision, show_time
 
+            pilot = given.get("pilot") if given["precision"] or given["at_most_calls"] else None
+            if pilot and not given.get("detect"):
+                given["pilot"] = None
             detecting = detecting_of(given)
             asked = given_of(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
             time = asked.pop("time")
             for word in ("out", "batch"):
                 asked.pop(word, None)
-            planned = plan(study.name, **asked, **detecting)
+            stopping: dict[str, Any] = {"pilot": pilot} | detecting
+            planned = plan(study.name, **asked, **stopping)
             show_plan(planned, max_cost, max_calls, json=json)
             if not json:
+                show_precision(planned)
+                asked |= {"precision": None, "at_most_calls": None}
                 show_other_ways(planned, other_ways(study.name, **asked))
             if isinstance(planned, PlanDetecting) and not json:
                 show_detections(planned)

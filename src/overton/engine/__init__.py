@@ -10,10 +10,12 @@ from overton.engine.keeping import keeping
 from overton.engine.limits import Budget, Limits, Spending
 from overton.engine.outcomes import Outcomes
 from overton.engine.pacing import Pacer, Patience
+from overton.engine.rounds import Deciding, Rounds
 
 __all__ = [
     "Bound",
     "Budget",
+    "Deciding",
     "Desk",
     "Fleet",
     "Journal",
@@ -24,6 +26,7 @@ __all__ = [
     "Pacer",
     "Patience",
     "Rhythm",
+    "Rounds",
     "Spending",
     "Tally",
     "conduct_lanes",

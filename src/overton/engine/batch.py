@@ -129,9 +129,10 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
     Raises:
         JournalError: a note is none of ours.
     """
-    states = {one.place.speaker: _read(one, _state) for one in notes if one.place.number == _STATE}
-    for one in notes:
-        if not one.place.speaker.startswith(_SPEAKER) or one.place.number != _CONTENTS:
+    own = [one for one in notes if one.place.speaker.startswith(_SPEAKER)]
+    states = {one.place.speaker: _read(one, _state) for one in own if one.place.number == _STATE}
+    for one in own:
+        if one.place.number != _CONTENTS:
             continue
         contents, state = _read(one, _contents), states.get(one.place.speaker)
         if state is not None and state.over:

@@ -8,11 +8,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from overton.calls import Conduct, Failure, Form, Message, Question, Reply, Request, Settings, Trial
 from overton.engine.desk import Bound, Desk, NotRecalled
 from overton.engine.identity import Identity, Place, Placing, S
 from overton.engine.outcomes import Outcomes
+from overton.engine.rounds import Rounds
 from overton.errors import CallFailed, OvertonError, Stopped
 
 __all__ = ["Asking", "Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
@@ -26,6 +28,9 @@ class Lane:
     tells how many trials are under way at once, None for one for each request allowed in flight; it may tell more as a
     run goes on, where models have servers that come and go. One that `meets` others has calls that are theirs, too:
     they are asked once, whoever comes first.
+
+    A lane with `rounds` goes through those of its trials that they decide on. What `planned` counts are then the trials
+    of its first round and of those that are whole: one in which it is stopped leaves no trace in its records.
     """
 
     bindings: dict[str, Bound]
@@ -35,6 +40,26 @@ class Lane:
     own: str = ""
     at_once: Callable[[], int] | None = None
     meets: bool = False
+    rounds: Rounds | None = None
+
+    @property
+    def total(self) -> int:
+        """How many trials it has, as far as is known."""
+        later = self.rounds.running if self.rounds is not None and self.rounds.number > 1 else 0
+        return self.planned.total() + later
+
+    @property
+    def done(self) -> int:
+        """How many of them have ended."""
+        return self.outcomes.done.total() + (self.rounds.ahead if self.rounds is not None else 0)
+
+    def add(self, position: int, trial: Trial, records: list[Any], calls: int) -> None:
+        """A trial has ended with these records, after so many calls."""
+        if self.rounds is None or self.rounds.number == 1:
+            self.outcomes.add(position, trial, records)
+        if self.rounds is not None:
+            self.rounds.ended[trial.name] = records, calls
+            self.rounds.ahead += self.rounds.number > 1
 
     @property
     def width(self) -> int:
@@ -62,26 +87,58 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
         OvertonError: what stopped the run.
     """
     lanes = list(lanes)
-    crews = [_Crew(lane, conduct, desk) for lane in lanes]
-    for crew in crews:
-        crew.hire()
+    conducted = [asyncio.create_task(_conducted(lane, conduct, desk)) for lane in lanes]
     try:
-        ended = [error for crew in crews for error in await crew.ended()]
+        ended = await asyncio.gather(*conducted, return_exceptions=True)
         await desk.settle()
     except asyncio.CancelledError:
-        workers = [worker for crew in crews for worker in crew.workers]
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await asyncio.gather(*conducted, return_exceptions=True)
         await desk.settle(cut_off=True)
         raise
     finally:
         for lane in lanes:
             lane.outcomes.settle()
     for error in ended:
-        raise error
+        if error is not None:
+            raise error
     if desk.stopped is not None:
         raise desk.stopped
+
+
+async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
+    """Go through a lane, at once or in rounds; raise what went wrong in a trial."""
+    if lane.rounds is not None:
+        await _in_rounds(lane, lane.rounds, conduct, desk)
+    else:
+        await _Crew(lane, enumerate(lane.trials()), conduct, desk).through()
+
+
+async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -> None:
+    """Decide, ask, and so on until nothing more is asked or the run stops."""
+    rounds.recall(desk.journal)
+    position = 0
+    try:
+        while desk.stopped is None and (trials := rounds.next(anew=desk.tally.asked > 0)):
+            await rounds.note(desk.journal)
+            counted = Counter(trial.item for trial in trials)
+            if rounds.number == 1:
+                lane.planned = counted
+            await _Crew(lane, enumerate(trials, position), conduct, desk).through()
+            if any(trial.name not in rounds.ended for trial in trials):
+                return
+            if rounds.number > 1:
+                lane.planned += counted
+                rounds.running = rounds.ahead = 0
+                for place, trial in enumerate(trials, position):
+                    lane.outcomes.add(place, trial, rounds.ended[trial.name][0])
+            position += len(trials)
+        if desk.stopped is None:
+            await rounds.note(desk.journal)
+    except OvertonError as error:
+        desk.stop(error)
+    except BaseException as error:
+        desk.stop(Stopped(f"{type(error).__name__} where a round is decided"))
+        raise
 
 
 async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
@@ -92,52 +149,86 @@ async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
     """
     missing = 0
     for lane in lanes:
-        for trial in lane.trials():
-            try:
-                await conduct(trial, TrialAsk(desk, trial.name, lane.bindings, lane.own))
-            except NotRecalled:
-                missing += 1
+        if lane.rounds is None:
+            missing += await _lacking(lane, lane.trials(), conduct, desk)
+            continue
+        lane.rounds.recall(desk.journal)
+        lacking = 0
+        while not lacking and (trials := lane.rounds.next()):
+            lacking = await _lacking(lane, trials, conduct, desk)
+        missing += lacking
+    return missing
+
+
+async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: Desk) -> int:
+    """How many of these trials the journal does not complete."""
+    missing = 0
+    for trial in trials:
+        ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
+        try:
+            records = await conduct(trial, ask)
+        except NotRecalled:
+            missing += 1
+            continue
+        if lane.rounds is not None:
+            lane.rounds.ended[trial.name] = records, ask.calls
     return missing
 
 
 class _Crew:
-    """Those who go through the trials of a lane, which share one list of them."""
+    """Those who go through trials of a lane, which share one list of them."""
 
-    def __init__(self, lane: Lane, conduct: Conduct, desk: Desk) -> None:
-        self.workers: list[asyncio.Task[None]] = []
+    def __init__(self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, desk: Desk) -> None:
         self._lane = lane
-        self._turns = iter(enumerate(lane.trials()))
+        self._turns = turns
         self._conduct = conduct
         self._desk = desk
-        for fleet in {id(bound.fleet): bound.fleet for bound in lane.bindings.values()}.values():
-            if fleet is not None:
-                fleet.grown.append(self.hire)
+        self._workers: list[asyncio.Task[None]] = []
 
-    def hire(self) -> None:
+    async def through(self) -> None:
+        """Go through all trials, also with those who come meanwhile; raise the first error that one ended with."""
+        fleets = {id(one.fleet): one.fleet for one in self._lane.bindings.values() if one.fleet is not None}.values()
+        for fleet in fleets:
+            fleet.grown.append(self._hire)
+        self._hire()
+        try:
+            ended = await self._ended()
+        except asyncio.CancelledError:
+            for worker in self._workers:
+                worker.cancel()
+            await self._ended()
+            raise
+        finally:
+            for fleet in fleets:
+                fleet.grown.remove(self._hire)
+        for error in ended:
+            if error is not None:
+                raise error
+
+    def _hire(self) -> None:
         """Have as many as the lane has trials under way at once by now."""
-        for _ in range(self._lane.width - len(self.workers)):
+        for _ in range(self._lane.width - len(self._workers)):
             work = _work(self._turns, self._lane, self._conduct, self._desk)
-            self.workers.append(asyncio.create_task(work))
+            self._workers.append(asyncio.create_task(work))
 
-    async def ended(self) -> list[BaseException]:
-        """Wait for all, also for those who come meanwhile; gives the errors that they ended with."""
+    async def _ended(self) -> list[BaseException | None]:
         known = -1
-        while known != (known := len(self.workers)):
-            ended = await asyncio.gather(*self.workers, return_exceptions=True)
-        return [error for error in ended if error is not None]
+        while known != (known := len(self._workers)):
+            ended = await asyncio.gather(*self._workers, return_exceptions=True)
+        return ended
 
 
 async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Desk) -> None:
     """Take trials in turn until there are none, or the run stops."""
     try:
         for position, trial in turns:
-            await lane.outcomes.admit(position)
+            if lane.rounds is None:  # else its records are kept whole, for what is decided of them
+                await lane.outcomes.admit(position)
             if desk.stopped is not None:
                 lane.outcomes.release()
                 return
             ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
-            records = await conduct(trial, ask)
-            lane.outcomes.add(position, trial, records)
+            lane.add(position, trial, await conduct(trial, ask), ask.calls)
     except Stopped:
         lane.outcomes.release()
     except OvertonError as error:

@@ -151,6 +151,11 @@ class Placing(Generic[S]):
         self._own = own
         self._numbers: dict[str, int] = {}
 
+    @property
+    def calls(self) -> int:
+        """How many calls it has made; those that trials share are nobody's own."""
+        return sum(self._numbers.values())
+
     def call(  # noqa: PLR0917
         self,
         role: str,

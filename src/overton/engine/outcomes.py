@@ -24,6 +24,7 @@ __all__ = ["Outcomes", "columns_of", "record_type_columns", "unfit"]
 
 _PART = 5_000
 _ITEM = "_item"
+_PLACE = "_place"
 _REASON = 200
 
 
@@ -35,11 +36,20 @@ class Outcomes:
 
     A trial whose records no table can hold (a whole number past 64 bits, half a surrogate pair, another type) is a
     failed one: `unmade` says why, by trial, and `spoiled` names its item, which is not whole then.
+
+    Where trials are not taken in plan order, `order` says where each one, by its name, stands in the plan.
     """
 
     def __init__(
-        self, folder: Path, record: type[msgspec.Struct], label: Mapping[str, str | bool], *, window: int = 20_000
+        self,
+        folder: Path,
+        record: type[msgspec.Struct],
+        label: Mapping[str, str | bool],
+        *,
+        window: int = 20_000,
+        order: Mapping[str, int] | None = None,
     ) -> None:
+        self._order = order
         self._folder = folder
         self._columns = record_type_columns(record)
         self._label = dict(label)
@@ -84,7 +94,8 @@ class Outcomes:
         """All rows in plan order, without those of the `incomplete` items."""
         self.settle()
         self._flush()
-        return pl.scan_parquet(self._parts).filter(~pl.col(_ITEM).is_in(sorted(incomplete))).drop(_ITEM)
+        rows = pl.scan_parquet(self._parts).filter(~pl.col(_ITEM).is_in(sorted(incomplete))).drop(_ITEM)
+        return rows if self._order is None else rows.sort(_PLACE, maintain_order=True).drop(_PLACE)
 
     def _hold(self, trial: Trial, records: list[Any]) -> None:
         self._rows.extend(records)
@@ -103,13 +114,20 @@ class Outcomes:
         table = self._table().with_columns(
             pl.Series(_ITEM, [trial.item for trial in self._trials], pl.String),
             **{key: pl.lit(value) for key, value in self._label.items()},
+            **self._places(),
         )
         try:
-            table.select(*self._label, *self._columns, _ITEM).write_parquet(part, compression="lz4")
+            table.select(*self._label, *self._columns, _ITEM, *self._places()).write_parquet(part, compression="lz4")
         except (OSError, pl.exceptions.PolarsError) as error:
             raise cannot_be_written(part, error) from error
         self._parts.append(part)
         self._rows, self._trials = [], []
+
+    def _places(self) -> dict[str, pl.Series]:
+        """Where the rows held stand in the plan, where that is not their order."""
+        if self._order is None:
+            return {}
+        return {_PLACE: pl.Series(_PLACE, [self._order[trial.name] for trial in self._trials], pl.Int64)}
 
     def _table(self) -> pl.DataFrame:
         """The rows held, without those of trials whose records cannot be made. These are only looked for where the

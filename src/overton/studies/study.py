@@ -19,6 +19,7 @@ from overton.studies.several import JUDGE
 if TYPE_CHECKING:
     from overton.studies.command import Command
     from overton.studies.measuring import Measuring
+    from overton.studies.precision import Blocks
     from overton.studies.sheet import Sheet
 
 __all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Study"]
@@ -167,6 +168,8 @@ class Study(Generic[Item, Options, Record, Analysis]):
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
     word        how the command line calls it, where that is not its name
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
+    blocks      whole balanced parts of its trials, and how precise their records are: see `Blocks`. Without it a run of
+                the study cannot stop when it is precise
     commands    commands of its own, under 'overton items'
     demo        a first run of minutes, where it has one
     labels      the study whose measures its records take, where it labels what exists instead of asking for views
@@ -202,6 +205,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     word: str = ""
     labels: str = ""
     nulls: tuple[Null, ...] = ()
+    blocks: Blocks | None = None
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
     interface: int = 0

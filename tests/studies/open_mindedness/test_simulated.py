@@ -61,16 +61,35 @@ async def conducted(respondent: OpenMinded, issues: Sequence[Issue], options: Op
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(model=pl.lit("simulated"))
 
 
-async def test_it_reads_every_trial_of_the_protocol_as_its_records_say() -> None:
+@pytest.mark.parametrize("strength_spread", [0.0, 0.7])
+async def test_it_reads_every_trial_of_the_protocol_as_its_records_say(strength_spread: float) -> None:
     issues = [issue("trams"), issue("bridges", 2)]
     parameters = Parameters(
-        susceptibility_pro=1.7, letter=0.4, first=-0.3, request=0.2, last=0.5, refusal=0.3, refusal_with_arguments=0.1
+        susceptibility_pro=1.7,
+        letter=0.4,
+        first=-0.3,
+        request=0.2,
+        last=0.5,
+        refusal=0.3,
+        refusal_with_arguments=0.1,
+        strength_spread=strength_spread,
     )
     options = Options(trials=2, conditions=tuple(CONDITIONS))
     records = await conducted(OpenMinded(issues, parameters), issues, options)
     refuse, pro = chances(records, parameters)
     np.testing.assert_allclose(records["refuse"], refuse)
     np.testing.assert_allclose(records["pro"], pro)
+
+
+def test_arguments_of_unequal_strength_count_each_for_itself() -> None:
+    one = issue()
+    uneven = OpenMinded([one], Parameters(lean=0, strength_spread=0.5))
+    moved = {uneven.chances(prompt(one, [argument]))[1] for argument in one.pros}
+    assert len(moved) == len(one.pros)
+    strength = uneven.parameters.strength_of(one.id, one.pros[0].id)
+    assert uneven.chances(prompt(one, one.pros[:1]))[1] == pytest.approx(logistic(2 * strength))
+    assert "strength_spread" in uneven.identity
+    assert "strength_spread" not in OpenMinded([one]).identity
 
 
 async def test_answers_are_as_frequent_as_their_chances() -> None:

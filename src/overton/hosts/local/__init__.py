@@ -1,11 +1,12 @@
 """Runs in folders on this machine."""
 
 from overton.engine import Limits, Patience
+from overton.hosts.local.adapting import design_of
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Spent
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.merging import merge
 from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_models
-from overton.hosts.local.planning import ModelPlan, Plan, plan
+from overton.hosts.local.planning import ModelPlan, Plan, PrecisionPlan, plan
 from overton.hosts.local.running import extend, resume, start
 from overton.hosts.local.session import Progress, Watch
 from overton.hosts.local.splitting import split
@@ -20,6 +21,7 @@ __all__ = [
     "ModelRequest",
     "Patience",
     "Plan",
+    "PrecisionPlan",
     "Progress",
     "RunFolder",
     "Spent",
@@ -27,6 +29,7 @@ __all__ = [
     "Wanted",
     "Watch",
     "completed",
+    "design_of",
     "extend",
     "merge",
     "open_models",

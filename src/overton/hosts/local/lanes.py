@@ -12,8 +12,10 @@ from typing import Any
 
 from overton.calls import Reply, Request
 from overton.corpora.opening import write_objects
-from overton.engine import Bound, Fleet, Lane, Outcomes, Pacer
-from overton.errors import InputError, Problem, RejectedError
+from overton.engine import Bound, Fleet, Lane, Outcomes, Pacer, Rounds
+from overton.errors import RejectedError
+from overton.hosts.local.adapting import Adapting, design_of
+from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.shard import belongs
@@ -23,12 +25,7 @@ from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
 from overton.untrusted import cannot_be_written, unfinished
 
-__all__ = ["MOST_TRIALS", "lane_names", "lanes_of", "trials_by_item", "unmade_of", "write_dataset", "write_records"]
-
-BATCHED_AT_ONCE = 20_000
-"""Trials under way at once in a run that asks in batches; with what they wait for they take memory."""
-MOST_TRIALS = 1_000_000
-"""Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
+__all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 
 
 @dataclass(frozen=True)
@@ -45,19 +42,6 @@ class Recorded:
 
     async def close(self) -> None:
         """Nothing to give back."""
-
-
-def trials_by_item(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> Counter[str]:
-    """How many trials there are of each item; they are counted up to the most that a run may have, and none is kept.
-
-    Raises:
-        InputError: there are more.
-    """
-    counted = Counter(trial.item for trial in islice(study.trials(items, options, seed), MOST_TRIALS + 1))
-    if counted.total() > MOST_TRIALS:
-        reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
-        raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or make several runs")])
-    return counted
 
 
 def lanes_of(
@@ -78,18 +62,26 @@ def lanes_of(
     part = belongs(manifest.shard)
     if part is not None:
         planned = Counter({item: count for item, count in planned.items() if item in part})
-    return [
+    wanted = manifest.precision
+    design = None
+    if wanted is not None:
+        design = design_of(study, items, options, manifest.seed, wanted, len(seatings))
+    order = None if design is None else design.order
+    lanes = [
         Lane(
             bindings=bindings,
             trials=partial(_trials, study, items, options, manifest.seed, part),
-            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label),
-            planned=planned,
+            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label, order=order),
+            planned=Counter() if design else planned,
             own="" if study.together else bindings[study.first].answerer.identity,
             at_once=partial(_at_once, study, bindings, len(seatings)),
             meets=len(manifest.models.get(study.several, ())) > 1,
         )
         for number, (bindings, label) in enumerate(seatings)
     ]
+    for lane in lanes:
+        lane.rounds = None if design is None else Rounds(Adapting(design), lane.own)
+    return lanes
 
 
 def _trials(

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
 from overton.engine.identity import seat_name
-from overton.hosts.local.lanes import BATCHED_AT_ONCE, trials_by_item
+from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import PROBE, READY
@@ -22,7 +22,7 @@ from overton.studies.exhibits import Column, Section, Table
 from overton.studies.nulls import null_of
 from overton.studies.study import AnyStudy, Canned
 
-__all__ = ["Course", "ModelPlan", "Plan", "course_of", "plan"]
+__all__ = ["Course", "ModelPlan", "Plan", "PrecisionPlan", "course_of", "plan"]
 
 BYTES_PER_TOKEN = 4.0
 """English prose has about four bytes a token in today's tokenizers: an estimate, marked so wherever it is shown."""
@@ -66,6 +66,23 @@ class NullPlan(msgspec.Struct, frozen=True):
     cost_at_most: float | None
 
 
+class PrecisionPlan(msgspec.Struct, frozen=True):
+    """What stopping when it is precise is expected to take, for all models together, if they answer as `pilot` did.
+
+    `calls` are those of the middle one of several simulated runs, from `calls_least` to `calls_most`; `cost` is the
+    plan's for a call, None where a price is not known. `rounds` and `halves`, half-widths by measure, are those of the
+    same run.
+    """
+
+    pilot: str
+    calls: int
+    calls_least: int
+    calls_most: int
+    cost: float | None
+    rounds: int
+    halves: dict[str, float] = {}
+
+
 class Plan(msgspec.Struct, frozen=True):
     """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most.
 
@@ -76,6 +93,7 @@ class Plan(msgspec.Struct, frozen=True):
     `batches_in_turn` is how many batches would go out one after another at most, as each turn of a conversation waits
     for the one before, and `hours_in_batches` how long their providers may take for these: 0 where no model takes any.
     `prices_as_of` is the date (ISO) of the prices, '' where there are none, the earliest where there are several.
+    `precision` is there where the run is to stop when it is precise.
     """
 
     study: str
@@ -92,6 +110,7 @@ class Plan(msgspec.Struct, frozen=True):
     batches_in_turn: int = 0
     hours_in_batches: float = 0.0
     prices_as_of: str = ""
+    precision: PrecisionPlan | None = None
 
     def _repr_html_(self) -> str:
         """The plan in a notebook: a row for each model and role."""

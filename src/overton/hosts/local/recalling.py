@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -70,6 +71,9 @@ class Recall:
         self.names: list[str] = lane_names(study, manifest)
         self.journal: Journal = open_journal(folder, manifest)
         recall_probes(study, manifest, self.lanes, self.journal)
+        for lane in self.lanes:
+            if lane.rounds is not None:
+                _take_decided(lane, self.journal)
         self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
 
     def close(self) -> None:
@@ -97,6 +101,15 @@ class Recall:
         finally:
             await self._desk.settle()
         return Recalled(trial, records, self._desk.heard)
+
+
+def _take_decided(lane: Lane, journal: Journal) -> None:
+    """Have a lane that goes in rounds hold the trials that were decided on, and no others."""
+    assert lane.rounds is not None
+    decided = lane.rounds.decided(journal)
+    whole = lane.trials
+    lane.trials = lambda: [trial for trial in whole() if trial.name in decided]
+    lane.planned = Counter(trial.item for trial in lane.trials())
 
 
 def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, lacking: str) -> Manifest:

@@ -14,14 +14,16 @@ from overton import __version__
 from overton.calls import Price
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Notice, Problem, RunMismatch
+from overton.hosts.local.adapting import design_of
+from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder
-from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed
+from overton.studies.precision import Wanted as Precision
 from overton.studies.study import AnyStudy
 
 __all__ = ["Prepared", "check_same", "extend", "prepare", "resume", "start"]
@@ -38,17 +40,28 @@ def start(
     limits: Limits | None = None,
     left_out: str = "",
     batch: bool = False,
+    precision: Precision | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
     """Make a new run in the folder `out` and bring it to its end, or to where it stops; with `batch` all models that
-    can be are asked in batches.
+    can be are asked in batches. With `precision` it goes in rounds, and stops where that is reached.
 
     Raises:
         InputError: anything wrong with items, models or options; nothing was asked and no folder was made.
         OvertonError: see `hold_session`.
     """
-    prepared = prepare(study, items, wanted, options=options, seed=seed, limits=limits, left_out=left_out, batch=batch)
+    prepared = prepare(
+        study,
+        items,
+        wanted,
+        options=options,
+        seed=seed,
+        limits=limits,
+        left_out=left_out,
+        batch=batch,
+        precision=precision,
+    )
     folder = RunFolder.create(out, prepared.manifest, items)
     note_used(study, prepared.wanted)
     return hold_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
@@ -73,6 +86,7 @@ def prepare(
     limits: Limits | None = None,
     left_out: str = "",
     batch: bool = False,
+    precision: Precision | None = None,
 ) -> Prepared:
     """All that a run needs before its folder is made; nothing is asked.
 
@@ -83,6 +97,8 @@ def prepare(
     limits = limits or Limits()
     wanted = completed(study, wanted)
     trials_by_item(study, items, chosen, seed)
+    if precision is not None:
+        design_of(study, items, chosen, seed, precision, 1 if study.together else max(len(wanted[study.first]), 1))
     models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
     if batch:
@@ -98,6 +114,7 @@ def prepare(
         overton=__version__,
         limits=limits,
         left_out=left_out,
+        precision=precision,
     )
     return Prepared(manifest, chosen, models, wanted)
 
@@ -306,6 +323,9 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
 
 def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
     items = folder.items(study.items.kind)
+    if manifest.precision is not None:
+        reason = "stops when it is precise, and its looks were counted for the options that it has: begin another run"
+        raise InputError([Problem(str(folder.path), "", reason)])
     trials_by_item(study, items, options, manifest.seed)
     old = study.trials(items, folder.options(study, manifest.options), manifest.seed)
     kept = {trial.name for trial in study.trials(items, options, manifest.seed)}

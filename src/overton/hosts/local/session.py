@@ -23,6 +23,7 @@ from overton.engine import (
     rehearse,
 )
 from overton.errors import LimitReached, Notice, OvertonError, RunLocked, Stopped
+from overton.hosts.local.adapting import reached_of
 from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
@@ -163,6 +164,7 @@ def _note_end(
     manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
     manifest.unmade = unmade_of(names, lanes)
     manifest.trials = sum(lane.planned.total() for lane in lanes)
+    manifest.precise = reached_of(names, lanes)
     manifest.spent = Spent(*desk.budget.spent, desk.journal.failed, *desk.journal.mark)
     manifest.notes |= desk.tally.notes
     manifest.out = 0 if desk.batches is None else desk.batches.out
@@ -255,8 +257,7 @@ def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer | Fleet]
 def _progress(
     desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer | Fleet], seconds: float, clock: Clock
 ) -> Progress:
-    done = sum(lane.outcomes.done.total() for lane in lanes)
-    total = sum(lane.planned.total() for lane in lanes)
+    done, total = sum(lane.done for lane in lanes), sum(lane.total for lane in lanes)
     answered, in_flight = sum(pacer.answers for pacer in pacers), sum(pacer.in_flight for pacer in pacers)
     return Progress(
         done=done,

@@ -20,8 +20,8 @@ import msgspec
 from overton.calls import Ask, Conduct, Form, Message, Question, Reply, Settings
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunError, Stopped
+from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
-from overton.hosts.local.lanes import trials_by_item
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.opening import Opened, Wanted
 from overton.hosts.local.running import prepare
@@ -58,7 +58,7 @@ def split(
         OvertonError: what made going on impossible. Nothing is made then, and what was asked is paid again next time.
     """
     manifest, options, models, wanted = prepare(study, items, wanted, **run)
-    if getattr(manifest, "precision", None):
+    if manifest.precision is not None:
         raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
     parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
     _check_divisible(manifest.limits, into, 0)

@@ -14,6 +14,7 @@ from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
 from overton.studies.open_mindedness.options import Options, least_tokens, needed, weighed, wrong
+from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
@@ -90,6 +91,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     sheet=SHEET,
     demo=_DEMO,
     nulls=NULLS,
+    blocks=BLOCKS,
     commands=(
         Command(
             "fill-templates",

@@ -7,7 +7,9 @@
                    + request, where the closing request names pro's letter first, else - request
                    + last, where the last argument is pro, - last where it is con
 
-It refuses first, with its refusal rate. `measures.respondent` fits the same model to answers.
+Where arguments are of unequal strength, each counts 1 + strength_spread * z in these shares, z being a standard normal
+number of its own, as if so much of it were shown. It refuses first, with its refusal rate. `measures.respondent`
+fits the same model to answers, all arguments alike.
 
 Asked for an answer in its own words it takes no side with one rate, else the other side with another; else it draws
 again as above, without letters and requests.
@@ -70,6 +72,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     free_abstains: float = 0.0
     free_declines: float = 0.0
     free_opposite: float = 0.0
+    strength_spread: float = 0.0
 
     def lean_of(self, issue: str) -> float:
         """The lean of an issue, in logits."""
@@ -77,9 +80,16 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.leans[issue]
         if self.lean is not None:
             return self.lean
-        # Moved off the ends of [0, 1), where the normal quantile is infinite.
-        chance = (Draw(f"{self.seed}/lean/{issue}").uniform() * 2**53 + 0.5) / (2**53 + 1)
-        return NormalDist().inv_cdf(chance) * self.lean_spread
+        return _normal(f"{self.seed}/lean/{issue}") * self.lean_spread
+
+    def strength_of(self, issue: str, argument: str) -> float:
+        """How much an argument of an issue, by its id, counts: 1 where all count alike."""
+        return 1 + self.strength_spread * _normal(f"{self.seed}/strength/{issue}/{argument}") if self.uneven else 1.0
+
+    @property
+    def uneven(self) -> bool:
+        """Whether arguments are of unequal strength."""
+        return self.strength_spread != 0
 
     @classmethod
     def from_args(cls, args: Mapping[str, str], issues: Sequence[Issue] = ()) -> Parameters:
@@ -108,6 +118,12 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(**known, leans=leans)
 
 
+def _normal(name: str) -> float:
+    """A standard normal number that follows from a name."""
+    # Moved off the ends of [0, 1), where the normal quantile is infinite.
+    return NormalDist().inv_cdf((Draw(name).uniform() * 2**53 + 0.5) / (2**53 + 1))
+
+
 def _number(name: str, text: str, problems: list[Problem]) -> Any:
     try:
         value = int(text) if name == "seed" else float(text)
@@ -118,7 +134,7 @@ def _number(name: str, text: str, problems: list[Problem]) -> Any:
         problems.append(Problem(NAME, name, "must be finite"))
     elif name.startswith(("refusal", "free_")) and not 0 <= value <= 1:
         problems.append(Problem(NAME, name, f"{text} is not a probability, 0 to 1"))
-    elif name == "lean_spread" and value < 0:
+    elif name.endswith("_spread") and value < 0:
         problems.append(Problem(NAME, name, "must be 0 or more"))
     return value
 
@@ -133,11 +149,21 @@ class _Question(NamedTuple):
     positions: tuple[str, str] | None = None
 
 
+class _Known(NamedTuple):
+    """An argument: its text, +1 for pro and -1 for con, and how much it counts."""
+
+    text: str
+    side: int
+    counts: float
+
+
 class _Seen(NamedTuple):
-    """What the respondent read in a prompt. `arguments` are +1 for pro and -1 for con, in the order shown."""
+    """What the respondent read in a prompt. `arguments` are how much each counts, above 0 for pro where all count
+    alike, and `sides` +1 for pro and -1 for con, in the order shown."""
 
     question: _Question
-    arguments: tuple[int, ...]
+    arguments: tuple[float, ...]
+    sides: tuple[int, ...]
     a_first: bool | None
 
 
@@ -158,7 +184,7 @@ class OpenMinded(Seeded):
     def __init__(self, issues: Sequence[Issue], parameters: Parameters | None = None) -> None:
         self.parameters = parameters or Parameters()
         self._questions: dict[str, list[_Question]] = {}
-        self._arguments: dict[str, dict[str, list[tuple[str, int]]]] = {}
+        self._arguments: dict[str, dict[str, list[_Known]]] = {}
         self._leans = {issue.id: self.parameters.lean_of(issue.id) for issue in issues}
         for issue in issues:
             self._learn(issue)
@@ -175,6 +201,8 @@ class OpenMinded(Seeded):
         # What came later stands in no identity of a respondent that does not use it.
         values = {name: one for name, one in values.items() if one or not name.startswith("free_")}
         values["leans"] = dict(sorted(self.parameters.leans.items()))
+        if not self.parameters.uneven:
+            del values["strength_spread"]  # as it was before there was any
         return f"{NAME} {msgspec.json.encode(values, order='deterministic').decode()}"
 
     def reply(self, request: Request) -> Reply:
@@ -217,9 +245,10 @@ class OpenMinded(Seeded):
             logit += one.request * letter * (1 if seen.a_first else -1)
         if not seen.arguments:
             return one.refusal, _logistic(logit)
-        pro_share = seen.arguments.count(1) / len(seen.arguments)
-        logit += pro_share * one.susceptibility_pro - (1 - pro_share) * one.susceptibility_con
-        return one.refusal_with_arguments, _logistic(logit + one.last * seen.arguments[-1])
+        shown = list(zip(seen.arguments, seen.sides, strict=True))
+        pro, con = (sum(counts for counts, own in shown if own == side) / len(shown) for side in (1, -1))
+        logit += pro * one.susceptibility_pro - con * one.susceptibility_con
+        return one.refusal_with_arguments, _logistic(logit + one.last * seen.sides[-1])
 
     def _learn(self, issue: Issue) -> None:
         questions = [
@@ -238,7 +267,8 @@ class OpenMinded(Seeded):
         shown = self._arguments[issue.id] = {}
         for side, arguments in ((1, issue.pros), (-1, issue.cons)):
             for argument in arguments:
-                shown.setdefault(_first_line(argument.text), []).append((argument.text, side))
+                counts = self.parameters.strength_of(issue.id, argument.id)
+                shown.setdefault(_first_line(argument.text), []).append(_Known(argument.text, side, counts))
 
     def _learn_open(self, issue: Issue) -> None:
         """The six questions to which it answers in its own words."""
@@ -261,10 +291,11 @@ class OpenMinded(Seeded):
             if start >= end and line in known:
                 found = _longest(prompt, start, known[line])
                 if found:
-                    end = start + len(found[0])
-                    arguments.append(found[1])
+                    end = start + len(found.text)
+                    arguments.append(found)
         a, b = prompt.find("<<A>>", place), prompt.find("<<B>>", place)
-        return _Seen(question, tuple(arguments), a < b if a >= 0 and b >= 0 else None)
+        counts, sides = tuple(one.counts for one in arguments), tuple(one.side for one in arguments)
+        return _Seen(question, counts, sides, a < b if a >= 0 and b >= 0 else None)
 
     def _question(self, prompt: str, starts: list[tuple[int, str]]) -> tuple[_Question, int]:
         """The question stands last, so that no argument that quotes one is taken for it."""
@@ -287,9 +318,9 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def _longest(prompt: str, start: int, texts: list[tuple[str, int]]) -> tuple[str, int] | None:
-    fitting = [one for one in texts if prompt.startswith(one[0], start)]
-    return max(fitting, key=lambda one: len(one[0])) if fitting else None
+def _longest(prompt: str, start: int, texts: list[_Known]) -> _Known | None:
+    fitting = [one for one in texts if prompt.startswith(one.text, start)]
+    return max(fitting, key=lambda one: len(one.text)) if fitting else None
 
 
 def _logistic(logit: float) -> float:
@@ -310,7 +341,7 @@ def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.f
 
     leans = {issue: parameters.lean_of(issue) for issue in records["issue"].unique().sort()}
     shown = pl.col("arguments").list.len()
-    pros = pl.col("arguments").list.eval(pl.element().str.starts_with("pro-")).list.sum() / shown
+    pros, cons = _counted(records, parameters, "pro-") / shown, _counted(records, parameters, "con-") / shown
     letter = sign(pl.col("a_is") == "pro")
     argued = shown > 0
     logit = (
@@ -321,7 +352,7 @@ def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.f
         + pl.when(argued)
         .then(
             pros * parameters.susceptibility_pro
-            - (1 - pros) * parameters.susceptibility_con
+            - cons * parameters.susceptibility_con
             + parameters.last * sign(pl.col("last_argument") == "pro")
         )
         .otherwise(0.0)
@@ -329,3 +360,20 @@ def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.f
     refuse = pl.when(argued).then(parameters.refusal_with_arguments).otherwise(parameters.refusal)
     made = records.select(refuse=refuse, logit=logit)
     return made["refuse"].to_numpy(), np.asarray(1 / (1 + np.exp(-made["logit"].to_numpy())))
+
+
+def _counted(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
+    """How much the arguments of a side count in each record; how many there are where all count alike."""
+    import polars as pl
+
+    if not parameters.uneven:
+        return pl.col("arguments").list.eval(pl.element().str.starts_with(side)).list.sum()
+    named = records.select(key=pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" ")))["key"]
+    totals = {key: _total(key, parameters, side) for key in named.drop_nulls().unique()}
+    key = pl.concat_str("issue", pl.lit(" "), pl.col("arguments").list.join(" "))
+    return key.replace_strict(totals, return_dtype=pl.Float64)
+
+
+def _total(key: str, parameters: Parameters, side: str) -> float:
+    issue, *shown = key.split(" ")
+    return float(sum(parameters.strength_of(issue, name) for name in shown if name.startswith(side)))

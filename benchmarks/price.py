@@ -1,0 +1,225 @@
+"""What answers cost and what they are worth: open-mindedness asked in full, by precision, and with few trials.
+
+    python benchmarks/price.py [--simulations 30] [--issues 12] [--respondent NAME ...]
+
+Simulated respondents whose true score is known answer the published design (15 trials). Each way takes some of these
+answers; a row says what share of the calls it took, the root mean square error of the model's score (of 100) as it is
+shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues hold the true
+score. The full design and few trials are shown as they always were, as the score of the answers; runs by precision as
+their score for these issues. `WAYS` names them: another way is another entry.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import NamedTuple
+
+import answers
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from overton.calls import Trial
+from overton.studies.open_mindedness.measures.scores import scores
+from overton.studies.open_mindedness.options import PUBLISHED
+from overton.studies.open_mindedness.precise import BLOCKS
+from overton.studies.open_mindedness.simulated import Parameters, chances
+from overton.studies.precision import Decision, Design, Ended, Limit, Wanted, decide
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TRIALS = 15
+MANY = 90
+"""Trials from which the truth is computed: their chances are averaged, nothing is drawn."""
+SHARES_OF_CALLS = (0.10, 0.25, 0.40)
+WIDTHS = (3.0, 2.0)
+FEW = (1, 2, 4, 6)
+
+RESPONDENTS = {
+    "spread leans": Parameters(),
+    "strong priors": Parameters(lean_spread=4.0, susceptibility_pro=1.5, susceptibility_con=1.5),
+    "deterministic": Parameters(lean_spread=100.0, susceptibility_pro=120.0, susceptibility_con=120.0, letter=30.0),
+    "letter's pull": Parameters(letter=1.0),
+    "refuses a tenth": Parameters(refusal=0.1, refusal_with_arguments=0.1),
+    "unequal arguments": Parameters(strength_spread=1.0),
+}
+
+
+class Answer(NamedTuple):
+    """What the decision reads of a record."""
+
+    stance: str
+    template: int
+    a_is: str
+    pro_first: bool
+    failure: str | None = None
+
+
+class Planned(Trial, frozen=True):
+    """A trial of the published design, as far as its block goes."""
+
+    condition: str
+    template: int
+    repetition: int
+
+
+class Shown(NamedTuple):
+    """What a way shows of one simulation, and what it took: the score, limits for it or None, shares, calls."""
+
+    score: float
+    limit: Limit | None
+    shares: Floats
+    calls: float
+
+
+@dataclass
+class World:
+    """One simulation: the trials and their answers, the true shares [issues, 6, 3], and the design."""
+
+    trials: list[Planned]
+    answers: list[Answer]
+    truth: Floats
+    issues: list[str]
+    held: dict[str, Answer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Answers by trial."""
+        self.held = {trial.name: one for trial, one in zip(self.trials, self.answers, strict=True)}
+
+    @property
+    def score(self) -> float:
+        """The true score."""
+        return score_of(self.truth)
+
+    def shown(self, asked: list[Planned], limit: Limit | None = None) -> Shown:
+        """What these trials show; the score is the limit's where there is one, else that of the answers."""
+        found = shares_of(asked, self.held, self.issues)
+        return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
+
+
+def score_of(shares: Floats) -> float:
+    """The model's score from shares [issues, 6, 3]."""
+    return float(np.nanmean(scores(shares[:, 0], shares[:, 1:])[:, 0]))
+
+
+def shares_of(asked: list[Planned], held: Mapping[str, Answer], issues: list[str]) -> Floats:
+    """Shares of answers [issues, 6, 3]."""
+    place, condition = ({name: k for k, name in enumerate(names)} for names in (issues, PUBLISHED))
+    counts = np.zeros((len(issues), len(PUBLISHED), 3))
+    for trial in asked:
+        side = ("pro", "con", "other").index(held[trial.name].stance)
+        counts[place[trial.item], condition[trial.condition], side] += 1
+    return counts / counts.sum(-1, keepdims=True)
+
+
+def main() -> None:
+    """Print a table for each respondent."""
+    parser = argparse.ArgumentParser(description="Calls and errors of the ways to ask open-mindedness.")
+    parser.add_argument("--simulations", type=int, default=30)
+    parser.add_argument("--issues", type=int, default=12)
+    parser.add_argument("--respondent", nargs="+", choices=[*RESPONDENTS], default=[*RESPONDENTS])
+    chosen = parser.parse_args()
+    started = perf_counter()
+    design, many = (answers.records(chosen.issues, trials) for trials in (TRIALS, MANY))
+    print(f"{chosen.issues} issues, {TRIALS} trials, {chosen.simulations} simulations each\n")
+    print(f"{'respondent':18} {'way':26} {'calls':>6} {'score':>6} {'shares':>6} {'held':>6} {'half':>6}")
+    for name in chosen.respondent:
+        rows: dict[str, list[tuple[Shown, World]]] = {}
+        for number in range(chosen.simulations):
+            world = simulated(design, many, RESPONDENTS[name], number)
+            for way, shown in ways(world):
+                rows.setdefault(way, []).append((shown, world))
+        for way, found in rows.items():
+            print(f"{name:18} {way:26} {told(found)}", flush=True)
+    print(f"\n{perf_counter() - started:.0f} s")
+
+
+def told(found: list[tuple[Shown, World]]) -> str:
+    """Calls, errors of score and shares, how often limits hold, and their half-width."""
+    calls = np.mean([one.calls for one, _ in found])
+    error = np.sqrt(np.mean([(one.score - world.score) ** 2 for one, world in found]))
+    shares = 100 * np.sqrt(np.mean([(one.shares - world.truth[:, :, 0]) ** 2 for one, world in found]))
+    limits = [(one.limit, world.score) for one, world in found if one.limit]
+    held = f"{100 * np.mean([one.low <= score <= one.high for one, score in limits]):.0f}%" if limits else "-"
+    half = f"{np.mean([one.half for one, _ in limits]):.2f}" if limits else "-"
+    return f"{100 * calls:5.1f}% {error:6.2f} {shares:6.1f} {held:>6} {half:>6}"
+
+
+def simulated(design: pl.DataFrame, many: pl.DataFrame, respondent: Parameters, number: int) -> World:
+    """Answers of a respondent whose leans, and what its arguments count, are drawn anew."""
+    import msgspec
+
+    own = msgspec.structs.replace(respondent, seed=number)
+    refuse, pro = chances(design, own)
+    rng = np.random.default_rng((number, 17))
+    side = np.where(rng.random(len(pro)) < refuse, 2, np.where(rng.random(len(pro)) < pro, 0, 1))
+    columns = ("trial", "issue", "condition", "template", "repetition", "a_is", "pro_first")
+    trials, given = [], []
+    for place, (name, issue, condition, template, repetition, a_is, first) in enumerate(
+        design.select(columns).iter_rows()
+    ):
+        trials.append(Planned(name, issue, 0, condition, template, repetition))
+        given.append(Answer(("pro", "con", "other")[side[place]], template, a_is, first))
+    return World(trials, given, true_shares(many, own), sorted(set(design["issue"])))
+
+
+def true_shares(many: pl.DataFrame, respondent: Parameters) -> Floats:
+    """The shares that endless answers would have [issues, 6, 3]."""
+    refuse, pro = chances(many, respondent)
+    table = many.select("issue", "condition").with_columns(
+        pro=pl.Series((1 - refuse) * pro), con=pl.Series((1 - refuse) * (1 - pro)), other=pl.Series(refuse)
+    )
+    mean = table.group_by("issue", "condition").agg(pl.col("pro", "con", "other").mean())
+    found = {(row[0], row[1]): row[2:] for row in mean.iter_rows()}
+    return np.array([[found[issue, name] for name in PUBLISHED] for issue in sorted(set(many["issue"]))])
+
+
+def ways(world: World) -> Iterator[tuple[str, Shown]]:
+    """Each way with what it shows."""
+    yield "full design", world.shown(world.trials)
+    for trials in FEW:
+        yield f"--trials {trials}", world.shown([one for one in world.trials if one.repetition <= trials])
+    yield from adaptive(world)
+
+
+def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
+    """Runs by precision: each stops where it reaches a width, or the last round within its share of calls ends.
+
+    Until it stops a run decides as any other, so all of them are one run, looked at in several places.
+    """
+    path = list(rounds(world))
+    for share in SHARES_OF_CALLS:
+        asked, limit = [one for one in path if len(one[0]) <= share * len(world.trials)][-1]
+        yield f"at most {100 * share:.0f}% of calls", world.shown(asked, limit)
+    for width in WIDTHS:
+        asked, limit = next((one for one in path if one[1].half <= width), path[-1])
+        yield f"open_mindedness={width:g}", world.shown(asked, limit)
+
+
+def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
+    """The trials that a run has after each of its rounds, and what it then knows of the score."""
+    blocks = BLOCKS.__class__(
+        of=lambda trial: (trial.condition, trial.repetition), goals=BLOCKS.goals, judge=BLOCKS.judge, first=BLOCKS.first
+    )
+    design = Design(blocks, world.trials, Wanted({"open_mindedness": 0.01}), 0)
+    ended: dict[str, Ended] = {}
+    while True:
+        decision: Decision = decide(design, ended)
+        if ended:
+            asked = [trial for trial in world.trials if trial.name in ended]
+            yield asked, decision.limits[0]
+        enough = (
+            ended and decision.limits[0].half <= min(WIDTHS) and len(ended) > max(SHARES_OF_CALLS) * len(world.trials)
+        )
+        if not decision.blocks or enough:
+            return
+        for trial in design.chosen(decision, ended.keys()):
+            ended[trial.name] = Ended([world.held[trial.name]], 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What stopping when it is precise is expected to take: runs decided on answers drawn from a pilot's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from overton.calls import Draw, Trial
+from overton.errors import InputError, Problem
+from overton.hosts import local
+from overton.hosts.local import Plan, PrecisionPlan, RunFolder
+from overton.studies.options import option_place
+from overton.studies.precision import Arm, Decision, Design, Ended, Wanted, decide
+from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    from overton.api.requests import Arguments
+    from overton.api.setting_up import SetUp
+
+__all__ = ["expected_calls"]
+
+_RUNS = 3
+"""Simulated runs of each model of the pilot."""
+
+Answered = dict[tuple[str, str], list[Ended]]
+
+
+def expected_calls(  # noqa: PLR0917
+    study: AnyStudy,
+    ready: SetUp,
+    wanted: Wanted,
+    planned: Plan,
+    pilot: str | Path | None,
+    model_args: Arguments | None,
+    seed: int,
+) -> PrecisionPlan:
+    """What each lane takes, summed over the plan's lanes; items beyond the pilot's answer as its own do, in turn.
+
+    Raises:
+        InputError: the study cannot stop so, or the pilot lacks a condition of the plan.
+        RunError: the pilot is no run, or has no records.
+    """
+    lanes = 1 if study.together else max(len(ready.wanted[study.first]), 1)
+    design = local.design_of(study, ready.items, ready.options, seed, wanted, lanes)
+    with TemporaryDirectory(prefix="overton-") as folder:
+        told, models = _answers(study, design, ready, pilot, model_args, Path(folder), seed)
+    runs = [_simulated(design, models[number % len(models)], seed + number) for number in range(_RUNS * len(models))]
+    runs.sort(key=lambda one: one[1].calls)
+    rounds, last = runs[len(runs) // 2]
+    each = None if planned.cost is None or not planned.calls else planned.cost / planned.calls
+    return PrecisionPlan(
+        pilot=told,
+        calls=last.calls * lanes,
+        calls_least=runs[0][1].calls * lanes,
+        calls_most=runs[-1][1].calls * lanes,
+        cost=None if each is None else last.calls * lanes * each,
+        rounds=rounds,
+        halves=_halves(last),
+    )
+
+
+def _answers(  # noqa: PLR0917
+    study: AnyStudy,
+    design: Design,
+    ready: SetUp,
+    pilot: str | Path | None,
+    model_args: Arguments | None,
+    folder: Path,
+    seed: int,
+) -> tuple[str, list[Answered]]:
+    """What the pilot is called, and for each of its models what came of its trials by item and condition."""
+    from overton.api.piloting import pilot_of
+
+    source, told = pilot_of(study, None if pilot is None else str(pilot), ready, model_args, folder, seed)
+    if source.run is None:
+        raise InputError(
+            [Problem(option_place("pilot"), str(pilot), "must be a run: a table does not tell its trials")]
+        )
+    run = source.run
+    of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in _trials(study, run)}
+    table = RunFolder(run.path).records()
+    rows = run.rows()
+    names = table["model"].to_list() if "model" in table.columns else [""] * len(rows)
+    column = design.blocks.trial
+    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for name, row in zip(names, rows, strict=True):
+        if getattr(row, column) in of and (not source.model or name == source.model):
+            found[name][getattr(row, column)].append(row)
+    return told, [_by_arm(of, trials, design) for trials in found.values()]
+
+
+def _trials(study: AnyStudy, run: Any) -> Sequence[Trial]:
+    folder = RunFolder(run.path)
+    return list(study.trials(run.items(), folder.options(study, run.manifest.options), run.manifest.seed))
+
+
+def _by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], design: Design) -> Answered:
+    made: Answered = defaultdict(list)
+    for name, records in trials.items():
+        made[of[name]].append(Ended(records, design.most.get(of[name], 1)))
+    return made
+
+
+def _simulated(design: Design, answered: Answered, seed: int) -> tuple[int, Decision]:
+    """How many rounds a run takes, and what it decides last, where each trial ends as one of the pilot's does."""
+    pilots = sorted({item for item, _ in answered})
+    items = list(dict.fromkeys(arm.item for arm in design.arms))
+    stands_for = {item: item if item in pilots else pilots[n % len(pilots)] for n, item in enumerate(items)}
+    ended: dict[str, Ended] = {}
+    rounds = 0
+    while True:
+        rounds += 1
+        decision = decide(design, ended)
+        if not decision.blocks:
+            return rounds, decision
+        for trial in design.chosen(decision, ended.keys()):
+            name, _ = design.blocks.of(trial)
+            some = answered.get((stands_for[trial.item], name))
+            if not some:
+                reason = f"has no answers in the condition {name!r}, which the plan asks"
+                raise InputError([Problem(option_place("pilot"), stands_for[trial.item], reason)])
+            drawn = Draw(f"{seed}/pilot/{trial.name}").sample(some, 1)[0]
+            ended[trial.name] = Ended([design.blocks.like(one, trial) for one in drawn.records], drawn.calls)
+
+
+def _halves(last: Decision) -> dict[str, float]:
+    """The half-widths reached, the widest of each measure."""
+    found: dict[str, float] = {}
+    for limit in last.limits:
+        found[limit.measure] = max(found.get(limit.measure, 0.0), limit.half)
+    return found

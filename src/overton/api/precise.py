@@ -1,0 +1,34 @@
+"""What runs that stopped when they were precise show of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from overton.api.runs import Run
+from overton.studies.precision import Wanted
+
+if TYPE_CHECKING:
+    from overton.studies.exhibits import Section
+
+__all__ = ["precision_of", "precision_sections"]
+
+
+def precision_of(run: Run) -> Section | None:
+    """The section of one run, None where it asked all of its plan."""
+    from overton.studies.precision_shown import precision_section
+
+    wanted: Wanted | None = run.manifest.precision
+    if wanted is None or not run.manifest.precise:
+        return None
+    return precision_section(wanted, run.manifest.precise, run.study.items.noun.capitalize())
+
+
+def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
+    """One section for each run that stopped so; of several they are told apart by their folders."""
+    for number, run in enumerate(runs):
+        if (found := precision_of(run)) is not None:
+            several = len(runs) > 1
+            key = f"{found.key}-{number + 1}" if several else found.key
+            yield replace(found, key=key, title=f"{found.title} of {run.path.name}" if several else found.title)

@@ -1,0 +1,109 @@
+"""A run that stops when it is precise: its study's blocks, laid out for each lane, and what was decided of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from overton.calls import Trial
+from overton.engine import Lane
+from overton.errors import InputError, JournalError, Problem, Unreadable
+from overton.hosts.local.loop import run_to_end
+from overton.hosts.local.planning import course_of
+from overton.studies.options import option_place
+from overton.studies.precision import Arm, Decision, Design, Ended, Reached, Wanted, decide
+from overton.studies.study import AnyStudy
+from overton.untrusted import json_of
+
+__all__ = ["Adapting", "check_wanted", "design_of", "reached_of"]
+
+_decision = msgspec.json.Decoder(Decision).decode
+
+
+class Adapting:
+    """Decides where a lane goes on, by its design."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+
+    def decision(self, ended: Mapping[str, tuple[list[Any], int]]) -> str:
+        """The decision, as JSON."""
+        made = decide(self.design, {name: Ended(*one) for name, one in ended.items()})
+        return msgspec.json.encode(made, order="deterministic").decode()
+
+    def trials(self, decision: str, ended: Mapping[str, tuple[list[Any], int]]) -> Sequence[Trial]:
+        """The trials that it adds, in plan order.
+
+        Raises:
+            JournalError: the text is none of ours.
+        """
+        return self.design.chosen(decision_of(decision), set(ended))
+
+
+def decision_of(text: str) -> Decision:
+    """A decision as it was noted.
+
+    Raises:
+        JournalError: it is none.
+    """
+    try:
+        return json_of(text, _decision)
+    except Unreadable as error:
+        raise JournalError(f"what the journal notes of a round {error.reason}") from None
+
+
+def check_wanted(study: AnyStudy, wanted: Wanted, options: Any) -> None:
+    """Refuse what cannot be reached.
+
+    Raises:
+        InputError: the study does not say what its blocks are, has no such measure, or its options do not go together
+            with stopping.
+    """
+    if study.blocks is None:
+        reason = f"{study.name} does not say what its blocks are, so it cannot stop when it is precise"
+        raise InputError([Problem(option_place("precision"), "", reason)])
+    if problems := list(study.blocks.problems(wanted, options)):
+        raise InputError(problems)
+
+
+def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: Wanted, lanes: int) -> Design:  # noqa: PLR0917
+    """What each of so many lanes chooses its blocks from; calls are divided evenly among them.
+
+    Raises:
+        InputError: see `check_wanted`; or the calls allowed are fewer than the first round takes.
+    """
+    check_wanted(study, wanted, options)
+    assert study.blocks is not None
+    trials = list(study.trials(items, options, seed))
+    calls = None if wanted.calls is None else wanted.calls // lanes
+    design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks.of, trials), calls)
+    if calls is not None and design.begun > calls:
+        reason = f"the first round alone takes {design.begun * lanes:,}, before which nothing is known"
+        raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
+    return design
+
+
+def _most_calls(study: AnyStudy, of: Any, trials: Sequence[Trial]) -> dict[Arm, int]:
+    """How many calls a trial of each arm makes at most, by one of them on the longest canned replies."""
+    some = {Arm(trial.item, of(trial)[0]): trial for trial in reversed(trials)}
+
+    async def counted() -> dict[Arm, int]:
+        made = {}
+        for arm, trial in some.items():
+            course = await course_of(study, [trial], -1)
+            made[arm] = sum(count.calls for count in course.own.values())
+        return made
+
+    return run_to_end(counted())
+
+
+def reached_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Reached]:
+    """What was decided last of each lane that goes in rounds, and after how many of them."""
+    found = {}
+    for name, lane in zip(names, lanes, strict=True):
+        if lane.rounds is not None and lane.rounds.said:
+            last = decision_of(lane.rounds.said)
+            found[name] = Reached(lane.rounds.number, last, sum(lane.planned.values()))
+    return found

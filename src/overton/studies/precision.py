@@ -1,0 +1,377 @@
+"""Stopping when it is precise: what a study says of its blocks, and the decision where a run goes on.
+
+A run goes in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else, which
+arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
+narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits can hold however often one
+looked (`overton.statistics.sequential`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+from math import isnan
+from typing import Any, NamedTuple
+
+import msgspec
+
+from overton.calls import Trial
+from overton.errors import InputError, Problem
+from overton.studies.nulls import null_of
+from overton.studies.options import option_place
+
+__all__ = [
+    "Arm",
+    "Blocks",
+    "Decision",
+    "Design",
+    "Ended",
+    "Goal",
+    "Judged",
+    "Limit",
+    "Reached",
+    "Stop",
+    "Wanted",
+    "by_item",
+    "decide",
+]
+
+ROUND = 1.35
+"""How many calls there are after a round for each before it, at least, where the headline is still too wide."""
+LEVEL = 0.95
+
+PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of its trials were asked"
+"""Why an arm got no further block."""
+
+
+class Arm(NamedTuple):
+    """An item in one condition: what gets further blocks or does not."""
+
+    item: str
+    name: str
+
+
+class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run is to reach: half-widths by measure, in the measure's units, and within how many calls in all."""
+
+    measures: dict[str, float] = {}
+    calls: int | None = None
+
+
+class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number for these items and wordings, with limits that hold at `LEVEL` after stopping; of a whole model where
+    `item` is ''. `wanted` is the half-width that was asked for, None where none was."""
+
+    measure: str
+    title: str
+    value: float
+    low: float
+    high: float
+    wanted: float | None = None
+    item: str = ""
+    arm: str = ""
+
+    @property
+    def half(self) -> float:
+        """Its half-width."""
+        return (self.high - self.low) / 2
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """How many blocks an arm got, of how many trials in all, and why no more."""
+
+    item: str
+    arm: str
+    blocks: int
+    trials: int
+    why: str
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What follows from the records so far: how many blocks each arm is to have that gets more, none where all stop.
+
+    `calls` were made until then. `limits` are what is known; `stops` say of every arm, where all stop, why.
+    """
+
+    blocks: list[tuple[str, str, int]] = []
+    calls: int = 0
+    limits: list[Limit] = []
+    stops: list[Stop] = []
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """What a run keeps of a lane: how many rounds it went, what was decided last, and how many trials it has."""
+
+    rounds: int
+    last: Decision
+    trials: int
+
+
+class Judged(NamedTuple):
+    """What records say of precision: `limits`, the arms that are too wide by themselves, whether the headline is, and
+    how much of its variance rests on each arm's answers."""
+
+    limits: list[Limit]
+    wide: frozenset[Arm]
+    headline_wide: bool
+    variance: Mapping[Arm, float]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure whose half-width can be asked for: what it is, and the most that it can be."""
+
+    title: str
+    most: float
+
+
+class Looked(NamedTuple):
+    """The answers that are judged: records by arm, how often an arm and the whole can have been looked at, the seed."""
+
+    records: Mapping[Arm, Sequence[Any]]
+    arm_looks: int
+    looks: int
+    level: float
+    seed: int
+
+
+def _one(arm: str) -> int:
+    return 1
+
+
+def _as_it_is(record: Any, trial: Trial) -> Any:
+    return record
+
+
+def _nothing_wrong(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What a study says of its blocks, so that it can stop when it is precise.
+
+    of        `of(trial)` gives the name of its condition, and the number of its block there, from 1 on. A block is
+              all trials of an item and condition with one number: every template and wording, so that it is balanced
+    goals     the measures whose half-width can be asked for, by name, the headline first
+    judge     `judge(looked, measures)` says how precise records are, whatever their order
+    first     how many blocks of a condition are asked before anything is looked at
+    check     `check(options, measures)` says what does not go together with stopping
+    trial     the column of records that names the trial
+    like      `like(record, trial)` gives a pilot's record as if it were one of another trial of its condition
+    """
+
+    of: Callable[[Any], tuple[str, int]]
+    goals: Mapping[str, Goal]
+    judge: Callable[[Looked, Mapping[str, float]], Judged]
+    first: Callable[[str], int] = _one
+    check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _nothing_wrong
+    trial: str = "trial"
+    like: Callable[[Any, Any], Any] = _as_it_is
+
+    def problems(self, wanted: Wanted, options: Any) -> Iterator[Problem]:
+        """What is wrong with what is wanted."""
+        place = option_place("precision")
+        for name, width in wanted.measures.items():
+            if name not in self.goals:
+                yield Problem(place, name, f"no such measure; there is {', '.join(self.goals)}")
+            elif isnan(width) or not 0 < width < self.goals[name].most:
+                yield Problem(place, f"{name}={width:g}", f"must be above 0 and below {self.goals[name].most:g}")
+        yield from self.check(options, wanted.measures)
+
+
+class Ended(NamedTuple):
+    """What came of a trial: its records, and how many calls it made."""
+
+    records: Sequence[Any]
+    calls: int
+
+
+@dataclass(frozen=True)
+class Design:
+    """The plan of a lane at its longest, in blocks: what a decision chooses from.
+
+    `most` is how many calls a trial can make at most, by its arm; `calls` how many the lane may make in all.
+    """
+
+    blocks: Blocks
+    trials: Sequence[Trial]
+    wanted: Wanted
+    seed: int
+    most: Mapping[Arm, int] = field(default_factory=dict)
+    calls: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse nulls: their headlines stand beside those of a full design.
+
+        Raises:
+            InputError: the plan has trials of nulls.
+        """
+        if any(null_of(trial.name) for trial in self.trials):
+            reason = "nulls are asked whole: hold them in a run of their own, without it"
+            raise InputError([Problem(option_place("precision"), "", reason)])
+
+    @cached_property
+    def arms(self) -> dict[Arm, list[list[Trial]]]:
+        """The blocks of every arm, in plan order, by their numbers."""
+        found: dict[Arm, dict[int, list[Trial]]] = defaultdict(lambda: defaultdict(list))
+        for trial in self.trials:
+            name, number = self.blocks.of(trial)
+            found[Arm(trial.item, name)][number].append(trial)
+        return {arm: [own[number] for number in sorted(own)] for arm, own in found.items()}
+
+    @cached_property
+    def looks(self) -> dict[Arm, tuple[int, ...]]:
+        """The numbers of blocks at which each arm is looked at."""
+        from overton.statistics.sequential import looks
+
+        return {arm: looks(self.blocks.first(arm.name), len(own)) for arm, own in self.arms.items()}
+
+    @cached_property
+    def order(self) -> dict[str, int]:
+        """Where each trial stands in the plan."""
+        return {trial.name: place for place, trial in enumerate(self.trials)}
+
+    def cost(self, arm: Arm, start: int, end: int) -> int:
+        """How many calls the blocks of an arm from one number to another can make."""
+        return sum(map(len, self.arms[arm][start:end])) * self.most.get(arm, 1)
+
+    @property
+    def begun(self) -> int:
+        """How many calls the first round can make."""
+        return sum(self.cost(arm, 0, counts[0]) for arm, counts in self.looks.items())
+
+    @property
+    def whole(self) -> int:
+        """How many calls all of it can make."""
+        return sum(self.cost(arm, 0, counts[-1]) for arm, counts in self.looks.items())
+
+    @property
+    def most_looks(self) -> int:
+        """How often the whole can be looked at; more often where arms are looked at for themselves."""
+        from overton.statistics.sequential import most_looks
+
+        alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
+        return most_looks(self.begun, self.whole, ROUND) + 1 + alone
+
+    def chosen(self, decision: Decision, ended: Set[str]) -> list[Trial]:
+        """The trials that a decision adds to those that have ended, in plan order."""
+        made = [
+            trial
+            for item, name, count in decision.blocks
+            for block in self.arms.get(Arm(item, name), [])[:count]
+            for trial in block
+            if trial.name not in ended
+        ]
+        return sorted(made, key=lambda trial: self.order[trial.name])
+
+
+def decide(design: Design, ended: Mapping[str, Ended]) -> Decision:
+    """Where a lane goes on after the trials that have ended, by their names; whole blocks of them count.
+
+    Nothing else enters: neither the order of trials or records, nor time, nor other lanes.
+    """
+    have = {arm: _whole_blocks(own, ended) for arm, own in design.arms.items()}
+    if not any(have.values()):
+        return Decision([(*arm, counts[0]) for arm, counts in design.looks.items()])
+    judged = design.blocks.judge(_looked(design, ended, have), design.wanted.measures)
+    spent = sum(one.calls for one in ended.values())
+    left = None if design.calls is None else design.calls - spent
+    chosen = _chosen(design, have, judged, spent, left)
+    stops = [
+        Stop(*arm, count, sum(map(len, design.arms[arm][:count])), _why(design, judged, arm, count))
+        for arm, count in have.items()
+        if not chosen
+    ]
+    return Decision([(*arm, count) for arm, count in chosen.items()], spent, judged.limits, stops)
+
+
+def _whole_blocks(blocks: Sequence[Sequence[Trial]], ended: Mapping[str, Ended]) -> int:
+    return next(
+        (number for number, block in enumerate(blocks) if any(trial.name not in ended for trial in block)), len(blocks)
+    )
+
+
+def _looked(design: Design, ended: Mapping[str, Ended], have: Mapping[Arm, int]) -> Looked:
+    records = {
+        arm: [record for block in design.arms[arm][:count] for trial in block for record in ended[trial.name].records]
+        for arm, count in have.items()
+    }
+    most = max(len(counts) for counts in design.looks.values())
+    return Looked(records, most, design.most_looks, LEVEL, design.seed)
+
+
+def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int, left: int | None) -> dict[Arm, int]:
+    """How many blocks each arm is to have that gets more: first those too wide, then where the headline gains most."""
+    chosen: dict[Arm, int] = {}
+    used = 0
+    for arm in have:
+        if arm in judged.wide and (count := _next(design, arm, have[arm])):
+            cost = design.cost(arm, have[arm], count)
+            if left is None or used + cost <= left:
+                chosen[arm], used = count, used + cost
+    if judged.headline_wide:
+        _widen(design, have, judged, chosen, (used, spent), left)
+    return {arm: chosen[arm] for arm in have if arm in chosen}
+
+
+def _widen(  # noqa: PLR0917
+    design: Design,
+    have: Mapping[Arm, int],
+    judged: Judged,
+    chosen: dict[Arm, int],
+    calls: tuple[int, int],
+    left: int | None,
+) -> None:
+    """Add blocks where a call gives the headline most, until the round is large enough for another look. Of arms that
+    give as much the first goes first."""
+    used, spent = calls
+    steps = [step for place, arm in enumerate(have) if (step := _step(design, have, judged, chosen, arm, place))]
+    heapify(steps)
+    while steps and used < (ROUND - 1) * spent:
+        _, place, arm, count, cost = heappop(steps)
+        if left is not None and used + cost > left:
+            continue
+        chosen[arm], used = count, used + cost
+        if step := _step(design, have, judged, chosen, arm, place):
+            heappush(steps, step)
+
+
+def _step(  # noqa: PLR0917
+    design: Design, have: Mapping[Arm, int], judged: Judged, chosen: Mapping[Arm, int], arm: Arm, place: int
+) -> tuple[float, int, Arm, int, int] | None:
+    """What an arm's next step takes of the headline's variance for a call, below 0, the arm, its blocks then, and the
+    calls; None where there is none. What rests on an arm falls as its blocks grow."""
+    at = chosen.get(arm, have[arm])
+    if not (count := _next(design, arm, at)):
+        return None
+    cost = design.cost(arm, at, count)
+    gain = judged.variance.get(arm, 0.0) * have[arm] * (1 / at - 1 / count) / max(cost, 1)
+    return -gain, place, arm, count, cost
+
+
+def _next(design: Design, arm: Arm, count: int) -> int:
+    """The next number of blocks at which the arm is looked at, 0 where there is none."""
+    return next((one for one in design.looks[arm] if one > count), 0)
+
+
+def _why(design: Design, judged: Judged, arm: Arm, count: int) -> str:
+    if not judged.headline_wide and arm not in judged.wide:
+        return PRECISE
+    if count >= design.looks[arm][-1]:
+        return WHOLE
+    if design.calls is not None and (judged.headline_wide or arm in judged.wide):
+        return SPENT
+    return PRECISE
+
+
+def by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
+    """Each item with its trials, and why it got no more: the reasons of its arms, the most common first."""
+    for item, own in groupby(sorted(stops, key=lambda stop: stop.item), key=lambda stop: stop.item):
+        some = list(own)
+        counted = sorted({one.why: sum(o.why == one.why for o in some) for one in some}.items(), key=lambda p: -p[1])
+        yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)

@@ -1,0 +1,100 @@
+"""What a run that stopped when it was precise shows: what it reached, how many trials each item got, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isnan
+
+from overton.statistics import Estimate
+from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Prose, Section, Table
+from overton.studies.precision import LEVEL, Limit, Reached, Wanted, by_item
+
+__all__ = ["UNEQUAL", "precision_section"]
+
+UNEQUAL = (
+    "asked of each item only as often as it took. Scores elsewhere are computed as always, of unequal and perhaps few"
+    " answers, which can raise them; take those of the section 'Precision' where it has them."
+)
+"""What has to be known of all other numbers of a run that stopped when it was precise."""
+
+_METHOD = (
+    "These limits are for the very items and wordings that were asked, and hold however often the run looked before it"
+    " stopped: a model's number is of chances pooled over its items, at a level divided among the looks; shares have"
+    " exact limits, their level divided likewise. The intervals elsewhere in this report are over items: they say what"
+    " other items like these would give, and no number of trials narrows that."
+)
+
+
+def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str) -> Section:
+    """The section on precision; `reached` by the names of models, `noun` what the study calls an item."""
+    rows = [row for model, one in reached.items() for row in _rows(model, one)]
+    exhibits: list[Exhibit] = [Prose(" ".join(_asked(wanted))), *_stopped(reached)]
+    exhibits.append(Callout(f"This run {UNEQUAL}", "warning", summary=True))
+    if rows:
+        columns = [
+            Column("Model"),
+            Column("Measure"),
+            Column("For these items", "value"),
+            Column("Half-width", "value"),
+        ]
+        columns += [Column("Asked for", "value"), Column("Rounds", "count"), Column("Trials", "count")]
+        exhibits.append(Table("What was reached", columns, rows, summary=True))
+    exhibits += _items(reached, noun)
+    exhibits += _shares(reached, noun)
+    return Section("precision", "Precision", [*exhibits, Method(_METHOD)])
+
+
+def _asked(wanted: Wanted) -> Iterator[str]:
+    said = ", ".join(f"{name} to within {width:g}" for name, width in wanted.measures.items())
+    if said:
+        yield f"This run asked, round by round, only where it was not precise yet: {said} to either side."
+    if wanted.calls is not None:
+        yield f"It was to make at most {wanted.calls:,} calls."
+
+
+def _stopped(reached: Mapping[str, Reached]) -> Iterator[Callout]:
+    for model, one in reached.items():
+        if one.last.blocks:
+            said = "stopped within a round: what is shown is as it was at the end of the one before"
+            yield Callout(f"{model} {said}. Resume the run to go on.", "warning", summary=True)
+        elif short := [limit for limit in _whole(one) if limit.wanted is not None and not limit.half <= limit.wanted]:
+            for limit in short:
+                said = f"{limit.measure} came to within {limit.half:.2f}, not {limit.wanted:g}"
+                yield Callout(f"{model}: {said}; all trials or calls that were allowed are used.", summary=True)
+
+
+def _whole(one: Reached) -> list[Limit]:
+    return [limit for limit in one.last.limits if not limit.item]
+
+
+def _rows(model: str, one: Reached) -> Iterator[list[Cell]]:
+    for limit in _whole(one):
+        estimate = Estimate(limit.value, limit.low, limit.high, one.trials, "for these items, after stopping", LEVEL)
+        yield [model, limit.title, estimate, limit.half, limit.wanted, one.rounds, one.trials]
+    widest: dict[str, Limit] = {}
+    for limit in one.last.limits:
+        if limit.item and (limit.measure not in widest or limit.half > widest[limit.measure].half):
+            widest[limit.measure] = limit
+    for name, limit in widest.items():
+        yield [model, f"{name}, the widest", None, limit.half, limit.wanted, one.rounds, one.trials]
+
+
+def _items(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
+    rows: list[list[Cell]] = [
+        [model, item, trials, why] for model, one in reached.items() for item, trials, why in by_item(one.last.stops)
+    ]
+    if rows:
+        columns = [Column("Model"), Column(noun, items=True), Column("Trials", "count"), Column("Stopped since")]
+        yield Table("Trials of each, and why it got no more", columns, rows)
+
+
+def _shares(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
+    rows: list[list[Cell]] = [
+        [model, limit.item, limit.arm, limit.title, Estimate(limit.value, limit.low, limit.high, 0, "exact", LEVEL)]
+        for model, one in reached.items()
+        for limit in one.last.limits
+        if limit.item and not isnan(limit.value)
+    ]
+    if rows:
+        columns = [Column("Model"), Column(noun, items=True), Column("Condition"), Column("Of answers")]
+        yield Table("Shares, with limits that hold after stopping", [*columns, Column("Share", "share")], rows)

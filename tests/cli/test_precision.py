@@ -1,0 +1,104 @@
+"""`--precision` and `--at-most-calls` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overton.api.items import read_items, write_items
+from overton.studies.open_mindedness import STUDY
+
+SIMULATED = ("open-mindedness", "--model", "simulated/open-minded", "--issues", "two.jsonl")
+
+
+@pytest.fixture
+def overton(command_line: Any, tmp_path: Path) -> Any:
+    write_items(STUDY, read_items(STUDY)[:2], tmp_path / "two.jsonl")
+    return lambda *words: command_line(*words, folder=tmp_path)
+
+
+def test_a_run_says_what_it_reached_and_why_it_stopped(overton: Any, tmp_path: Path) -> None:
+    done = overton("run", *SIMULATED, "--trials", "4", "--precision", "share=0.35", "--out", "run")
+    assert done.returncode == 0
+    assert "share, the widest" in done.stdout
+    assert "only as often as it took" in done.stdout
+    report = (tmp_path / "run" / "report.html").read_text()
+    for said in (
+        "Trials of each, and why it got no more",
+        "precise enough",
+        "Shares, with limits that hold",
+        "share to within 0.35",
+    ):
+        assert said in report
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["precision"] == {"measures": {"share": 0.35}}
+    assert manifest["trials"] < 2 * 66 * 4
+    assert overton("resume", "run").returncode == 0
+
+
+def test_calls_are_kept_within_what_is_allowed(overton: Any, tmp_path: Path) -> None:
+    assert overton("run", *SIMULATED, "--trials", "3", "--at-most-calls", "180", "--out", "run").returncode == 0
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert 160 < manifest["trials"] == manifest["spent"]["requests"] <= 180
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--precision", "share"), "NAME=X"),
+        (("--precision", "openness=3"), "no such measure; there is open_mindedness, share"),
+        (("--precision", "share=0.1", "--null", "all"), "nulls are asked whole"),
+        (("--at-most-calls", "20"), "the first round alone takes 144"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_the_words_of_the_command(
+    overton: Any, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = overton("run", *SIMULATED, "--out", "run", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["deliberation", "even-handedness"])
+def test_a_study_without_blocks_refuses_in_a_sentence(overton: Any, name: str) -> None:
+    words = {
+        "deliberation": ("--agent", "simulated/deliberator/a", "--agent", "simulated/deliberator/b"),
+        "even-handedness": ("--model", "simulated/degenerate", "--judge", "simulated/degenerate"),
+    }[name]
+    done = overton("run", name, *words, "--precision", "share=0.1", "--out", "run")
+    assert done.returncode == 2
+    assert f"{name} does not say what its blocks are" in done.stderr
+
+
+def test_a_plan_says_what_to_expect_and_what_it_costs(overton: Any) -> None:
+    assert overton("run", *SIMULATED, "--trials", "2", "--out", "pilot").returncode == 0
+    words = ("open-mindedness", "--model", "openai/gpt-4o-mini", "--issues", "two.jsonl", "--trials", "4")
+    asked = ("plan", *words, "--precision", "share=0.35", "--pilot", "pilot")
+    done = overton(*asked)
+    assert done.returncode == 0
+    assert "Stopping when it is precise: about " in done.stderr + done.stdout
+    told = json.loads(overton(*asked, "--json").stdout)
+    told = told.get("analysis", told)
+    expected = _find(told, "precision")
+    assert 144 <= expected["calls_least"] <= expected["calls"] <= expected["calls_most"] <= 2 * 66 * 4
+    assert 0 < expected["cost"] < _find(told, "cost")
+    assert expected["halves"]["share"] <= 0.35
+
+
+def _find(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        if name in value:
+            return value[name]
+        return next((found for one in value.values() if (found := _find(one, name)) is not None), None)
+    return None
+
+
+def test_a_pilot_without_a_condition_of_the_plan_is_refused(overton: Any) -> None:
+    assert overton("run", *SIMULATED, "--trials", "1", "--condition", "baseline", "--out", "pilot").returncode == 0
+    done = overton("plan", *SIMULATED, "--precision", "share=0.35", "--pilot", "pilot")
+    assert done.returncode == 2
+    assert "has no answers in the condition" in done.stderr
