@@ -61,16 +61,24 @@ class IssueTrial(Trial, frozen=True):
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
     answers: Literal["forced", "free", "both"] = "forced"
+    shared_evidence: bool = False
 
     @property
     def argument_set(self) -> int | None:
         """Which of the repeated argument sets this trial holds (1 to D), None where it draws its own."""
         return (self.repetition - 1) % self.draws + 1 if self.draws and self.wording else None
 
+    def evidence_draw(self, purpose: str) -> Draw:
+        """The choices that make up the evidence: this trial's own, or those that all templates of a wording share."""
+        if not self.shared_evidence:
+            return self.draw(purpose)
+        before, _, after = self.name.rpartition(f"/t{self.template}/")
+        return Draw(f"{self.seed}/{before}/{after}/evidence/{purpose}")
+
     def argument_draw(self) -> Callable[[str], Draw]:
-        """Where the arguments come from: this trial's own draw, or the draw that a repeated set shares."""
+        """Where the arguments come from: the trial's evidence, or the draw that a repeated set shares."""
         if self.argument_set is None:
-            return self.draw
+            return self.evidence_draw
         shared = f"{self.seed}/{self.issue.id}/{self.condition.name}/set {self.argument_set}"
         return lambda purpose: Draw(f"{shared}/{purpose}")
 
@@ -98,26 +106,32 @@ def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[Is
                             repetition=repetition,
                             draws=options.draws,
                             answers=options.answers,
+                            shared_evidence=options.shared_evidence,
                         )
 
 
 async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
     """Show the arguments in random order, ask the question, read the stance of the answer; where answers are free have
     a judge label it."""
-    shown = trial.draw("order").shuffle(_arguments(trial))
+    shown = trial.evidence_draw("order").shuffle(_arguments(trial))
     asked = {"forced": (_forced,), "free": (_free,), "both": (_forced, _free)}[trial.answers]
     return [await one(trial, ask, shown) for one in asked]
 
 
 async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     a_first = trial.draw("closing").coin()
-    prompt = "".join(_parts(trial, shown, a_first))
+    parts = _parts(trial, shown, a_first)
+    prompt = "".join(parts)
+    head = _head(trial, parts)
+    told = {"head": head} if head else {}
     try:
-        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER)
+        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER, **told)
     except CallFailed as failed:
         return _record(trial, shown, a_first, Reply(""), failure=str(failed))
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
-    again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled) if trial.sampled else None
+    again = None
+    if trial.sampled:
+        again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled, head=head)
     return _record(trial, shown, a_first, reply, faults=faults, again=again)
 
 
@@ -139,13 +153,27 @@ async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Recor
 
 def _arguments(trial: IssueTrial) -> list[Argument]:
     """The arguments of the trial's configuration, or what a null condition has in their place."""
-    donor = trial.draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
+    donor = trial.evidence_draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
     found = arguments_for(trial.condition, donor or trial.issue, trial.argument_draw())
     if donor:
         return [msgspec.structs.replace(one, id=f"{one.id}@{donor.id}") for one in found]
     if trial.instead == "irrelevant":
-        return [instead_of(one, trial.draw(f"irrelevant/{one.id}")) for one in found]
+        return [instead_of(one, trial.evidence_draw(f"irrelevant/{one.id}")) for one in found]
     return found
+
+
+_ASKED = 2
+"""Parts that end a prompt: the question, and the request for an answer."""
+
+
+def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
+    """The characters that other prompts share: all of one that is sampled too, else the evidence, where it stands first
+    and all templates show the same."""
+    if trial.sampled:
+        return sum(map(len, parts))
+    if not trial.shared_evidence or trial.instead in ("question-first", "authors-own"):
+        return 0
+    return sum(map(len, parts[:-_ASKED]))
 
 
 def _parts(trial: IssueTrial, shown: Sequence[Argument], a_first: bool) -> tuple[str, ...]:
