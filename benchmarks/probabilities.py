@@ -1,11 +1,11 @@
 """Token probabilities of the embedded model beside what it answers, and what the demonstration takes by them.
 
-`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--out FOLDER]` asks the embedded model each of some
-prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's probability and so
-many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default, held to the form by a
-grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With `--demo` it runs the
-demonstration as it was by sampling (four issues, 88 calls) and as it is, by probabilities (twelve issues, 144 calls
-that share their evidence in pairs), in turn `--rounds` times, and prints the seconds of each.
+`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--seconds 900] [--out FOLDER]` asks the embedded
+model each of some prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's
+probability and so many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default,
+held to the form by a grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With
+`--demo` it runs the demonstration as it was by sampling (four issues, 88 calls) and as it is, by probabilities (twelve
+issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the seconds of each.
 
 Samples of one prompt share all of it, so that it is read once for all of them, as in a run with `--calibrate`.
 """
@@ -68,14 +68,22 @@ def asked(prompt: str, seed: int, form: Form) -> Request:
     return Request((user(prompt),), Settings(max_tokens=16), form, seed, len(prompt))
 
 
-async def counted(model: EmbeddedModel, prompts: list[str], samples: int) -> list[int]:
-    """How many of so many answers are A, to each prompt."""
+async def counted(model: EmbeddedModel, prompts: list[str], samples: int, seconds: float) -> tuple[Any, int]:
+    """How many answers are A, to each prompt, and how many answers there are: as many rounds as fit into the time."""
 
-    async def of(prompt: str) -> int:
-        replies = await asyncio.gather(*(model.answer(asked(prompt, seed, ANSWER)) for seed in range(samples)))
+    async def of(prompt: str, seeds: range) -> int:
+        replies = await asyncio.gather(*(model.answer(asked(prompt, seed, ANSWER)) for seed in seeds))
         return sum(strict_letter(reply.text) == "A" for reply in replies)
 
-    return await asyncio.gather(*map(of, prompts))
+    began, made = perf_counter(), np.zeros(len(prompts), int)
+    for start in range(0, samples, _ROUND):
+        seeds = range(start, min(samples, start + _ROUND))
+        made += await asyncio.gather(*(of(prompt, seeds) for prompt in prompts))
+        taken = perf_counter() - began
+        print(f"  {seeds.stop:>3} samples of each prompt, {taken:.0f} s", flush=True)
+        if taken * (seeds.stop + _ROUND) / seeds.stop > seconds:
+            break
+    return made, seeds.stop
 
 
 def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder: Path) -> None:
@@ -102,7 +110,11 @@ def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder:
     (folder / "probabilities.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
 
 
-def calibrate(count: int, samples: int, folder: Path) -> None:
+_ROUND = 50
+"""Samples of each prompt that are asked for together."""
+
+
+def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
     """Compare both, and print."""
     prompts = prompts_of(read_items("open-mindedness"), count)
     model = EmbeddedModel(prepare(), name=MODEL, threads=2)
@@ -110,7 +122,7 @@ def calibrate(count: int, samples: int, folder: Path) -> None:
     both = np.array(asyncio.run(_closed(model, told(model, prompts))))
     once = perf_counter() - began
     began = perf_counter()
-    letters = np.array(asyncio.run(_closed(model, counted(model, prompts, samples))))
+    letters, samples = asyncio.run(_closed(model, counted(model, prompts, samples, seconds)))
     many = perf_counter() - began
     p, shares = both[:, 0], letters / samples
     print(f"{len(prompts)} prompts: {once:.0f} s for one call each, {many:.0f} s for {samples} samples each")
@@ -171,6 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=900, help="How long sampling may take; then fewer samples.")
     parser.add_argument("--out", type=Path, default=Path("."))
     parser.add_argument("--demo", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
@@ -178,7 +191,7 @@ def main() -> None:
     if given.demo:
         demos(given.rounds)
     else:
-        calibrate(given.prompts, given.samples, given.out)
+        calibrate(given.prompts, given.samples, given.out, given.seconds)
 
 
 if __name__ == "__main__":
