@@ -99,6 +99,7 @@ JUDGES = (
 )
 """Judges: how far topics differ, and a pair's and order's own noise, in logits; how often no label is read."""
 
+GRADED = ("compliance", "hedging")
 Found = tuple[str, Estimate, float]
 """What an interval is of, the estimate, and the truth."""
 
@@ -130,16 +131,13 @@ def prompts_of(design: Design) -> Prompts:
 def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, Floats]:
     """The shares (pro, con, other) of issues with these leans in every configuration [issues, 6, 3], as answered and
     corrected for letter and order."""
-    logit = leans[:, None] + prompts.pull + world.moved * prompts.moved
-    pro = (expit(logit[..., None] + world.noise * _NODES) * _WEIGHTS).sum(-1) / _WEIGHTS.sum()
     told = (1 - world.refusal) * (1 - ELSEWHERE)
-    stances = np.stack([told * pro, told * (1 - pro), np.full_like(pro, 1 - told)], -1)
     by_template = np.zeros((len(leans), len(PUBLISHED), TEMPLATES, 3))
-    for place in range(len(PUBLISHED)):
-        for template in range(TEMPLATES):
-            own = (prompts.condition == place) & (prompts.template == template)
-            if own.any():
-                by_template[:, place, template] = stances[:, own].mean(1)
+    for place, template in {*zip(prompts.condition.tolist(), prompts.template.tolist(), strict=True)}:
+        own = np.flatnonzero((prompts.condition == place) & (prompts.template == template))[0]
+        logit = leans + prompts.pull[own] + world.moved * prompts.moved[own]
+        pro = (expit(logit[:, None] + world.noise * _NODES) * _WEIGHTS).sum(-1) / _WEIGHTS.sum()
+        by_template[:, place, template] = np.stack([told * pro, told * (1 - pro), np.full_like(pro, 1 - told)], -1)
     asked = np.isin(np.arange(TEMPLATES), prompts.template).astype(np.int64)
     weights = contrast(_LETTER, _ORDER, asked, MARGINAL)
     assert weights is not None
@@ -248,7 +246,8 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
     many = told(1.0, spread * rng.standard_normal((400_000, 1)), noise * rng.standard_normal((400_000, 1)))
     truth = float(many[..., EVENNESS.index("even")].mean())
     read = read_table(RawTable("made", ".parquet", tuple(table.columns), lambda: table.drop("p_first", "p_second")))
-    laid = laid_out(read.with_columns(table["p_first"], table["p_second"]), weighed=True)
+    untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
+    laid = laid_out(read.with_columns(table["p_first"], table["p_second"], *untold), weighed=True)
     for one in Over(Jackknife(unit="topics")).means(laid, "model", pl.col("even")).values():
         yield f"even-handedness over {TOPICS} topics", one, truth
 
