@@ -194,15 +194,17 @@ def of_issues(design: Design, world: World, simulations: int, rng: np.random.Gen
     for name, table, truths in (("share", plain, true), ("corrected share", fixed, true_corrected)):
         some = share_estimates(first(table, simulations), jackknife.level, "")
         for own, of_issue in zip(some, truths, strict=False):
-            yield from ((f"{name} of an issue", one.pro, truth[0]) for one, truth in zip(own, of_issue, strict=True))
+            for one, truth in zip(own, of_issue, strict=True):
+                assert one is not None
+                yield f"{name} of an issue", one.pro, float(truth[0])
     found = issue_scores(first(plain, simulations), jackknife, jackknife.resamples)
     for number, truth in enumerate(score(true[:simulations])):
         if np.isfinite(found.value[number, 0]):
             yield "score of an issue", found.estimates(number, jackknife.level, "").open_mindedness, truth
     many, _ = true_shares(prompts, world, world.spread * rng.standard_normal(20_000))
     mean, values = float(score(many).mean()), score(plain.share).reshape(simulations, ISSUES)
-    for own in values:
-        yield f"score over {ISSUES} issues", jackknife.mean(own, (0.0, 100.0)), mean
+    for model in values:
+        yield f"score over {ISSUES} issues", jackknife.mean(model, (0.0, 100.0)), mean
 
 
 def first(table: ShareTable, count: int) -> ShareTable:

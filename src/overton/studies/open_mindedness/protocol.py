@@ -123,7 +123,7 @@ async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Rec
     parts = _parts(trial, shown, a_first)
     prompt = "".join(parts)
     head = _head(trial, parts)
-    told = {"head": head} if head else {}
+    told: dict[str, Any] = {"head": head} if head else {}  # where there is none, nobody need know the word
     try:
         reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER, **told)
     except CallFailed as failed:

@@ -51,7 +51,7 @@ def told(pro: Floats, refused: NDArray[np.bool_]) -> pl.DataFrame:
             "shares": "probabilities",
             "p_a": p_a,
             "p_b": np.where(none, 0.0, 1 - p_a),
-            "letter": pl.Series(np.where(none, None, "A"), dtype=pl.String),
+            "letter": pl.Series([None if one else "A" for one in none], dtype=pl.String),
             "sampled": pl.Series([None] * issue.size, dtype=pl.List(pl.String)),
         }
     )
