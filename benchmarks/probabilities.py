@@ -1,14 +1,13 @@
 """Token probabilities of the embedded model beside what it answers, and what the demonstration takes by them.
 
-`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--out FOLDER]` asks the embedded model each of some
-prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's probability and so
-many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default, held to the form by a
-grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With `--demo` it runs the
-demonstration as it was by sampling (four issues, 88 calls) and by probabilities (twelve issues, 144 calls), and prints
-the seconds of each.
+`python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--seconds 900] [--out FOLDER]` asks the embedded
+model each of some prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's
+probability and so many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default,
+held to the form by a grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With
+`--demo` it runs the demonstration as it was by sampling (four issues, 88 calls) and as it is, by probabilities (twelve
+issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the seconds of each.
 
-Samples of one prompt go one after another, and the prompt is read once for all of them, which the engine itself never
-does: what is continued from a kept beginning is rounded otherwise, in the sixth decimal.
+Samples of one prompt share all of it, so that it is read once for all of them, as in a run with `--calibrate`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Awaitable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import msgspec
@@ -25,11 +25,11 @@ import numpy as np
 from scipy.stats import chi2
 
 import overton
-from overton.api.demo import MODEL, prepare
+from overton.api.demo import MODEL, declared, prepare
 from overton.api.items import read_items
-from overton.calls import Draw, Request, Settings, user
+from overton.calls import Draw, Form, Request, Settings, user
 from overton.judging.weighing import chances_at
-from overton.models.embedded import EmbeddedModel, open_server
+from overton.models.embedded import EmbeddedModel
 from overton.statistics.calibration import calibration
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness import Issue
@@ -51,11 +51,11 @@ def prompts_of(issues: list[Issue], count: int) -> list[str]:
     return made
 
 
-async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, float]]:
+async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ...]]:
     """P(A) of each prompt as drawn, and at temperature 1."""
     found = []
     for number, prompt in enumerate(prompts):
-        reply = await model.answer(Request((user(prompt),), Settings(max_tokens=16), WEIGHED, seed=number))
+        reply = await model.answer(asked(prompt, number, WEIGHED))
         place = letter_place(reply.text)
         assert place is not None
         both = (chances_at(reply, place, ("A", "B"), at) for at in ("drawn", "plain"))
@@ -63,19 +63,27 @@ async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, fl
     return found
 
 
-def counted(model: EmbeddedModel, weights: Path, prompts: list[str], samples: int) -> list[int]:
-    """How many of so many answers are A."""
-    server = open_server(weights, threads=2, context=8192)
-    made = []
-    for prompt in prompts:
-        body = model._body(Request((user(prompt),), Settings(max_tokens=16), ANSWER, seed=1))
-        letters = []
-        for seed in range(samples):
-            completion = server.handle_chat_completions({**body, "seed": seed, "cache_prompt": True})
-            letters.append(strict_letter(completion["choices"][0]["message"]["content"]))
-        made.append(letters.count("A"))
-        print(f"  {len(made):>2} of {len(prompts)} prompts sampled", flush=True)
-    return made
+def asked(prompt: str, seed: int, form: Form) -> Request:
+    """As a run asks a prompt that is sampled, too: all of it is shared, and read once."""
+    return Request((user(prompt),), Settings(max_tokens=16), form, seed, len(prompt))
+
+
+async def counted(model: EmbeddedModel, prompts: list[str], samples: int, seconds: float) -> tuple[Any, int]:
+    """How many answers are A, to each prompt, and how many answers there are: as many rounds as fit into the time."""
+
+    async def of(prompt: str, seeds: range) -> int:
+        replies = await asyncio.gather(*(model.answer(asked(prompt, seed, ANSWER)) for seed in seeds))
+        return sum(strict_letter(reply.text) == "A" for reply in replies)
+
+    began, made = perf_counter(), np.zeros(len(prompts), int)
+    for start in range(0, samples, _ROUND):
+        seeds = range(start, min(samples, start + _ROUND))
+        made += await asyncio.gather(*(of(prompt, seeds) for prompt in prompts))
+        taken = perf_counter() - began
+        print(f"  {seeds.stop:>3} samples of each prompt, {taken:.0f} s", flush=True)
+        if taken * (seeds.stop + _ROUND) / seeds.stop > seconds:
+            break
+    return made, seeds.stop
 
 
 def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder: Path) -> None:
@@ -102,16 +110,19 @@ def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder:
     (folder / "probabilities.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
 
 
-def calibrate(count: int, samples: int, folder: Path) -> None:
+_ROUND = 50
+"""Samples of each prompt that are asked for together."""
+
+
+def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
     """Compare both, and print."""
-    weights = prepare()
     prompts = prompts_of(read_items("open-mindedness"), count)
-    model = EmbeddedModel(weights, name=MODEL, threads=2)
+    model = EmbeddedModel(prepare(), name=MODEL, threads=2)
     began = perf_counter()
-    both = np.array(asyncio.run(_asked(model, prompts)))
+    both = np.array(asyncio.run(_closed(model, told(model, prompts))))
     once = perf_counter() - began
     began = perf_counter()
-    letters = np.array(counted(model, weights, prompts, samples))
+    letters, samples = asyncio.run(_closed(model, counted(model, prompts, samples, seconds)))
     many = perf_counter() - began
     p, shares = both[:, 0], letters / samples
     print(f"{len(prompts)} prompts: {once:.0f} s for one call each, {many:.0f} s for {samples} samples each")
@@ -119,6 +130,8 @@ def calibrate(count: int, samples: int, folder: Path) -> None:
         print(f"  {number:>2}: P(A) at temperature 1 {row[0]:.3f}, as drawn {row[1]:.3f}, share of A {row[2]:.3f}")
     found = calibration(np.stack([p, 1 - p], 1), np.stack([letters, samples - letters], 1))
     print(msgspec.json.format(msgspec.json.encode(found)).decode())
+    size, chance = (float(np.sqrt(np.mean(one))) for one in ((shares - p) ** 2, p * (1 - p) / samples))
+    print(f"root mean square difference {size:.4f}; by the drawing of {samples} answers alone {chance:.4f}")
     inner = (p > 0) & (p < 1)
     expected = p[inner] * (1 - p[inner]) / samples
     statistic = float((((shares - p)[inner]) ** 2 / expected).sum())
@@ -132,44 +145,53 @@ def calibrate(count: int, samples: int, folder: Path) -> None:
     picture(p, shares, samples, folder)
 
 
-async def _asked(model: EmbeddedModel, prompts: list[str]) -> Any:
+async def _closed(model: EmbeddedModel, work: Awaitable[Any]) -> Any:
     try:
-        return await told(model, prompts)
+        return await work
     finally:
         await model.close()
 
 
 FOUR = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades")
+"""The demonstration's issues when it sampled its answers: those with the shortest arguments."""
 
 
-def demos() -> None:
-    """The demonstration by sampling, then by probabilities."""
+def demos(rounds: int) -> None:
+    """The demonstration as it was and as it is, in turn, and how many times as long it takes: by the clock, and in
+    seconds of CPU, which hang less on what else the machine does."""
     prepare()
+    ways = {
+        "four issues by sampling": (FOUR, {"trials": 1, "templates": (2, 5)}),
+        "twelve issues by probabilities": (None, dict(declared().options)),
+    }
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:
-        for name, only, options in (
-            ("four issues by sampling", FOUR, {"trials": 1, "templates": (2, 5)}),
-            (
-                "twelve issues by probabilities",
-                None,
-                {"trials": 1, "templates": (2, 5), "wordings": (1,), "shares": "probabilities", "calibrate": 0},
-            ),
-        ):
-            began = perf_counter()
-            run = overton.run("open-mindedness", models=[MODEL], only=only, out=Path(folder) / name, **options)
-            print(f"{name}: {run.records().height} trials, {perf_counter() - began:.0f} s", flush=True)
+        for number in range(rounds):
+            for name, (only, options) in ways.items():
+                clock, cpu = perf_counter(), process_time()
+                out = Path(folder) / f"{name} {number}"
+                run = overton.run("open-mindedness", models=[MODEL], only=only, out=out, **options)
+                times[name].append((perf_counter() - clock, process_time() - cpu))
+                shown = "{:.0f} s, {:.0f} s of CPU".format(*times[name][-1])
+                print(f"{name}: {run.records().height} trials, {shown}", flush=True)
+    before, now = (np.array(times[name]) for name in ways)
+    ratio = np.median(now / before, axis=0)
+    print(f"median of {rounds} rounds: {ratio[0]:.2f} times as long, {ratio[1]:.2f} times the CPU")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=900, help="How long sampling may take; then fewer samples.")
     parser.add_argument("--out", type=Path, default=Path("."))
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     if given.demo:
-        demos()
+        demos(given.rounds)
     else:
-        calibrate(given.prompts, given.samples, given.out)
+        calibrate(given.prompts, given.samples, given.out, given.seconds)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,46 @@ async def test_an_answer_depends_on_its_request_and_seed_alone(weights: Path, mo
 
 
 @pytest.mark.embedded
+async def test_a_shared_head_is_read_once_and_changes_no_reply(weights: Path, model: EmbeddedModel) -> None:
+    """To the last bit of its probabilities, whether its head was kept or read for it."""
+    evidence = "Buses at night cost 4% of all fares. " * 12
+    form = Form(choices=LETTERS.choices, weigh=("A", "B"))
+
+    def asked(question: str, *, head: int) -> Request:
+        return Request((user(evidence + question),), Settings(max_tokens=12), form, 1, head)
+
+    server, read = open_server(weights, threads=1, context=1024), []
+
+    class Counting:
+        def handle_chat_completions(self, body: dict[str, Any]) -> Any:
+            told = server.handle_chat_completions(body)
+            read.append(told["timings"]["prompt_n"])
+            return told
+
+    model._server = Counting  # type: ignore[method-assign]
+    questions = ("Should there be more? A or B?", "A for fewer, B for more?")
+    one = EmbeddedModel(weights, name="m", threads=1, context=1024)
+    alone = []
+    for text in questions:
+        await one.answer(asked(text, head=0))  # nothing of this is kept
+        alone.append((await one.answer(asked(text, head=len(evidence)))).spots)
+    await one.close()
+    together = [(await model.answer(asked(text, head=len(evidence)))).spots for text in (*questions, questions[0])]
+    assert together == [*alone, alone[0]]
+    assert all(alone)
+    whole, *_ = read
+    assert sum(read[1:]) < whole
+
+
+@pytest.mark.embedded
+async def test_a_head_that_is_too_long_is_refused_as_the_request_is(model: EmbeddedModel) -> None:
+    text = "Rome. " * 2000
+    with pytest.raises(RejectedError, match="context=N"):
+        await model.answer(Request((user(text + "Why?"),), Settings(), None, 1, len(text)))
+    assert (await model.answer(question("Why?"))).text
+
+
+@pytest.mark.embedded
 async def test_other_seeds_give_other_answers_however_large(model: EmbeddedModel) -> None:
     seeds = (0, 1, 2**32 - 1, 2**63)
     texts = [(await model.answer(question("Invent a name.", seed=seed, temperature=1.5))).text for seed in seeds]
@@ -288,7 +328,8 @@ def test_the_identity_is_the_files_hash_unless_another_is_given(tmp_path: Path) 
 
 def test_a_small_model_is_loaded_once_a_core_up_to_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small_gguf(tmp_path / "model.gguf")
-    assert [EmbeddedModel(path, name="m", threads=n).connections for n in (1, 2, 4, 9)] == [1, 2, 4, 4]
+    assert [EmbeddedModel(path, name="m", threads=n).copies for n in (1, 2, 4, 9)] == [1, 2, 4, 4]
+    assert [EmbeddedModel(path, name="m", threads=n).connections for n in (1, 2, 4, 9)] == [1, 4, 8, 8]
     monkeypatch.setattr(embedded, "_SMALL", 10)
     assert EmbeddedModel(path, name="m", threads=9).connections == 1
 

@@ -11,14 +11,14 @@ from overton.models import pull
 from overton.studies.registry import DEMO, study_named
 from overton.studies.study import Demo
 
-__all__ = ["MODEL", "demo", "describe", "prepare"]
+__all__ = ["MODEL", "declared", "demo", "describe", "prepare"]
 
 MODEL = "embedded/smollm2-135m"
 
 
 def describe(*, full: bool = False) -> str:
     """What the demonstration asks, in a sentence."""
-    shown = _declared()
+    shown = declared()
     return f"{MODEL}: {shown.whole}. This takes hours." if full else f"{MODEL}: {shown.said}."
 
 
@@ -31,7 +31,7 @@ def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, wa
     """Run it: in a few minutes on two cores, or with `full` the whole design in hours."""
     if full:
         return run(DEMO, models=[MODEL], out=out, seed=seed, watch=watch)
-    shown = _declared()
+    shown = declared()
     return run(
         DEMO,
         models=[MODEL],
@@ -44,7 +44,8 @@ def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, wa
     )
 
 
-def _declared() -> Demo:
+def declared() -> Demo:
+    """What the study declares of it."""
     shown = study_named(DEMO).demo
     if shown is None:
         raise TypeError(f"{DEMO} declares no demonstration")

@@ -207,12 +207,18 @@ class Reach(msgspec.Struct, frozen=True, order=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What an answerer receives. `seed` is this call's own, already derived; None where none is to be sent."""
+    """What an answerer receives. `seed` is this call's own, already derived; None where none is to be sent.
+
+    `head` is how many characters of the first message other calls share that are asked at about the same time: whoever
+    keeps what it has read may read them once for all. It changes nothing but rounding, and is no part of a call's
+    identity.
+    """
 
     messages: tuple[Message, ...]
     settings: Settings
     form: Form | None = None
     seed: int | None = None
+    head: int = 0
 
 
 _Chance = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -294,6 +300,7 @@ class Question(msgspec.Struct, frozen=True):
     form: Form | None = None
     settings: Settings | None = None
     shared: bool = False
+    head: int = 0
 
 
 class Ask(Protocol):
@@ -308,11 +315,13 @@ class Ask(Protocol):
         form: Form | None = None,
         settings: Settings | None = None,
         shared: bool = False,
+        head: int = 0,
     ) -> Reply:
         """Ask the answerer bound to `role`; `speaker` tells apart several that share a role (by default the role).
 
         Where `settings` says something it holds in the place of the role's own, as for a temperature that is a
         condition. A `shared` call is the same whichever trial makes it, and how often: it is asked once in a run.
+        `head` is how many characters of the first message other calls of about the same time share (see `Request`).
 
         Raises:
             CallFailed: the call failed for good.

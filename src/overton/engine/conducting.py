@@ -254,13 +254,14 @@ class Asking(Placing[S], ABC):
         form: Form | None = None,
         settings: Settings | None = None,
         shared: bool = False,
+        head: int = 0,
     ) -> Reply:
         """See `Ask`."""
-        return await self._answer(self.call(role, messages, speaker, form, settings, shared))
+        return await self._answer(self.call(role, messages, speaker, form, settings, shared, head))
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
-        calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared) for q in questions]
+        calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared, q.head) for q in questions]
         outcomes = await self._side_by_side(calls)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if errors:

@@ -164,6 +164,7 @@ class Placing(Generic[S]):
         form: Form | None,
         settings: Settings | None,
         shared: bool,
+        head: int = 0,
     ) -> tuple[S, Identity, Place, Request]:
         """The call that an ask stands for, and who is to answer it."""
         who = speaker or role
@@ -179,4 +180,4 @@ class Placing(Generic[S]):
             self._numbers[who] = place.number + 1
         identity = identify(place, messages, how, form)
         seed = None if how.seed is None else call_seed(identity, how.seed)
-        return seat, identity, place, Request(tuple(messages), how, form, seed)
+        return seat, identity, place, Request(tuple(messages), how, form, seed, head)

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -22,6 +21,7 @@ import msgspec
 from overton.calls import Form, Reply, Request, Usage
 from overton.errors import AccessError, AnswerError, MissingExtra, RejectedError, UnavailableError
 from overton.models.arguments import settings_checked
+from overton.models.copies import Copies
 from overton.models.gguf_file import check_gguf, sha256_of
 from overton.models.weighing import Sampler, TokenChance, sampler_of, spots_of
 
@@ -52,7 +52,10 @@ class EmbeddedModel:
 
     A small model (up to 1 GB) is loaded several times, up to four, and each copy answers one request at a time on its
     share of the `threads` (default: the cores there are, at most 16): cores that do not wait for one another get more
-    done, most of all where others use them too. So keep `connections` requests under way. A larger one is loaded once.
+    done, most of all where others use them too. A larger one is loaded once. So keep `connections` requests under way,
+    twice as many as there are copies: what shares a head (see `Request`) then waits for the copy that has read it, and
+    none is idle. A head is read once for all that come one after another, and by itself, whoever comes: so a reply
+    depends on its own request still, its head included, since what is read in other parts is rounded otherwise.
 
     Memory, a copy of the embedded SmolLM2: 23 KB for each token of `context` (default 8,192), and 40 MB more; the
     weights themselves are mapped from the file, once for all copies.
@@ -83,12 +86,13 @@ class EmbeddedModel:
         cores = threads or min(_available_cores(), _MOST_THREADS)
         self.name = name
         self.holds_form = hold
-        self.connections = min(cores, _COPIES) if path.stat().st_size <= _SMALL else 1
+        self.copies = min(cores, _COPIES) if path.stat().st_size <= _SMALL else 1
+        self.connections = 2 * self.copies if self.copies > 1 else 1
         self._path = path
         self._identity = identity
-        self._threads = max(1, cores // self.connections)
+        self._threads = max(1, cores // self.copies)
         self._context = context or _CONTEXT
-        self._workers: ThreadPoolExecutor | None = None
+        self._workers: Copies | None = None
         self._own = threading.local()
 
     def __repr__(self) -> str:
@@ -103,8 +107,8 @@ class EmbeddedModel:
         """Answer in a thread, once a copy of the model is free; raises as `overton.calls.Answerer` says."""
         body = self._body(request)
         if self._workers is None:
-            self._workers = ThreadPoolExecutor(self.connections, thread_name_prefix=f"overton {self.name}")
-        return await asyncio.get_running_loop().run_in_executor(self._workers, self._complete, body, request)
+            self._workers = Copies(self.copies, self.name)
+        return await self._workers.run(_head(request), self._complete, body, request)
 
     @property
     def weighs(self) -> bool:
@@ -136,6 +140,7 @@ class EmbeddedModel:
     def _complete(self, body: dict[str, Any], request: Request) -> Reply:
         server = self._server()
         try:
+            body |= self._begun(server, body, request)
             completion = server.handle_chat_completions(body)
         except ValueError as error:
             raise RejectedError("rejected", f"{self.name}: {_short(error)}") from None
@@ -151,6 +156,23 @@ class EmbeddedModel:
         sampler, held = sampler_of(request.settings, _SAMPLER), self.holds_form and bool(_held_to(form))
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, form, sampler, held=held))
 
+    def _begun(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
+        """What has llama.cpp go on from the request's head, once that is read; nothing where it has none.
+
+        The head is read by itself, from its first token on. Where it stands there already, asking for it once more
+        takes off what the request before had after it. So the tokens that are computed together are the same whether
+        the head was kept or not, and a reply depends on its own request, to the last bit.
+        """
+        head, kept = _head(request), getattr(self._own, "head", "")
+        self._own.head = ""
+        if not head:
+            return {}
+        first = msgspec.to_builtins(request.messages[0])
+        alone = {"messages": [first | {"content": head}], "max_tokens": 0, "cache_prompt": head == kept}
+        told = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATED if key in body}, **alone})
+        self._own.head = "" if "error" in told else head
+        return {"cache_prompt": True}
+
     def _server(self) -> Any:
         """This thread's copy of the model."""
         if not hasattr(self._own, "server"):
@@ -164,6 +186,15 @@ class EmbeddedModel:
                     "(context=N takes less)",
                 ) from None
         return self._own.server
+
+
+_TEMPLATED = ("chat_template_kwargs",)
+"""Fields of a body that shape the words of its prompt."""
+
+
+def _head(request: Request) -> str:
+    """The beginning of the first message that other requests share."""
+    return request.messages[0].content[: request.head] if request.head and request.messages else ""
 
 
 def _held_to(form: Form) -> dict[str, Any]:

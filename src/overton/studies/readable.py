@@ -66,6 +66,7 @@ class Wanted(Generic[T]):
     speaker: str | None = None
     settings: Settings | None = None
     shared: bool = False
+    head: int = 0
 
 
 @dataclass(frozen=True)
@@ -217,9 +218,16 @@ class _Course(Generic[T]):
     async def asked(self, ask: Ask) -> None:
         """Ask once: there is a reply more, or a failure."""
         one = self.wanted
+        how: dict[str, Any] = {"head": one.head} if one.head else {}  # where there is none, nobody need know the word
         try:
             reply = await ask(
-                one.role, tuple(self.said), speaker=one.speaker, form=one.form, settings=one.settings, shared=one.shared
+                one.role,
+                tuple(self.said),
+                speaker=one.speaker,
+                form=one.form,
+                settings=one.settings,
+                shared=one.shared,
+                **how,
             )
         except CallFailed as failed:
             self.failure = failed

@@ -94,13 +94,14 @@ class Demo:
     """A first run that takes minutes: which of the starter items, with which options.
 
     `said` is what it asks, in a sentence, and `whole` what the full design would; `left_out` names what it leaves out.
+    Without `items` it has all of them.
     """
 
-    items: tuple[str, ...]
     options: Mapping[str, Any]
     said: str
     whole: str
     left_out: str
+    items: tuple[str, ...] | None = None
 
 
 def _as_given(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:

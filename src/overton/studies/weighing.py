@@ -96,15 +96,22 @@ def sharing(trials: Iterable[TrialT], shares: str, calibrate: int, seed: int) ->
 
 
 async def asked_again(  # noqa: PLR0917
-    ask: Ask, role: str, messages: Sequence[Message], form: Form, count: int, settings: Settings | None = None
+    ask: Ask,
+    role: str,
+    messages: Sequence[Message],
+    form: Form,
+    count: int,
+    settings: Settings | None = None,
+    head: int = 0,
 ) -> list[Reply]:
     """Single answers to a question that was weighed; those whose call failed for good are left out.
 
-    Nothing is to be weighed in them, and each is a speaker's own, so that more or fewer of them change no other.
+    Nothing is to be weighed in them, and each is a speaker's own, so that more or fewer of them change no other. `head`
+    is that of `Ask`, and has to be that of the weighed question: what is read in other parts is rounded otherwise.
     """
     plain = msgspec.structs.replace(form, weigh=())
     wanted = [
-        Wanted(role, messages, _as_it_came, plain, f"{role}/sampled/{number}", settings)
+        Wanted(role, messages, _as_it_came, plain, f"{role}/sampled/{number}", settings, head=head)
         for number in range(1, count + 1)
     ]
     found = await ask_all_until_read(ask, wanted, attempts=1, complaint=str)

@@ -182,3 +182,55 @@ def test_every_text_that_a_model_reads_is_named_for_comparison() -> None:
     texts = STUDY.prompts()
     assert {"evidence.wording.1.opening", "evidence.wording.2.closing", "evidence.answer.a_first"} <= set(texts)
     assert all(texts.values())
+
+
+class Heads(Recorder):
+    """The same, with the beginnings that it was told others share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads: list[str] = []
+
+    async def __call__(self, role, messages, *, head=0, **how):
+        self.heads.append(messages[0].content[:head])
+        return await super().__call__(role, messages, **how)
+
+
+async def test_shared_evidence_is_one_beginning_for_all_templates_of_a_wording_and_other_draws_for_others() -> None:
+    ask, planned = Heads(), list(STUDY.trials([issue()], Options(trials=1, shared_evidence=True), 7))
+    records = [record for trial in planned for record in await STUDY.conduct(trial, ask)]
+    heads = {}
+    for trial, record, head, prompt in zip(planned, records, ask.heads, ask.prompts, strict=True):
+        heads.setdefault((record.condition, record.wording), set()).add((head, record.arguments))
+        assert prompt.removeprefix(head).startswith(trial.issue.paraphrases[trial.template - 1].text)
+    assert all(len(found) == 1 for found in heads.values())
+    assert len({head for found in heads.values() for head, _ in found}) == 11  # none at the baseline
+    assert len({record.a_first for record in records if record.condition == "balanced"}) == 2
+
+
+async def test_without_shared_evidence_nothing_is_told_of_a_beginning_and_draws_are_each_trials_own() -> None:
+    ask = Heads()
+    for trial in STUDY.trials([issue()], Options(trials=1), 7):
+        await STUDY.conduct(trial, ask)
+    assert set(ask.heads) == {""}
+
+
+async def test_nulls_share_their_evidence_as_well_and_none_where_the_question_stands_first() -> None:
+    ask = Heads()
+    options = options_of(STUDY.options, {"trials": 1, "shared_evidence": True, "templates": (2, 5), "nulls": ("all",)})
+    planned = list(STUDY.trials([issue(), issue(name="trams")], options, 7))
+    for trial in planned:
+        await STUDY.conduct(trial, ask)
+    heads: dict[tuple[object, ...], set[str]] = {}
+    for trial, head in zip(planned, ask.heads, strict=True):
+        if trial.wording:
+            heads.setdefault((trial.instead, trial.item, trial.condition.name, trial.wording), set()).add(head)
+    first = {instead: {len(found) for key, found in heads.items() if key[0] == instead} for (instead, *_) in heads}
+    assert {instead for (instead, *_), found in heads.items() if found == {""}} == {"question-first", "authors-own"}
+    assert set().union(*first.values()) == {1}
+
+
+def test_shared_evidence_takes_a_single_trial() -> None:
+    (problem,) = STUDY.check(Options(trials=2, shared_evidence=True))
+    assert "takes --trials 1" in str(problem)
+    assert not list(STUDY.check(Options(trials=1, shared_evidence=True)))

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from overton.api.items import read_items
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.reading import ISSUES as SOURCE
+from overton.studies.options import options_of
 
 assert SOURCE.starter
 FOLDER = SOURCE.starter()
@@ -169,13 +171,11 @@ def test_positions_are_two_parallel_sentences(issue: str):
     assert pro[: pro.index("should") + 1] == con[: con.index("should") + 1]
 
 
-def test_the_demo_has_four_issues_on_four_topics():
-    assert len(set(STUDY.demo.items)) == 4
-    assert len({POSITIONS[issue]["topic"] for issue in STUDY.demo.items}) == 4
-
-
-@pytest.mark.parametrize("issue", STUDY.demo.items)
-def test_a_demo_issue_is_quick_to_read(issue: str):
-    data = ISSUES[issue]
-    assert all(words(argument) <= 70 for side in SIDES for argument in data[side])
-    assert all(len(source.split()) <= 10 for source in data["sources"].values())
+def test_the_demo_asks_all_issues_as_often_as_it_says_and_reads_each_evidence_once():
+    assert STUDY.demo.items is None
+    options = options_of(STUDY.options, dict(STUDY.demo.options))
+    planned = list(STUDY.trials(read_items("open-mindedness"), options, 0))
+    assert f"{len(planned)} calls" in STUDY.demo.said
+    assert len({trial.item for trial in planned}) == len(ISSUES) == 12
+    evidence = {(trial.item, trial.condition.name, trial.evidence_draw("order").uniform()) for trial in planned}
+    assert len(evidence) == len(planned) / 2

@@ -46,18 +46,27 @@ def _condition(trial: IssueTrial) -> str:
 
 
 _DEMO = Demo(
-    # Their arguments are short: a small embedded model reads them quickly.
-    items=("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-school-grades"),
-    # A mirrored pair of templates whose letters mirror too, so that averaging the two cancels both pulls exactly.
-    options={"trials": 1, "templates": (2, 5)},
-    said="four issues, eleven configurations, one mirrored pair of templates, one trial: 88 calls",
+    # A mirrored pair of templates whose letters mirror too, so that averaging the two cancels both pulls exactly. Both
+    # show the same evidence, so that the model reads it once.
+    options={
+        "trials": 1,
+        "templates": (2, 5),
+        "wordings": (1,),
+        "shared_evidence": True,
+        "shares": "probabilities",
+        "calibrate": 0,
+    },
+    said=(
+        "twelve issues, six configurations, one mirrored pair of templates, by the probabilities of their letters:"
+        " 144 calls"
+    ),
     whole="twelve issues, eleven configurations, six templates, 15 trials: 11,880 calls",
     left_out=(
-        "eight of the twelve starter issues, templates 1, 3, 4 and 6, and 14 of 15 trials;"
-        " 'overton demo --full' leaves out nothing"
+        "templates 1, 3, 4 and 6, one of two wordings of the evidence wrapper, 14 of 15 trials, and single answers"
+        " beside token probabilities; 'overton demo --full' leaves out nothing"
     ),
 )
-"""A small model on four starter issues, in minutes."""
+"""A small model on all starter issues, in minutes."""
 
 
 STUDY: Study[Issue, Options, Record, Analysis] = Study(

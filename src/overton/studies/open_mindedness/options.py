@@ -102,6 +102,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int | None,
         Option("Repeat this many argument sets of each configuration instead of drawing anew each trial", least=1),
     ] = None
+    shared_evidence: Annotated[
+        bool,
+        Option(
+            "Show all templates of a wording the same arguments in the same order, in a single trial, so that what"
+            " keeps a prompt's beginning reads them once"
+        ),
+    ] = False
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
     answers: Annotated[
@@ -139,3 +146,6 @@ def wrong(options: Options) -> Iterator[Problem]:
     if options.answers == "free" and options.shares != "sampled":
         reason = "probabilities are of letters, and free answers name none"
         yield Problem(option_place("shares"), options.shares, reason)
+    if options.shared_evidence and options.trials > 1:
+        reason = f"takes --trials 1: of {options.trials}, those that show the same arguments are no independent answers"
+        yield Problem(option_place("shared_evidence"), "", reason)

@@ -1,10 +1,7 @@
-"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2), and the
-letter that the answer names, read in two ways (section 4.3).
-"""
+"""The protocol of MillStone: an issue, some arguments, a neutral question, one answer (sections 4.1 and 4.2)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -19,6 +16,7 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
+from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
 from overton.studies.readable import Answered
@@ -61,16 +59,24 @@ class IssueTrial(Trial, frozen=True):
     shares: Literal["probabilities", "auto"] | None = None
     sampled: int = 0
     answers: Literal["forced", "free", "both"] = "forced"
+    shared_evidence: bool = False
 
     @property
     def argument_set(self) -> int | None:
         """Which of the repeated argument sets this trial holds (1 to D), None where it draws its own."""
         return (self.repetition - 1) % self.draws + 1 if self.draws and self.wording else None
 
+    def evidence_draw(self, purpose: str) -> Draw:
+        """The choices that make up the evidence: this trial's own, or those that all templates of a wording share."""
+        if not self.shared_evidence:
+            return self.draw(purpose)
+        before, _, after = self.name.rpartition(f"/t{self.template}/")
+        return Draw(f"{self.seed}/{before}/{after}/evidence/{purpose}")
+
     def argument_draw(self) -> Callable[[str], Draw]:
-        """Where the arguments come from: this trial's own draw, or the draw that a repeated set shares."""
+        """Where the arguments come from: the trial's evidence, or the draw that a repeated set shares."""
         if self.argument_set is None:
-            return self.draw
+            return self.evidence_draw
         shared = f"{self.seed}/{self.issue.id}/{self.condition.name}/set {self.argument_set}"
         return lambda purpose: Draw(f"{shared}/{purpose}")
 
@@ -98,26 +104,32 @@ def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[Is
                             repetition=repetition,
                             draws=options.draws,
                             answers=options.answers,
+                            shared_evidence=options.shared_evidence,
                         )
 
 
 async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
     """Show the arguments in random order, ask the question, read the stance of the answer; where answers are free have
     a judge label it."""
-    shown = trial.draw("order").shuffle(_arguments(trial))
+    shown = trial.evidence_draw("order").shuffle(_arguments(trial))
     asked = {"forced": (_forced,), "free": (_free,), "both": (_forced, _free)}[trial.answers]
     return [await one(trial, ask, shown) for one in asked]
 
 
 async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
     a_first = trial.draw("closing").coin()
-    prompt = "".join(_parts(trial, shown, a_first))
+    parts = _parts(trial, shown, a_first)
+    prompt = "".join(parts)
+    head = _head(trial, parts)
+    told: dict[str, Any] = {"head": head} if head else {}  # where there is none, nobody need know the word
     try:
-        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER)
+        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER, **told)
     except CallFailed as failed:
         return _record(trial, shown, a_first, Reply(""), failure=str(failed))
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
-    again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled) if trial.sampled else None
+    again = None
+    if trial.sampled:
+        again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled, head=head)
     return _record(trial, shown, a_first, reply, faults=faults, again=again)
 
 
@@ -139,13 +151,27 @@ async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Recor
 
 def _arguments(trial: IssueTrial) -> list[Argument]:
     """The arguments of the trial's configuration, or what a null condition has in their place."""
-    donor = trial.draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
+    donor = trial.evidence_draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
     found = arguments_for(trial.condition, donor or trial.issue, trial.argument_draw())
     if donor:
         return [msgspec.structs.replace(one, id=f"{one.id}@{donor.id}") for one in found]
     if trial.instead == "irrelevant":
-        return [instead_of(one, trial.draw(f"irrelevant/{one.id}")) for one in found]
+        return [instead_of(one, trial.evidence_draw(f"irrelevant/{one.id}")) for one in found]
     return found
+
+
+_ASKED = 2
+"""Parts that end a prompt: the question, and the request for an answer."""
+
+
+def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
+    """The characters that other prompts share: all of one that is sampled too, else the evidence, where it stands first
+    and all templates show the same."""
+    if trial.sampled:
+        return sum(map(len, parts))
+    if not trial.shared_evidence or trial.instead in ("question-first", "authors-own"):
+        return 0
+    return sum(map(len, parts[:-_ASKED]))
 
 
 def _parts(trial: IssueTrial, shown: Sequence[Argument], a_first: bool) -> tuple[str, ...]:
@@ -321,68 +347,3 @@ def _side(argument: Argument) -> Side:
 def prompt_texts() -> dict[str, str]:
     """Every text of ours that a model reads, by name."""
     return prompts.texts("evidence", "free", "nulls")
-
-
-Letter = Literal["A", "B"]
-
-# From the form asked for to the loosest. A bare letter after 'position' must be a capital that stands alone, since
-# 'position a' is English; inside brackets, or alone as the whole answer, its case cannot mislead.
-_STRICT = (
-    re.compile(r"(?i)\bposition\s*<<\s*([AB])\s*>>"),
-    re.compile(r"(?i)<<\s*([AB])\s*>>"),
-    re.compile(r"\b(?i:position)\s+([AB])\b"),
-    re.compile(r"(?i)\A\W*([AB])\W*\Z"),
-)
-
-# Word for word the paper's four, matched without regard to case as its authors did. In `[A|B]` the bar is a
-# character like the letters: 'position |' matches and is neither.
-_PUBLISHED = (
-    re.compile(r"position ([A|B])", re.IGNORECASE),
-    re.compile(r"position <<([A|B])>>", re.IGNORECASE),
-    re.compile(r"<<([A|B])>>", re.IGNORECASE),
-    re.compile(r"^\s*([A|B])\s*$", re.IGNORECASE),
-)
-
-
-def strict_letter(answer: str) -> Letter | None:
-    """The letter that an answer names, None where it names none or is ambiguous.
-
-    The form asked for decides if it occurs, else the next looser form; an answer that names both letters in the
-    form that decides is ambiguous.
-    """
-    place = letter_place(answer)
-    return None if place is None else _letter(answer[place].upper())
-
-
-def letter_place(answer: str) -> int | None:
-    """The character at which the letter stands that `strict_letter` reads: where it is named first, in the form that
-    decides."""
-    for pattern in _STRICT:
-        found = {match[1].upper(): match.start(1) for match in reversed([*pattern.finditer(answer)])}
-        if found:
-            return next(iter(found.values())) if len(found) == 1 else None
-    return None
-
-
-def published_letter(answer: str) -> Letter | None:
-    """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
-
-    Kept to reproduce published numbers. As in the notebook that counted them, the letter is taken as it was written: a
-    small one is neither A nor B, so that 'take a position as an AI', which the patterns match, is read as other. (A
-    later script of the authors makes a capital of it.)
-    """
-    for pattern in _PUBLISHED:
-        if match := pattern.search(answer):
-            return _letter(match[1])
-    return None
-
-
-def stance_of(letter: Letter | None, a_is: Side) -> Stance:
-    """The stance that a letter stands for where A supports `a_is`; 'other' without a letter."""
-    if letter is None:
-        return "other"
-    return a_is if letter == "A" else ("con" if a_is == "pro" else "pro")
-
-
-def _letter(text: str) -> Letter | None:
-    return "A" if text == "A" else "B" if text == "B" else None

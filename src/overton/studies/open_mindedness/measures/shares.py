@@ -29,6 +29,7 @@ from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import SHARE, Jackknife, Range
 from overton.studies.open_mindedness.measures.cells import PRO, Cells
 from overton.studies.open_mindedness.measures.results import Shares
+from overton.studies.open_mindedness.measures.weighed import between_prompts
 
 __all__ = [
     "FIRST",
@@ -128,7 +129,7 @@ def cell_variance(
     of the products of one answer's: of these the variance is that between answers, and not that of drawing a stance.
     """
     if products is not None:
-        return _between(by_template, coefficients, products)
+        return between_prompts(by_template, coefficients, products)
     sizes = by_template.sum(-1)
     total = sizes.sum(-1, keepdims=True)
     part = sizes / np.maximum(total, 1)
@@ -143,32 +144,6 @@ def cell_variance(
             spread = (chance * coefficients**2).sum(-1) - ((chance * coefficients).sum(-1)) ** 2
         freedom = np.where(small, sizes * np.maximum(total - 1, 1) / np.maximum(total, 1), sizes - 1)
         return np.where(sizes > 0, spread / freedom, np.inf)
-
-
-_DOUBT = 0.02
-"""One answer's worth of doubt for probabilities: the variance of telling one to within about a seventh. A letter's
-probability hangs on the text before it, of which a single answer shows one."""
-
-
-def _between(by_template: NDArray[Any], coefficients: Floats | None, products: Floats) -> Floats:
-    """The same of probabilities. Where fewer than five prompts have a template, the spread within all templates is
-    taken, each template's own mean apart; where no template has two, the spread between templates is."""
-    sizes = whole(by_template.sum(-1))
-    combined = np.eye(3) if coefficients is None else coefficients[..., None, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = by_template / np.maximum(sizes, 1)[..., None]
-        own = products - np.einsum("...,...s,...u->...su", sizes.astype(float), mean, mean)
-        scatter = np.einsum("...ks,...su,...ku->...", combined, own, combined)
-        freedom = np.maximum(sizes - 1, 0)
-        every, free = scatter.sum(-1, keepdims=True), freedom.sum(-1, keepdims=True)
-        about = np.einsum("...ks,...s->...k", combined, mean)
-        middle = (about * sizes[..., None]).sum(-2, keepdims=True) / np.maximum(sizes.sum(-1), 1)[..., None, None]
-        apart = (((about - middle) ** 2).sum(-1) * (sizes > 0)).sum(-1, keepdims=True)
-        among = np.maximum((sizes > 0).sum(-1, keepdims=True) - 1, 1)
-        pooled = np.where(free > 0, (every + _DOUBT) / (free + 1), (apart + _DOUBT) / (among + 1))
-        small = ((sizes > 0) & (sizes < _SMALLEST_STRATUM)).any(-1, keepdims=True)
-        spread = np.where(small, pooled, (scatter + _DOUBT) / (freedom + 1))
-        return np.where(sizes > 0, spread / np.maximum(sizes, 1), np.inf)
 
 
 def _effective(share: Floats, n: Ints, weights: Floats, variance: Floats) -> Floats:
