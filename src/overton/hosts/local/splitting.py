@@ -189,11 +189,12 @@ class _Sharing:
         form: Form | None = None,
         settings: Settings | None = None,
         shared: bool = False,
+        head: int = 0,
     ) -> Reply:
         """See `Ask`."""
         if not shared:
             raise _Apart
-        return await self._ask(role, messages, speaker=speaker, form=form, settings=settings, shared=True)
+        return await self._ask(role, messages, speaker=speaker, form=form, settings=settings, shared=True, head=head)
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
