@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.planning import other_ways
 from overton.api.runs import open_run
 from overton.errors import InputError
 
@@ -71,8 +70,18 @@ def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_thre
 
 def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
     asked: dict[str, Any] = {"models": ["simulated/open-minded"], "only": SMALL["only"]}
-    full = overton.plan("open-mindedness", **asked)
-    (other,) = other_ways("open-mindedness", **asked).values()
-    assert full.calls == 3 * 990
-    assert other.calls == 3 * 66 + 200
-    assert other_ways("stance-stability", models=["simulated/x"]) == {}
+    planned, other = overton.plan("open-mindedness", **asked).ways
+    assert (planned.options, planned.calls) == ("", 3 * 990)
+    assert (other.options, other.calls) == ("--shares probabilities", 3 * 66 + 200)
+    judged = overton.plan(
+        "stance-stability", models=["simulated/chameleon"], others={"judge": "simulated/stance-judge"}
+    )
+    assert [way.options for way in judged.ways] == [""]
+
+
+def test_ways_in_batches_cost_what_batches_cost() -> None:
+    planned = overton.plan("open-mindedness", models=["openai/gpt-4o-mini"], only=SMALL["only"])
+    ways = {way.options: way for way in planned.ways}
+    assert list(ways) == ["", "--batch", "--shares probabilities", "--shares probabilities --batch"]
+    assert ways["--batch"].cost == planned.cost_in_batches == pytest.approx(ways[""].cost / 2)
+    assert ways["--shares probabilities --batch"].cost < ways["--shares probabilities"].cost < ways[""].cost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,17 @@ from overton.api.setting_up import set_up, sorted_out
 from overton.errors import InputError
 from overton.hosts import local
 from overton.hosts.local import Plan
+from overton.hosts.local.planning import Way
 from overton.studies.options import fields_of
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     from overton.api.detecting import PlanDetecting
+    from overton.api.setting_up import SetUp
+    from overton.hosts.local.opening import Opened
+    from overton.studies.study import AnyStudy
 
-__all__ = ["other_ways", "plan"]
+__all__ = ["plan"]
 
 
 def plan(
@@ -64,6 +68,43 @@ def plan(
     Raises:
         InputError: anything wrong with what was given.
     """
+    asked: dict[str, Any] = {
+        "models": models,
+        "others": others,
+        "items": items,
+        "only": only,
+        "seed": seed,
+        "model_args": model_args,
+        "source_args": source_args,
+        "prices": prices,
+        "price_list": price_list,
+    } | options
+    found, ready, opened, planned = _counted(study, **asked)
+    if (stopping := precision_of(precision, at_most_calls)) is not None:
+        expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
+        planned = msgspec.structs.replace(planned, precision=expected)
+    planned = msgspec.structs.replace(planned, ways=list(ways_of(planned, other_shares(study, **asked))))
+    if not detect:
+        return planned
+    wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
+    return detected(found, planned, wanted, ready, opened, seed, model_args)
+
+
+def _counted(
+    study: str,
+    *,
+    models: Sequence[str],
+    others: Others | None,
+    items: str | Path | Sequence[Any] | None,
+    only: Sequence[str] | None,
+    seed: int,
+    model_args: Arguments | None,
+    source_args: SourceArguments | None,
+    prices: Prices | None,
+    price_list: str | Path | None,
+    **options: Any,
+) -> tuple[AnyStudy, SetUp, dict[str, list[Opened]], Plan]:
+    """The study, what was asked for, who would answer, and the plan of its calls."""
     found = study_named(study)
     asked = sorted_out(found, models, items, options, others or {})
     ready = set_up(
@@ -76,39 +117,50 @@ def plan(
         price_list=price_list,
     )
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
-    planned = local.plan(found, ready.items, opened, ready.options, seed)
-    if (stopping := precision_of(precision, at_most_calls)) is not None:
-        expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
-        planned = msgspec.structs.replace(planned, precision=expected)
-    if not detect:
-        return planned
-    wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
-    return detected(found, planned, wanted, ready, opened, seed, model_args)
+    return found, ready, opened, local.plan(found, ready.items, opened, ready.options, seed)
 
 
-def other_ways(study: str, **asked: Any) -> dict[str, Plan]:
-    """What other ways of finding the same would ask and cost: plans by the option that would ask for them.
+def other_shares(study: str, **asked: Any) -> Plan | None:
+    """The plan that finds the same shares otherwise: by token probabilities where it samples, else by sampling.
 
-    For a study that can have shares by token probabilities: by these where it is asked to sample, and by sampling where
-    it is asked for these; else none. `asked` is what `plan` takes. Where probabilities stand for many answers there is
-    one trial of each prompt, and the single answers that calibrate them are counted. Prices are those of the table for
-    the calls themselves.
-
-    Raises:
-        InputError: as `plan`; models that have no probabilities have no such way, and it is left out.
+    None for a study that cannot have shares by token probabilities, and for models that have none. `asked` is what
+    `_counted` takes. Where probabilities stand for many answers there is one trial of each prompt, and the single
+    answers that calibrate them are counted. Prices are those of the table for the calls themselves.
     """
     found = study_named(study)
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
     if shares is None:
-        return {}
+        return None
     sampled = (asked.get("shares") or shares.default) == "sampled"
-    other = "probabilities" if sampled else "sampled"
     # Trials that were named are those of sampling, where probabilities have one of each prompt.
     one = "trials" in found.complete({"shares": "probabilities"}, {})
     trials = {"trials": 1 if sampled else None} if one else {}
     try:
-        return {f"shares={other}": plan(study, **(asked | {"shares": other} | trials))}
+        return _counted(study, **(asked | {"shares": "probabilities" if sampled else "sampled"} | trials))[-1]
     except InputError:
         if not sampled:
             raise
-        return {}
+        return None
+
+
+def ways_of(planned: Plan, otherwise: Plan | None) -> Iterator[Way]:
+    """What is planned, by itself and in batches; the same with shares found otherwise; and stopping when precise."""
+    yield from _paid("", "", planned)
+    if otherwise is not None:
+        sampled = otherwise.calls > planned.calls
+        shares = "sampled" if sampled else "probabilities"
+        gives = "shares of sampled answers" if sampled else "shares from the letter's probability, calibrated"
+        yield from _paid(f"--shares {shares}", gives, otherwise)
+    if (one := planned.precision) is not None:
+        widths = ", ".join(f"{name} to {half:.2g} either side" for name, half in one.halves.items())
+        gives = f"expected: {widths}" if widths else "expected of a pilot"
+        yield Way("--precision", gives, one.calls, one.calls_most, one.cost, planned.cost_at_most)
+
+
+def _paid(options: str, gives: str, planned: Plan) -> Iterator[Way]:
+    calls = planned.calls, planned.calls_at_most
+    yield Way(options, gives, *calls, planned.cost, planned.cost_at_most)
+    if planned.batches_in_turn:
+        batched = " ".join(filter(None, (options, "--batch")))
+        later = ", ".join(filter(None, (gives, f"within {planned.hours_in_batches:g} hours")))
+        yield Way(batched, later, *calls, planned.cost_in_batches, planned.cost_in_batches_at_most)

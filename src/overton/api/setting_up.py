@@ -58,7 +58,8 @@ def sorted_out(
         raise InputError(
             [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
         )
-    named: dict[str, Sequence[str]] = {study.first: models or _several(rest.pop(study.roles[0].word, None)), **others}
+    first = _several(models) or _several(rest.pop(study.roles[0].word, None))
+    named: dict[str, Sequence[str]] = {study.first: first} | {role: _several(some) for role, some in others.items()}
     for role in study.roles[1:]:
         if role.word in rest:
             named[role.name] = _several(rest.pop(role.word))
@@ -127,6 +128,7 @@ def check(study: AnyStudy, options: msgspec.Struct) -> None:
 
 
 def _several(given: Any) -> list[str]:
+    """Specs, where one may stand by itself: a text is no list of its letters."""
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)

@@ -23,13 +23,13 @@ __all__ = [
     "conclude",
     "show_analysis",
     "show_done",
-    "show_other_ways",
     "show_plan",
     "show_precision",
     "show_schema",
     "show_shards",
     "show_time",
     "show_unfinished",
+    "show_ways",
 ]
 
 
@@ -205,18 +205,23 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
     _warn(planned, max_cost, max_calls)
 
 
-def show_other_ways(planned: Plan, others: Mapping[str, Plan]) -> None:
-    """Say what other ways of finding the same would take, beside what was planned."""
-    from overton.cli.output import say
+def show_ways(planned: Plan) -> None:
+    """Show the ways of asking for the same side by side, with their prices, where there are several."""
+    from rich.table import Table
 
-    for option, other in others.items():
-        flag = f"--{option.replace('=', ' ')}"
-        say(
-            f"With {flag}: {_range(other.calls, other.calls_at_most)} calls instead of"
-            f" {_range(planned.calls, planned.calls_at_most)}, {_dollars(other.cost)} instead of"
-            f" {_dollars(planned.cost)} (at most {_dollars(other.cost_at_most)} instead of"
-            f" {_dollars(planned.cost_at_most)})."
-        )
+    from overton.cli.output import results
+
+    if len(planned.ways) < 2:
+        return
+    table = Table(title="Ways to ask for it")
+    table.add_column("with")
+    for column in ("calls", "cost", "at most"):
+        table.add_column(column, justify="right")
+    table.add_column("gives")
+    for way in planned.ways:
+        calls = _range(way.calls, way.calls_at_most)
+        table.add_row(way.options or "as planned", calls, _dollars(way.cost), _dollars(way.cost_at_most), way.gives)
+    results().print(table)
 
 
 def show_precision(planned: Plan) -> None:

@@ -288,9 +288,9 @@ class Planning(StudyGroup):
 
         def body(**given: Any) -> None:
             from overton.api.detecting import PlanDetecting
-            from overton.api.planning import other_ways, plan
+            from overton.api.planning import plan
             from overton.cli.detecting import show_detections
-            from overton.cli.ending import show_other_ways, show_plan, show_precision, show_time
+            from overton.cli.ending import show_plan, show_precision, show_time, show_ways
 
             pilot = given.get("pilot") if given["precision"] or given["at_most_calls"] else None
             if pilot and not given.get("detect"):
@@ -306,8 +306,7 @@ class Planning(StudyGroup):
             show_plan(planned, max_cost, max_calls, json=json)
             if not json:
                 show_precision(planned)
-                asked |= {"precision": None, "at_most_calls": None}
-                show_other_ways(planned, other_ways(study.name, **asked))
+                show_ways(planned)
             if isinstance(planned, PlanDetecting) and not json:
                 show_detections(planned)
             if time:

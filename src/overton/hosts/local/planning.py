@@ -83,17 +83,30 @@ class PrecisionPlan(msgspec.Struct, frozen=True):
     halves: dict[str, float] = {}
 
 
+class Way(msgspec.Struct, frozen=True):
+    """One way of asking for the same, and its price: `options` are those that would ask so, as on the command line,
+    '' for what is planned. `gives` says what differs in what one gets."""
+
+    options: str
+    gives: str
+    calls: int
+    calls_at_most: int
+    cost: float | None
+    cost_at_most: float | None
+
+
 class Plan(msgspec.Struct, frozen=True):
     """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most.
 
-    Costs are those of models; None where one's price is not known. `nulls` are those that the options choose, each as
-    if it were asked alone: they are part of all other numbers here, and not of the published design.
+    `nulls` are those that the options choose, each as if it were asked alone: they are part of all other numbers here,
+    and not of the published design.
 
     Costs are those of models; None where one's price is not known. In batches, those that take none cost what they do;
     `batches_in_turn` is how many batches would go out one after another at most, as each turn of a conversation waits
     for the one before, and `hours_in_batches` how long their providers may take for these: 0 where no model takes any.
     `prices_as_of` is the date (ISO) of the prices, '' where there are none, the earliest where there are several.
-    `precision` is there where the run is to stop when it is precise.
+    `precision` is there where the run is to stop when it is precise. `ways` are the ways of asking for the same, that
+    which is planned first, each with its price.
     """
 
     study: str
@@ -111,6 +124,7 @@ class Plan(msgspec.Struct, frozen=True):
     hours_in_batches: float = 0.0
     prices_as_of: str = ""
     precision: PrecisionPlan | None = None
+    ways: list[Way] = []
 
     def _repr_html_(self) -> str:
         """The plan in a notebook: a row for each model and role."""
