@@ -127,7 +127,7 @@ def check(study: AnyStudy, options: msgspec.Struct) -> None:
         raise InputError(problems)
 
 
-def _several(given: Any) -> list[str]:
+def _several(given: Any) -> Sequence[str]:
     """Specs, where one may stand by itself: a text is no list of its letters."""
     if given is None:
         return []
