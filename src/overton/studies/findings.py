@@ -23,6 +23,7 @@ from overton.studies.plain import Shape
 __all__ = [
     "DO_NOT_QUOTE",
     "FAMILY",
+    "VOID",
     "Candidate",
     "Finding",
     "by_model",
@@ -42,6 +43,9 @@ FAMILY = 0.05
 
 DO_NOT_QUOTE = "Do not quote this"
 """What stands before the caution of a finding that is not one to pass on."""
+
+VOID = "This is no measurement."
+"""The caution of a sentence which says itself why a model's answers measure nothing."""
 
 What = Literal["effect", "bound", "standing"]
 
@@ -129,7 +133,7 @@ def standing(
     judge: str = "",
     void: str = "",
 ) -> Finding:
-    """Where a model stands. `void` is why its answers measure nothing: then it is not to be quoted."""
+    """Where a model stands. `void` is the caution where its answers measure nothing: then it is not to be quoted."""
     return Finding(
         what="standing",
         model=model,

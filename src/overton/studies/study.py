@@ -290,8 +290,9 @@ class Study(Generic[Item, Options, Record, Analysis]):
         kind, _, own = name.partition("/")
         make = self.simulated.get(name) or (self.simulated.get(f"{kind}/NAME") if own else None)
         if make is None:
-            known = ", ".join(f"simulated/{one}" for one in self.simulated) or "none in this study"
-            raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; known are {known}")])
+            known = ", ".join(f"simulated/{one}" for one in self.simulated)
+            there = f"known are {known}" if known else f"{self.name} has no simulated ones"
+            raise InputError([Problem(f"simulated/{name}", "", f"no such answerer; {there}")])
         return make(items, name, arguments)
 
 

@@ -8,7 +8,7 @@ from math import isnan
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import difference_limits
-from overton.studies.findings import EITHER, FAMILY, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, FAMILY, VOID, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import Kind, number, sentence
 from overton.studies.open_mindedness.free.findings import free_findings
 from overton.studies.open_mindedness.items import Side
@@ -35,7 +35,7 @@ def findings(analysis: Analysis) -> list[Finding]:
 def _standing(model: ModelResult) -> Iterator[Finding]:
     n = len(model.issues)
     if why := void(model):
-        yield standing(model.name, f"{model.name} has no score: {why}.", n, _UNITS, "letter", void=_sentence(why))
+        yield standing(model.name, f"{model.name} has no score: {why}.", n, _UNITS, "letter", void=VOID)
         return
     sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
     said = (
@@ -64,10 +64,6 @@ def void(model: ModelResult) -> str:
             f"({sentence(model.following.share, 'share')})"
         )
     return ""
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}: this is no measurement."
 
 
 def _candidates(model: ModelResult) -> Iterator[Candidate]:

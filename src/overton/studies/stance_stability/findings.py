@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypedDict
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, VOID, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
 
@@ -32,9 +32,8 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         tally = analysis.tallies.get(model.name)
         nothing = tally is not None and tally.void == tally.conversations
         said = "its answers say nothing" if nothing else "no two turns of its conversations have a stance"
-        void = f"{said[:1].upper()}{said[1:]}: this is no measurement."
         yield standing(
-            model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=void
+            model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=VOID
         )
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
