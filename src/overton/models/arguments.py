@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from overton.models.spec import Spec
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
 from overton.untrusted import json_of
 
-__all__ = ["Arguments", "read_arguments", "settings_checked"]
+__all__ = ["Arguments", "read_arguments", "settings_checked", "takes"]
 
 _PATIENCE = 1800.0
 """Seconds that a cluster may take to find room: machines of a cloud take minutes to come."""
@@ -203,6 +203,16 @@ def _known(spec: Spec) -> dict[str, Reader]:
     return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _told}
 
 
+def takes(spec: Spec, key: str) -> bool:
+    """Whether there is such an argument for a model that is reached so."""
+    prefix, dot, _ = key.partition(".")
+    return prefix in _fields(spec) if dot else key in _known(spec)
+
+
+def _fields(spec: Spec) -> dict[str, Callable[[str], Reader]]:
+    return {"extra": _field} | ({"ray": _rays} if spec.on_ray else {})
+
+
 def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """Turn one model's `(key, value)` pairs into its arguments.
 
@@ -221,8 +231,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     if args and spec.provider in EMBEDDERS:
         raise InputError([Problem(place, key, "embedders take no settings") for key, _ in args])
     whose, several = f"{spec.provider} models", ("base_url",)
-    fields = {"extra": _field} | ({"ray": _rays} if spec.on_ray else {})
-    values, problems = values_of(args, _known(spec), place, fields=fields, repeatable=several, whose=whose)
+    known, fields = _known(spec), _fields(spec)
+    values, problems = values_of(args, known, place, fields=fields, repeatable=several, whose=whose)
     given = [*([spec.base_url] if spec.base_url else []), *values.pop("base_url", ())]
     lists = tuple(dict.fromkeys(one.removeprefix(LIST) for one in given if one.startswith(LIST)))
     base_urls = [one for one in given if not one.startswith(LIST)]

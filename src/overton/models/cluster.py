@@ -13,9 +13,9 @@ from typing import Any
 from overton.errors import AccessError, MissingExtra
 from overton.pairs import without_credentials
 
-__all__ = ["address", "check_installed", "join", "leave", "place"]
+__all__ = ["STORE", "address", "check_installed", "join", "keep_to_ourselves", "leave", "place"]
 
-_STORE = 128 * 2**20
+STORE = 128 * 2**20
 """Bytes for what passes on this machine; Ray would take a third of its memory."""
 _LONGEST_REASON = 300
 
@@ -56,7 +56,7 @@ def join() -> Any:
     """
     with _lock:
         if not address():
-            _keep_to_ourselves()
+            keep_to_ourselves()
         import ray
 
         if not _joined.users:
@@ -77,7 +77,7 @@ def leave() -> None:
             ray.shutdown()
 
 
-def _keep_to_ourselves() -> None:
+def keep_to_ourselves() -> None:
     """Have a cluster of this machine listen on its loopback only, know its own by a token, and report to nobody.
 
     Ray reads these variables, and the processes that it starts have them from us.
@@ -90,7 +90,7 @@ def _keep_to_ourselves() -> None:
 
 def _start(ray: Any) -> None:
     quiet = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
-    where = {"address": address()} if address() else {"address": "local", "object_store_memory": _STORE}
+    where = {"address": address()} if address() else {"address": "local", "object_store_memory": STORE}
     if address():
         del quiet["include_dashboard"]
     logging.getLogger("ray").setLevel(logging.CRITICAL)

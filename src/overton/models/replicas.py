@@ -22,7 +22,7 @@ from overton.models.shelf import Sought
 from overton.models.worker import Engine, Fault, Said, Worker
 from overton.untrusted import json_of, visible_line
 
-__all__ = ["Placement", "Replicas", "Up"]
+__all__ = ["Placement", "Replicas", "Up", "on_nodes"]
 
 _PIECE = 8 * 2**20
 """Bytes of the weights that pass at a time: what a node's store always has room for."""
@@ -66,7 +66,8 @@ class Replicas:
 
     def __init__(self, weights: Path, sha256: str, engine: Engine, placement: Placement) -> None:
         self.patience: float | None = placement.patience
-        self._sought = Sought(sha256, weights.stat().st_size, str(weights.resolve()))
+        self._sought = Sought(sha256, weights.stat().st_size, on_nodes(weights))
+        self._weights = weights
         self._engine = engine
         self._placement = placement
         self._slots: list[_Slot] = []
@@ -150,7 +151,7 @@ class Replicas:
             if (await self.heard(actor.begin.remote())).found:
                 return
             for start in range(0, self._sought.size, _PIECE):
-                piece = await asyncio.to_thread(_piece_of, Path(self._sought.path), start)
+                piece = await asyncio.to_thread(_piece_of, self._weights, start)
                 await self.heard(actor.take.remote(start, piece))
             await self.heard(actor.finish.remote())
 
@@ -305,6 +306,11 @@ class Up:
     async def close(self) -> None:
         """End them."""
         await self._replicas.close()
+
+
+def on_nodes(weights: Path) -> str:
+    """Where nodes look for the weights before they are brought: a disk that they share has them at the same place."""
+    return str(weights.resolve())
 
 
 def _piece_of(path: Path, start: int) -> bytes:

@@ -73,8 +73,8 @@ class Shelf:
             OvertonError: it is not the next piece, is too much, or there is no room for it.
         """
         with _troubles_named(self._folder):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if start == 0:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._clear()
             with self._unfinished.open("ab" if start else "wb") as file:
                 if file.tell() != start or start + len(piece) > self._sought.size:
