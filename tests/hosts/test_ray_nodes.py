@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def request(weights: Path, **args: Any) -> ModelRequest:
 
 
 def test_nodes_die_and_come_while_a_run_goes_on(
-    runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The weights are on none of the nodes before."""
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "cache"))
@@ -45,18 +46,23 @@ def test_nodes_die_and_come_while_a_run_goes_on(
             if moments and seen.answered >= moments[0][0]:
                 moments.pop(0)[1]()
 
+        capfd.readouterr()
         manifest = runs.start("placed", models=[request(tiny_weights)], trials=12, watch=watch)
+        assert "raylet" not in capfd.readouterr().out
     assert not moments
     assert (manifest.status, manifest.spent.failed) == ("finished", 0)
     assert runs.records("placed").equals(runs.records("alone"))
-    assert len({process for process, _ in heard(tiny_weights)}) > 4
+    assert len({process for process, _ in heard(tiny_weights)}) >= 3  # one on each of three nodes at least
     assert [path.suffix for path in sorted((tmp_path / "cache/weights/brought").iterdir())] == [".gguf", ".json"]
 
 
 def test_a_cluster_that_is_not_there_stops_a_run_before_its_first_call(
     runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
-    with pytest.raises(AccessError, match=r"the Ray cluster at 127\.0\.0\.1:9 cannot be joined"):
-        runs.start("placed", models=[request(tiny_weights)])
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(AccessError, match=f"the Ray cluster at {address} cannot be joined: .*refused"):
+            runs.start("placed", models=[request(tiny_weights)])
     assert not runs.outcomes("placed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 import threading
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,6 +19,9 @@ __all__ = ["STORE", "address", "check_installed", "join", "keep_to_ourselves", "
 STORE = 128 * 2**20
 """Bytes for what passes on this machine; Ray would take a third of its memory."""
 _LONGEST_REASON = 300
+_PORTS = 2**16
+_PATIENCE = 10.0
+"""Seconds that a cluster's head may take to answer."""
 
 
 @dataclass
@@ -95,7 +99,21 @@ def _start(ray: Any) -> None:
         del quiet["include_dashboard"]
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     try:
+        _check_there(address())
         ray.init(**where, **quiet, logging_level=logging.CRITICAL)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
         raise AccessError("no cluster", f"{place()} cannot be joined: {reason} (RAY_ADDRESS names it)") from None
+    # Ray has no option by which it would not print what its nodes tell of their ends, past whatever is shown there.
+    ray._private.worker.print_to_stdstream = _silent
+
+
+def _check_there(where: str) -> None:
+    """Raise `OSError` where nobody listens: Ray itself would wait for that for minutes, and hear no Ctrl-C."""
+    host, _, port = where.rpartition("//")[2].rpartition(":")
+    if host and port.isdecimal() and int(port) < _PORTS:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+
+
+def _silent(*_: object, **__: object) -> None:
+    pass
