@@ -2,9 +2,9 @@
 
     python benchmarks/fleet_ray.py [--seconds 5] [--replicas 1 8] [--latency 20 200] [--kills 10]
 
-A local cluster is started on the loopback. 'Share' is calls a second beside replicas * at once / latency. With `--kills`,
-that many of two nodes are killed and added again at random moments of a run, whose records have to be those of one
-process.
+A local cluster is started on the loopback. 'Share' is calls a second beside replicas * at once / latency. With
+`--kills`, one of two nodes is killed and another added at that many random moments; every reply has to be the one that
+this process gives.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from on_ray import add_node, nodes, variables, write_gguf
 from ray_engine import reply_to, stub
 
 from overton.calls import Request, Server, Settings, user
+from overton.errors import UnavailableError
 from overton.models.gguf_file import sha256_of
 from overton.models.replicas import Placement, Replicas, Up
 
@@ -44,7 +45,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         weights = write_gguf(Path(folder) / "stub.gguf")
         with variables():
-            asyncio.run(_overhead(weights, given.seconds))
+            asyncio.run(_overhead(weights, weights.read_bytes(), given.seconds))
             for replicas in given.replicas:
                 for latency in given.latency:
                     asyncio.run(_throughput(weights, replicas, given.at_once, latency / 1000, given.seconds))
@@ -58,14 +59,16 @@ def _replicas(weights: Path, number: int, at_once: int, latency: float) -> Repli
 
 
 async def _up(replicas: Replicas, number: int) -> Sequence[Server]:
-    while len(up := await Up(replicas).listed()) < number:
+    while True:
+        up = await Up(replicas).listed()
+        if len(up) >= number:
+            return up
         await asyncio.sleep(0.2)
-    return up
 
 
-async def _overhead(weights: Path, seconds: float) -> None:
+async def _overhead(weights: Path, content: bytes, seconds: float) -> None:
     """One call at a time, whose answer takes no time: through Ray, and in this process."""
-    content, replicas = weights.read_bytes(), _replicas(weights, 1, 1, 0.0)
+    replicas = _replicas(weights, 1, 1, 0.0)
     try:
         (server,) = await _up(replicas, 1)
         taken, before = [], _own_seconds()
@@ -119,13 +122,12 @@ def _own_seconds() -> float:
 
 
 def _kills(weights: Path, number: int) -> None:
-    """Nodes killed and added at random moments, in a call loop as an engine has it: every call is answered in the end."""
-    from overton.errors import UnavailableError
+    """Nodes killed and added at random moments, while sixteen ask: each call is answered in the end, and rightly."""
+    expected = reply_to(QUESTION, weights.read_bytes())
 
     async def run() -> None:
         with nodes(2) as made:
             replicas, chosen = _replicas(weights, 4, 4, 0.02), random.Random(1)
-            expected = reply_to(QUESTION, weights.read_bytes())
             answered = again = 0
             over = asyncio.Event()
 
