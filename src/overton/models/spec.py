@@ -122,7 +122,7 @@ def _gguf(text: str) -> Spec:
 
 def _on_ray(text: str) -> Spec:
     spec = _parse(text.removeprefix(RAY)) if text != RAY else None
-    if spec is None or spec.provider not in ON_RAY:
+    if spec is None or spec.on_ray or spec.provider not in ON_RAY:
         raise ValueError(f"what runs on Ray is {RAY}{GGUF}/path/to/file or {RAY}embedded/NAME")
     return replace(spec, text=text, on_ray=True)
 
