@@ -32,6 +32,8 @@ class _Joined:
     begun: bool = False
 
 
+_TOKEN = secrets.token_hex(32)
+"""What a cluster of this process knows its own by: one for all, since Ray reads it once a process."""
 _lock = threading.Lock()
 _joined = _Joined()
 
@@ -89,7 +91,7 @@ def keep_to_ourselves() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on other systems, too: 127.0.0.1 is its address
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
-        os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
+        os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", _TOKEN
 
 
 def _start(ray: Any) -> None:
