@@ -93,10 +93,11 @@ class Replicas:
 
     async def close(self) -> None:
         """End the replicas, and Ray where it was started for them."""
-        joining, slots, self._joining, self._slots, self._ray = self._joining, self._slots, None, [], None
+        joining, slots, self._joining, self._slots = self._joining, self._slots, None, []
         for slot in slots:
             slot.end()
         await asyncio.gather(*(slot.keeping for slot in slots), return_exceptions=True)
+        self._ray = None
         if joining is not None:
             with suppress(AccessError):
                 await joining
