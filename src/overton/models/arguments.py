@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -209,7 +209,7 @@ def takes(spec: Spec, key: str) -> bool:
     return prefix in _fields(spec) if dot else key in _known(spec)
 
 
-def _fields(spec: Spec) -> dict[str, Callable[[str], Reader]]:
+def _fields(spec: Spec) -> Mapping[str, Callable[[str], Reader]]:
     return {"extra": _field} | ({"ray": _rays} if spec.on_ray else {})
 
 
