@@ -96,6 +96,7 @@ help: ## this list
 .venv/installed-test: .venv/made pyproject.toml constraints.txt
 	@echo 'Installing Overton, its extras and its tools into .venv (a few minutes the first time)'
 	@$(INSTALL) -e '.[embedded,retrieval,clustering,inspect,bench,dev]'
+	@$(INSTALL) -e '.[ray]' || echo 'Ray cannot be installed here: its tests are skipped'
 	@touch .venv/installed-demo $@
 
 .venv/installed-docs: .venv/installed-test
@@ -114,7 +115,7 @@ help: ## this list
 .venv/brought/made: .venv/made pyproject.toml constraints.txt
 	@echo 'Installing what Overton and its extras bring into .venv/brought (a few minutes)'
 	@$(PYTHON) -m venv --clear .venv/brought
-	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,inspect,testing]'
+	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,inspect,ray,testing]'
 	@.venv/brought/bin/python -m pip uninstall --quiet --yes overton setuptools pip
 	@touch $@
 

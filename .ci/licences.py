@@ -15,8 +15,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "licences.md"
 HEAD = """# Licences
 
 What an installation of Overton with every extra that `constraints.txt` pins (embedded, retrieval, clustering, inspect,
-testing) brings with it on Linux, and under which licence, in the words of each package. `make bom` writes this page
-and `build/bom.json`, a bill of materials in CycloneDX's form.
+ray, testing) brings with it on Linux, and under which licence, in the words of each package. `make bom` writes this
+page and `build/bom.json`, a bill of materials in CycloneDX's form.
 
 A plain installation has fewer packages. Where versions differ between Pythons, those for the oldest are named. Not
 listed are `colorama` and `tzdata`, which are installed on Windows only; what `sentence-transformers` brings (PyTorch),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("browser", "command_line", "killing", "talks")
+pytest_plugins = ("browser", "command_line", "killing", "on_ray", "talks")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,9 +23,9 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PYTHONS = ["3.11", "3.12", "3.13"]
 ALLOWED = {
-    "src": ["embedded", "retrieval", "clustering", "sentence-transformers", "inspect", "testing"],
-    "tests": ["embedded", "retrieval", "clustering", "inspect", "bench", "dev"],
-    "benchmarks": ["bench"],
+    "src": ["embedded", "retrieval", "clustering", "ray", "sentence-transformers", "inspect", "testing"],
+    "tests": ["embedded", "retrieval", "clustering", "ray", "inspect", "bench", "dev"],
+    "benchmarks": ["bench", "ray"],
     "fuzz": ["embedded", "retrieval", "clustering", "inspect", "dev"],
 }
 """The extras whose packages a folder may import beside the plain dependencies."""

@@ -3,7 +3,7 @@ import pytest
 from overton.calls import Settings
 from overton.errors import InputError
 from overton.models import parse_spec
-from overton.models.arguments import read_arguments
+from overton.models.arguments import read_arguments, takes
 
 OPENAI = parse_spec("openai/gpt-4o")
 
@@ -126,3 +126,61 @@ def test_a_simulated_model_s_parameters_pass_as_strings():
     assert arguments.connections == 8
     with pytest.raises(InputError, match="given twice"):
         read_arguments(spec, [("lean", "0.5"), ("lean", "0.6")])
+
+
+ON_RAY = parse_spec("ray/gguf:/models/m.gguf")
+
+
+def test_what_a_replica_needs_is_read_and_is_no_setting_of_the_model():
+    arguments = read_arguments(
+        ON_RAY,
+        [
+            ("replicas", "8"),
+            ("cpus", "0.5"),
+            ("gpus", "1"),
+            ("connections", "4"),
+            ("temperature", "0"),
+            ("ray.memory", "8000000000"),
+            ("ray.resources", '{"big": 1}'),
+            ("ray.scheduling_strategy", "SPREAD"),
+        ],
+    )
+    assert arguments.settings == Settings(temperature=0.0)
+    assert (arguments.replicas, arguments.cpus, arguments.gpus, arguments.connections) == (8, 0.5, 1.0, 4)
+    assert arguments.ray == {"memory": 8_000_000_000, "resources": {"big": 1.0}, "scheduling_strategy": "SPREAD"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("replicas", "0", "whole number from 1"),
+        ("cpus", "-1", "number of cores from 0"),
+        ("ray.resources", "[1]", "not a JSON object of numbers"),
+        ("ray.label_selector", '{"zone": 1}', "not a JSON object of words"),
+        ("ray.scheduling_strategy", "ANY", "none of DEFAULT, SPREAD"),
+        ("ray.runtime_env", '{"py_executable": "sh -c true"}', "says where a replica goes"),
+        ("ray.max_restarts", "3", "says where a replica goes"),
+    ],
+)
+def test_what_ray_is_not_to_be_told_is_refused(key, value, reason):
+    with pytest.raises(InputError, match=reason):
+        read_arguments(ON_RAY, [(key, value)])
+
+
+def test_a_model_in_this_process_has_no_replicas():
+    with pytest.raises(InputError, match="unknown for gguf models"):
+        read_arguments(parse_spec("gguf:/models/m.gguf"), [("replicas", "8")])
+
+
+def test_whether_a_model_so_reached_takes_an_argument():
+    here = parse_spec("gguf:/models/m.gguf")
+    assert [takes(ON_RAY, key) for key in ("replicas", "ray.memory", "context", "extra.x", "base_url")] == [
+        True
+    ] * 4 + [False]
+    assert [takes(here, key) for key in ("replicas", "ray.memory", "context", "extra.x", "base_url")] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]

@@ -26,6 +26,8 @@ from overton.retrieval import open_search
         ("wordllama/l2_supercat", "wordllama", "l2_supercat", None),
         ("sentence-transformers/org/all-mini", "sentence-transformers", "org/all-mini", None),
         ("gguf:/models/a b.gguf", "gguf", "/models/a b.gguf", None),
+        ("ray/gguf:/models/a b.gguf", "gguf", "/models/a b.gguf", None),
+        ("ray/embedded/smollm2-135m", "embedded", "smollm2-135m", None),
     ],
 )
 def test_a_spec_is_taken_apart(text, provider, name, identity):
@@ -206,3 +208,18 @@ def test_no_key_in_an_address_is_said_again(spec: str) -> None:
     with pytest.raises(InputError) as caught:
         open_search(f"searx/{spec}")
     assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["ray/", "ray/openai/gpt-4o", "ray/ray/gguf:/m.gguf", "ray/gguf:", "ray/simulated/open-minded"]
+)
+def test_what_cannot_run_on_ray_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"ray/gguf:/path/to/file|no file is named"):
+        parse_spec(text)
+
+
+def test_where_a_model_runs_is_no_part_of_what_it_is_called() -> None:
+    assert published("ray/gguf:/models/m.gguf") == published("gguf:/other/m.gguf") == "gguf:m.gguf"
+    assert name_and_spec("wide=ray/gguf:/models/m.gguf") == ("wide", "ray/gguf:/models/m.gguf")
+    assert parse_spec("ray/gguf:/m.gguf").runs_here
+    assert (parse_spec("ray/gguf:/m.gguf").on_ray, parse_spec("gguf:/m.gguf").on_ray) == (True, False)

@@ -177,6 +177,7 @@ def _able(
         "retrieval": "searching and reading pages, the starter pages among them",
         "inspect": "studies as tasks of Inspect AI, and its providers",
         "clustering": "clustering by embeddings",
+        "ray": "GGUF files on several machines, as ray/gguf:/path/to/file",
     }
     for name, what in told.items():
         if name in whole:

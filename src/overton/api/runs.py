@@ -226,12 +226,17 @@ def resume(
     max_cost: float | None = None,
     max_calls: int | None = None,
     batch: bool | None = None,
+    models: Sequence[str] = (),
+    model_args: Arguments | None = None,
     trust: bool = False,
     confirm: Confirm | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Go on with a run. What was asked before is answered from its journal; limits count over all sessions.
+
+    `models` are those of the run that are reached in another way from now on, as 'ray/gguf:/path/model.gguf' for one
+    that began as 'gguf:/path/model.gguf', with what of `model_args` changes; they are the same models still.
 
     What is in batches is read from them; `batch` says whether the rest is asked in batches, None as the run began.
 
@@ -251,6 +256,7 @@ def resume(
         retry_failed=retry_failed,
         limits=Limits(max_cost, max_calls),
         batch=batch,
+        elsewhere=model_requests({"": models}, model_args)[""],
         trust=Trust(trust, confirm),
         patience=patience,
         watch=watch or in_notebook("resume"),

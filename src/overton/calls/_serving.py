@@ -43,7 +43,12 @@ class Serving(Protocol):
     """The servers of one model, which may come and go.
 
     `strict` says that all have to report the same model, fingerprint and weights; else the model's name is enough.
+    `noun` is what people call several of them, `patience` the seconds for which calls wait while none is up, None for
+    the usual.
     """
+
+    noun: str
+    patience: float | None
 
     @property
     def strict(self) -> bool:

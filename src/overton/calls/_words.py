@@ -190,17 +190,20 @@ def _more(price: float | None, usual: float) -> float:
 class Reach(msgspec.Struct, frozen=True, order=True):
     """What an answerer would reach: an address with the variable whose content would be sent there, '' where none is;
     or with `opens` a file or folder, by its path, or weights by their name; with `lists` the servers that a file lists,
-    whatever they are by then."""
+    whatever they are by then; with `runs` where processes would be started that answer."""
 
     place: str
     variable: str = ""
     opens: bool = False
     lists: bool = False
+    runs: bool = False
 
     def __str__(self) -> str:
         """In words, after 'would'."""
         if self.opens:
             return f"open {self.place}"
+        if self.runs:
+            return f"run its replicas on {self.place}"
         if self.lists:
             return f"send the content of {self.variable} to every server that {self.place} lists, as it may change"
         return f"send the content of {self.variable} to {self.place}" if self.variable else f"ask {self.place}"

@@ -22,6 +22,11 @@ def resume(
         bool | None,
         typer.Option("--batch/--no-batch", help="Ask what is left in batches, or not; as it began by default."),
     ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="SPEC", help="A model of the run, reached in another way from now on."),
+    ] = None,
+    model_arg: opt.ModelArgOption = None,
     trust: opt.TrustOption = False,
 ) -> None:
     """Go on with a run; nothing that was answered is asked again."""
@@ -37,6 +42,8 @@ def resume(
             max_cost=max_cost,
             max_calls=max_calls,
             batch=batch,
+            models=model or (),
+            model_args=opt.model_arguments(model_arg),
             trust=trust,
             confirm=confirmation(),
             watch=watch,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from overton.calls import Reply, Request, Server, Serving
 from overton.engine.alike import Alike
@@ -110,6 +110,8 @@ class Fleet:
     _agreed: tuple[str | None, str | None] | None = None
 
     def __post_init__(self) -> None:
+        if self.serving.patience is not None:
+            self.rhythm = replace(self.rhythm, patience=self.serving.patience)
         self._alike = Alike(None if self.serving.strict else _ONLY_MODEL)
 
     # What the desk and those who watch want
@@ -148,7 +150,7 @@ class Fleet:
         members = self.members
         out = [f"{one.name} ({one.refused or one.why})" for one in members if not one.up]
         more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-        said = [f"{sum(one.up for one in members)} of {len(members)} servers up"]
+        said = [f"{sum(one.up for one in members)} of {len(members)} {self.serving.noun} up"]
         said += [f"left out: {', '.join(out[:_NAMED])}{more}"] if out else []
         said += [f"the list as it was, since {self.trouble}"] if self.trouble else []
         return "; ".join(said)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,10 +17,14 @@ from overton.models.spec import Spec
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
 from overton.untrusted import json_of
 
-__all__ = ["Arguments", "read_arguments", "settings_checked"]
+__all__ = ["Arguments", "read_arguments", "settings_checked", "takes"]
 
+_PATIENCE = 1800.0
+"""Seconds that a cluster may take to find room: machines of a cloud take minutes to come."""
 _DEFAULT_TIMEOUT = 600.0
 """Seconds one call may take: reasoning models take minutes."""
+
+Value = TypeVar("Value")
 
 _RESERVED_FIELDS = {
     "messages": "the study writes the messages",
@@ -42,6 +47,8 @@ class Arguments:
     simulated ones. `logprobs` says whether the token probabilities of an endpoint are those at temperature 1 ('raw') or
     those after it and all that is cut off ('processed'). `base_urls` are servers that share the calls, `lists` where
     more of them stand: a file, or the URL of a name with several addresses; `alike` says what they must have in common.
+    On a Ray cluster there are to be so many `replicas`, each with `cpus` cores, `gpus`, and what else `ray` asks for in
+    Ray's own words; a run waits for one for `patience` seconds.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -57,6 +64,11 @@ class Arguments:
     context: int | None = None
     logprobs: str = "raw"
     parameters: dict[str, str] = field(default_factory=dict)
+    replicas: int = 1
+    cpus: float = 1.0
+    gpus: float = 0.0
+    patience: float = _PATIENCE
+    ray: dict[str, Any] = field(default_factory=dict)
 
 
 def _switch(text: str) -> bool:
@@ -94,6 +106,27 @@ def _told(text: str) -> str:
     return text
 
 
+def _object(text: str, of: type[Value]) -> dict[str, Value]:
+    form = "numbers" if of is float else "words"
+    try:
+        return json_of(text, msgspec.json.Decoder(dict[str, of]).decode)  # type: ignore[valid-type]
+    except Unreadable:
+        raise ValueError(f"'{text[:40]}' is not a JSON object of {form}") from None
+
+
+def _strategy(text: str) -> str:
+    if text not in _STRATEGIES:
+        raise ValueError(f"'{text}' is none of {', '.join(_STRATEGIES)}")
+    return text
+
+
+def _rays(name: str) -> Reader:
+    """What reads one of Ray's own options."""
+    if name not in _RAY:
+        raise ValueError(f"no option of Ray's that says where a replica goes (those are {', '.join(_RAY)})")
+    return _RAY[name]
+
+
 def _base_url(text: str) -> str:
     """A base URL, or with an '@' before it what lists servers: a name with several addresses, or a file."""
     if not text.startswith(LIST):
@@ -120,6 +153,7 @@ def _extra(text: str) -> Any:
 
 
 _decode = msgspec.json.Decoder().decode
+_STRATEGIES = ("DEFAULT", "SPREAD")
 _LOGPROBS = ("raw", "processed")
 _ALIKE = ("weights", "model")
 LIST = "@"
@@ -141,11 +175,27 @@ _CONNECTION: dict[str, Reader] = {
     "key_env": _variable,
 }
 _EMBEDDED: dict[str, Reader] = {"hold": _switch, "threads": whole(1, 1024), "context": whole(128, 10_000_000)}
+_PLACEMENT: dict[str, Reader] = {
+    "replicas": whole(1, 10_000),
+    "cpus": number(0, 1024, of="cores"),
+    "gpus": number(0, 1024),
+    "connections": _CONNECTION["connections"],
+    "patience": number(1, 10**7, of="seconds"),
+}
+_RAY: dict[str, Reader] = {
+    "memory": whole(1, 2**53),
+    "resources": partial(_object, of=float),
+    "accelerator_type": _word,
+    "label_selector": partial(_object, of=str),
+    "scheduling_strategy": _strategy,
+}
+"""Options of Ray's that say where a replica goes. None says what runs there: a run's folder may be somebody else's."""
 
 
 def _known(spec: Spec) -> dict[str, Reader]:
     if spec.provider in {"embedded", "gguf"}:
-        return {key: read for key, read in _GENERATION.items() if key != "reasoning_effort"} | _EMBEDDED
+        plain = {key: read for key, read in _GENERATION.items() if key != "reasoning_effort"} | _EMBEDDED
+        return plain | _PLACEMENT if spec.on_ray else plain
     if spec.provider == "anthropic":
         return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION | {"cache": _switch}
     if spec.provider == "inspect":
@@ -153,15 +203,24 @@ def _known(spec: Spec) -> dict[str, Reader]:
     return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _told}
 
 
+def takes(spec: Spec, key: str) -> bool:
+    """Whether there is such an argument for a model that is reached so."""
+    prefix, dot, _ = key.partition(".")
+    return prefix in _fields(spec) if dot else key in _known(spec)
+
+
+def _fields(spec: Spec) -> Mapping[str, Callable[[str], Reader]]:
+    return {"extra": _field} | ({"ray": _rays} if spec.on_ray else {})
+
+
 def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """Turn one model's `(key, value)` pairs into its arguments.
 
     Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
     `base_url` (may be repeated: the load is shared; '@FILE' and '@URL' list servers), `alike`, `connections` (to each),
-    `timeout` (seconds), `key_env`, `hold`, `logprobs`;
-    for Anthropic's `cache`; for embedded models `hold`, `threads`, `context`; a simulated model takes `connections` and
-    parameters of its own,
-    an embedder nothing.
+    `timeout` (seconds), `key_env`, `hold`, `logprobs`; for Anthropic's `cache`; for embedded models `hold`, `threads`,
+    `context`, and with `ray/` before them `replicas`, `cpus`, `gpus`, `connections` (to each), `patience` (seconds) and
+    `ray.OPTION` (Ray's own); a simulated model takes `connections` and parameters of its own, an embedder nothing.
 
     Raises:
         InputError: unknown keys, wrong types, values out of range, keys given twice; all of them at once.
@@ -172,7 +231,8 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     if args and spec.provider in EMBEDDERS:
         raise InputError([Problem(place, key, "embedders take no settings") for key, _ in args])
     whose, several = f"{spec.provider} models", ("base_url",)
-    values, problems = values_of(args, _known(spec), place, fields={"extra": _field}, repeatable=several, whose=whose)
+    known, fields = _known(spec), _fields(spec)
+    values, problems = values_of(args, known, place, fields=fields, repeatable=several, whose=whose)
     given = [*([spec.base_url] if spec.base_url else []), *values.pop("base_url", ())]
     lists = tuple(dict.fromkeys(one.removeprefix(LIST) for one in given if one.startswith(LIST)))
     base_urls = [one for one in given if not one.startswith(LIST)]
@@ -180,9 +240,15 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
         problems.append(Problem(place, "base_url", "models through Inspect take one base URL"))
     if problems:
         raise InputError(problems)
-    extra = {key.removeprefix("extra."): values.pop(key) for key in list(values) if key.startswith("extra.")}
+    extra = _taken("extra.", values)
     generation = {key: values.pop(key) for key in _GENERATION if key in values}
-    return Arguments(Settings(**generation, extra=extra), tuple(dict.fromkeys(base_urls)), lists, **values)
+    ray = _taken("ray.", values)
+    return Arguments(Settings(**generation, extra=extra), tuple(dict.fromkeys(base_urls)), lists, ray=ray, **values)
+
+
+def _taken(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The fields under a prefix, taken out of the values."""
+    return {key.removeprefix(prefix): values.pop(key) for key in list(values) if key.startswith(prefix)}
 
 
 def _simulated(args: Sequence[tuple[str, str]], place: str) -> Arguments:

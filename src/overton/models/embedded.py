@@ -111,6 +111,11 @@ class EmbeddedModel:
         return await self._workers.run(_head(request), self._complete, body, request)
 
     @property
+    def path(self) -> Path:
+        """The file of its weights."""
+        return self._path
+
+    @property
     def weighs(self) -> bool:
         """llama.cpp tells every token's probability."""
         return True

@@ -74,6 +74,7 @@ def _forms() -> list[KnownModel]:
         KnownModel("http://HOST:PORT/v1#NAME", variable=_variable(SERVER)),
         KnownModel("inspect/PROVIDER/NAME", extra="inspect"),
         KnownModel("gguf:/PATH/TO/FILE", price=_FREE, extra="embedded"),
+        KnownModel("ray/gguf:/PATH/TO/FILE", price=_FREE, extra="ray"),
         KnownModel("sentence-transformers/NAME", price=_FREE, extra="sentence-transformers"),
     ]
 

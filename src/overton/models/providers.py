@@ -9,6 +9,7 @@ __all__ = [
     "CHAT_PROVIDERS",
     "EMBEDDERS",
     "GGUF",
+    "RAY",
     "RUN_HERE",
     "SERVER",
     "Provider",
@@ -92,6 +93,9 @@ ANTHROPIC = Provider(
 
 GGUF = "gguf:"
 """What stands before the path of a file of weights."""
+
+RAY = "ray/"
+"""What stands before the spec of a model whose replicas run on a Ray cluster."""
 
 RUN_HERE = ("embedded", "gguf", "simulated")
 """Whose models answer in this process."""

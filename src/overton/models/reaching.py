@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from overton.calls import Reach
 from overton.models.arguments import Arguments, read_arguments
+from overton.models.cluster import place
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
 from overton.models.spec import Spec, parse_spec
 from overton.pairs import address_of, path_of
@@ -29,10 +30,11 @@ def reached(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
         InputError: the spec or an argument is wrong.
     """
     parsed = parse_spec(spec)
+    replicas = [Reach(place(), runs=True)] if parsed.on_ray else []
     if parsed.provider in _SENDS_NOTHING:
-        return []
+        return replicas
     if parsed.provider == "gguf":
-        return [_file(parsed.name)]
+        return [_file(parsed.name), *replicas]
     if parsed.provider == "sentence-transformers":
         return [_file(parsed.name) if _is_path(parsed.name) else Reach(parsed.identity, opens=True)]
     arguments = read_arguments(parsed, args)

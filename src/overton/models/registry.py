@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer, Batching, Price, Reply, Request, Serving, Settings, user, weighs
 from overton.errors import InputError, Problem
 from overton.models.arguments import Arguments, read_arguments
+from overton.models.cluster import check_installed
 from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
 from overton.models.endpoints import Endpoint, locate
 from overton.models.known import family_of, price_of, reasons_of, series_of
@@ -20,6 +22,7 @@ from overton.models.weights import ensure
 from overton.pairs import path_of
 
 if TYPE_CHECKING:
+    from overton.models.embedded import EmbeddedModel
     from overton.models.http import Service, Transport
     from overton.models.serving import Made
 
@@ -143,6 +146,8 @@ _Opened = tuple[Answerer, Batching | None, Serving | None]
 def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> _Opened:
     if spec.provider == "simulated":
         return _simulated(spec, arguments, simulated), None, None
+    if spec.on_ray:
+        return _on_ray(spec, arguments)
     if spec.provider in ("embedded", "gguf"):
         return _embedded(spec, arguments), None, None
     if spec.provider in EMBEDDERS:
@@ -232,7 +237,36 @@ def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
     )
 
 
-def _embedded(spec: Spec, arguments: Arguments) -> Answerer:
+def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
+    """A model whose replicas run on a cluster: what it is called and what it can do is known here, from its file."""
+    check_installed()
+    from overton.models.replicas import Placement, Replicas, Up
+    from overton.models.serving import Shared
+    from overton.models.worker import llama
+
+    asked = replace(arguments, threads=arguments.threads or max(1, int(arguments.cpus)))
+    one = _embedded(spec, asked)
+    placement = Placement(
+        arguments.replicas,
+        arguments.cpus,
+        arguments.gpus,
+        arguments.ray,
+        at_once=arguments.connections or one.connections,
+        patience=arguments.patience,
+    )
+    engine = partial(
+        llama,
+        name=spec.text,
+        identity=one.identity,
+        hold=one.holds_form,
+        threads=asked.threads or 1,
+        context=arguments.context,
+    )
+    replicas = Replicas(one.path, one.identity.removeprefix("sha256:"), engine, placement)
+    return Shared(one, Up(replicas)), None, replicas
+
+
+def _embedded(spec: Spec, arguments: Arguments) -> EmbeddedModel:
     path = _weights(spec)
     from overton.models.embedded import EmbeddedModel
 

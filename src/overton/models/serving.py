@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -99,6 +99,9 @@ def _weights(served: Sequence[_Served], model: str) -> dict[str, str]:
 class Several:
     """The servers of a model: see `overton.calls.Serving`."""
 
+    noun = "servers"
+    patience: float | None = None
+
     def __init__(
         self, endpoint: Endpoint, fixed: Sequence[str], lists: Sequence[Listing], made: Made, *, strict: bool
     ) -> None:
@@ -127,12 +130,25 @@ class Several:
         return HttpServer(endpoint, self._made(endpoint))
 
 
+class Asked(Protocol):
+    """The servers that may be asked, for whoever asks them in turn."""
+
+    async def listed(self) -> Sequence[Server]:
+        """See `Serving`."""
+        ...
+
+    async def close(self) -> None:
+        """Close them all."""
+        ...
+
+
 class Shared:
-    """The answerer whose calls several servers share. An engine asks them through `Several`; where a call comes to
-    this one, as from a host with a pace of its own, they are asked in turn, those that failed lately after the others.
+    """The answerer whose calls several servers share. An engine asks them through their `Serving`; where a call comes
+    to this one, as from a host with a pace of its own, they are asked in turn, those that failed lately after the rest.
     """
 
-    def __init__(self, one: Answerer, several: Several) -> None:
+    def __init__(self, one: Answerer, several: Asked) -> None:
+        self.connections: int | None = getattr(one, "connections", None)
         self.name = one.name
         self.identity = one.identity
         self.holds_form = one.holds_form
@@ -157,5 +173,5 @@ class Shared:
             raise
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close them all."""
         await self._several.close()

@@ -1,22 +1,24 @@
-"""What a model is called: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`; `NAME=` before it
-gives it a name of its own."""
+"""What a model is called: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`; `ray/` before it places
+it on a cluster, `NAME=` before all gives it a name of its own."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from overton.errors import InputError, Problem
-from overton.models.providers import GGUF, RUN_HERE, provider_names
+from overton.models.providers import GGUF, RAY, RUN_HERE, provider_names
 from overton.pairs import checked_base_url, without_credentials
 
 __all__ = ["Spec", "name_and_spec", "parse_spec", "published"]
 
-_FORMS = "http://host:port/v1#NAME and gguf:/path/to/file"
+_FORMS = "http://host:port/v1#NAME, gguf:/path/to/file and ray/gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
 # An embedder of sentence-transformers is a name on a hub, or a folder.
 _LOCAL = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
+ON_RAY = ("embedded", "gguf")
+"""Whose models can run on a cluster."""
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -26,13 +28,15 @@ class Spec:
 
     `text` is what the user wrote, or the name given to it; `provider` a word of the provider table, 'anthropic',
     'inspect', 'embedded', 'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model
-    (for 'gguf' a path); `base_url` the address of an 'http' model.
+    (for 'gguf' a path); `base_url` the address of an 'http' model. `on_ray` says that its replicas run on a cluster,
+    which is no part of what it is.
     """
 
     text: str
     provider: str
     name: str
     base_url: str | None = None
+    on_ray: bool = False
 
     @property
     def identity(self) -> str:
@@ -64,7 +68,8 @@ def name_and_spec(text: str) -> tuple[str, str]:
 
 
 def published(spec: str) -> str:
-    """The spec as others may read it: of a local file or folder only its name, 'gguf:model.gguf'."""
+    """The spec as others may read it: of a local file or folder only its name, 'gguf:model.gguf', wherever it runs."""
+    spec = spec.removeprefix(RAY)
     local = _LOCAL.match(spec)
     return local[1] + re.split(r"[/\\]", spec[local.end(1) :].rstrip("/\\"))[-1] if local else spec
 
@@ -82,6 +87,8 @@ def parse_spec(text: str) -> Spec:
 
 
 def _parse(text: str) -> Spec:
+    if text.startswith(RAY):
+        return _on_ray(text)
     if not text.isprintable() or (any(c.isspace() for c in text) and not text.startswith(GGUF)):
         raise ValueError("a model's name has no spaces or control characters")
     if _SERVER.match(text):
@@ -111,6 +118,13 @@ def _gguf(text: str) -> Spec:
     if not path:
         raise ValueError("no file is named: write gguf:/path/to/file")
     return Spec(text, "gguf", path)
+
+
+def _on_ray(text: str) -> Spec:
+    spec = _parse(text.removeprefix(RAY)) if text != RAY else None
+    if spec is None or spec.on_ray or spec.provider not in ON_RAY:
+        raise ValueError(f"what runs on Ray is {RAY}{GGUF}/path/to/file or {RAY}embedded/NAME")
+    return replace(spec, text=text, on_ray=True)
 
 
 def _unknown_provider(provider: str, has_slash: bool) -> str:

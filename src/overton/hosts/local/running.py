@@ -17,7 +17,8 @@ from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.hosts.local.adapting import design_of
 from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder
-from overton.hosts.local.opening import Opened, Wanted, completed, entries_of, open_models, wanted_of
+from overton.hosts.local.moving import moved
+from overton.hosts.local.opening import ModelRequest, Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
 from overton.hosts.local.session import Watch, hold_session, needs_asking
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
@@ -126,6 +127,7 @@ def resume(
     retry_failed: bool = False,
     limits: Limits | None = None,
     batch: bool | None = None,
+    elsewhere: Sequence[ModelRequest] = (),
     trust: Trust | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
@@ -134,7 +136,8 @@ def resume(
 
     A finished run asks nothing: it needs neither keys nor network, and its records are written anew. `limits`
     replaces the run's own where given; both count over all sessions. `batch` says whether what is left is asked in
-    batches, None as before; what is in batches already is read from them either way.
+    batches, None as before; what is in batches already is read from them either way. `elsewhere` names models of the
+    run that are reached in another way from now on: see `moved`.
 
     Raises:
         RunMismatch: items, prompts or models are not those that the run began with; says which.
@@ -147,6 +150,9 @@ def resume(
     manifest.limits = _merged(manifest.limits, limits)
     if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
         return hold_session(folder, study, manifest, None, watch=watch)
+    if elsewhere:
+        manifest.models = moved(manifest.models, elsewhere)
+        note_used(study, {study.first: elsewhere})
     wanted = wanted_of(manifest)
     check_trusted(study, path, wanted, trust or Trust())
     asked = study.with_tokens(folder.options(study, manifest.options))

@@ -1,0 +1,121 @@
+"""The Ray cluster that replicas run on: the one that RAY_ADDRESS names, else this machine. Joined once a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from overton.errors import AccessError, MissingExtra
+from overton.pairs import without_credentials
+
+__all__ = ["STORE", "address", "check_installed", "join", "keep_to_ourselves", "leave", "place"]
+
+STORE = 128 * 2**20
+"""Bytes for what passes on this machine; Ray would take a third of its memory."""
+_LONGEST_REASON = 300
+_PORTS = 2**16
+_PATIENCE = 10.0
+"""Seconds that a cluster's head may take to answer."""
+
+
+@dataclass
+class _Joined:
+    """How many in this process use Ray now, and whether the first of them began it, so that the last ends it."""
+
+    users: int = 0
+    begun: bool = False
+
+
+_TOKEN = secrets.token_hex(32)
+"""What a cluster of this process knows its own by: one for all, since Ray reads it once a process."""
+_lock = threading.Lock()
+_joined = _Joined()
+
+
+def address() -> str:
+    """The cluster's address, '' where none is named."""
+    return os.environ.get("RAY_ADDRESS", "")
+
+
+def place() -> str:
+    """Where replicas would run, in words."""
+    return f"the Ray cluster at {without_credentials(address())}" if address() else "this machine, started by Ray"
+
+
+def check_installed() -> None:
+    """Raise `MissingExtra` where Ray is not there."""
+    if find_spec("ray") is None:
+        raise MissingExtra("ray/... models", "ray")
+
+
+def join() -> Any:
+    """Join the cluster, or start one on this machine that nobody else reaches; gives the module `ray`. Takes seconds.
+
+    Raises:
+        AccessError: it cannot be joined.
+    """
+    with _lock:
+        if not address():
+            keep_to_ourselves()
+        import ray
+
+        if not _joined.users:
+            _joined.begun = not ray.is_initialized()
+            if _joined.begun:
+                _start(ray)
+        _joined.users += 1
+        return ray
+
+
+def leave() -> None:
+    """Leave it, with the last who uses it; what was started here ends."""
+    with _lock:
+        _joined.users -= 1
+        if _joined.begun and not _joined.users:
+            import ray
+
+            ray.shutdown()
+
+
+def keep_to_ourselves() -> None:
+    """Have a cluster of this machine listen on its loopback only, know its own by a token, and report to nobody.
+
+    Ray reads these variables, and the processes that it starts have them from us.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on other systems, too: 127.0.0.1 is its address
+    if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", _TOKEN
+
+
+def _start(ray: Any) -> None:
+    quiet = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
+    where = {"address": address()} if address() else {"address": "local", "object_store_memory": STORE}
+    if address():
+        del quiet["include_dashboard"]
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    try:
+        _check_there(address())
+        ray.init(**where, **quiet, logging_level=logging.CRITICAL)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        raise AccessError("no cluster", f"{place()} cannot be joined: {reason} (RAY_ADDRESS names it)") from None
+    # Ray has no option by which it would not print what its nodes tell of their ends, past whatever is shown there.
+    ray._private.worker.print_to_stdstream = _silent
+
+
+def _check_there(where: str) -> None:
+    """Raise `OSError` where nobody listens: Ray itself would wait for that for minutes, and hear no Ctrl-C."""
+    host, _, port = where.rpartition("//")[2].rpartition(":")
+    if host and port.isdecimal() and int(port) < _PORTS:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+
+
+def _silent(*_: object, **__: object) -> None:
+    pass

@@ -1,0 +1,343 @@
+"""A model on a Ray cluster: replicas that start where there is room, are used as they come up, and are started again
+where they are lost. To the engine they are servers of one model; see `overton.calls.Serving`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton import __version__
+from overton.calls import Reply, Request, Server
+from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
+from overton.models import cluster
+from overton.models.http import encoded
+from overton.models.shelf import Sought
+from overton.models.worker import Engine, Fault, Said, Worker
+from overton.untrusted import json_of, visible_line
+
+__all__ = ["Placement", "Replicas", "Up", "on_nodes"]
+
+_PIECE = 8 * 2**20
+"""Bytes of the weights that pass at a time: what a node's store always has room for."""
+_LARGEST_SAID = 2**26
+_LONGEST = 300
+_SILENT = 30.0
+"""Seconds that a replica may take to say that it is there."""
+_SPARE = 8
+"""Calls beside those for replies that a replica takes at a time: looks, and the one by which its end is known."""
+_FIRST, _MOST = 1.0, 60.0
+"""Seconds until one that was lost is started again: the first time, and at most."""
+_SOON = 0.2
+
+_said = msgspec.json.Decoder(Said).decode
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How many replicas there are to be, and what Ray is to find for each: `cpus` cores, `gpus`, and in `rest` whatever
+    else of Ray's own options. `at_once` is how many calls go to each; `patience` the seconds for which a run goes on
+    with none up."""
+
+    replicas: int = 1
+    cpus: float = 1.0
+    gpus: float = 0.0
+    rest: Mapping[str, Any] = field(default_factory=dict)
+    at_once: int = 1
+    patience: float = 1800.0
+
+    def options(self) -> dict[str, Any]:
+        """The same in Ray's words. Who is lost is started again by us, who then bring the weights."""
+        taken = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_concurrency": self.at_once + _SPARE}
+        return {**self.rest, **taken, "max_restarts": 0, "max_task_retries": 0}
+
+
+class Replicas:
+    """The replicas of one model: see `overton.calls.Serving`. Nothing is started before they are first listed."""
+
+    strict = True
+    noun = "replicas"
+
+    def __init__(self, weights: Path, sha256: str, engine: Engine, placement: Placement) -> None:
+        self.patience: float | None = placement.patience
+        self._sought = Sought(sha256, weights.stat().st_size, on_nodes(weights))
+        self._weights = weights
+        self._engine = engine
+        self._placement = placement
+        self._slots: list[_Slot] = []
+        self._joining: asyncio.Task[Any] | None = None
+        self._ray: Any = None
+        self._bringing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def listed(self) -> Sequence[Server]:
+        """See `Serving`: those that are up, and in the place of the others what they wait for.
+
+        Raises:
+            AccessError: there is no cluster to be joined, or it can have no such replicas.
+        """
+        if self._joining is None:
+            self._joining = asyncio.create_task(asyncio.to_thread(cluster.join))
+        if self._ray is None:
+            self._ray = await asyncio.shield(self._joining)
+            self._slots = [_Slot(f"replica {number}", self) for number in range(1, self._placement.replicas + 1)]
+        for slot in self._slots:
+            if slot.keeping.done():
+                slot.keeping.result()  # it ends by itself only where no replica can be had
+        return [slot.server for slot in self._slots]
+
+    async def close(self) -> None:
+        """End the replicas, and Ray where it was started for them."""
+        joining, slots, self._joining, self._slots = self._joining, self._slots, None, []
+        for slot in slots:
+            slot.end()
+        await asyncio.gather(*(slot.keeping for slot in slots), return_exceptions=True)
+        self._ray = None
+        if joining is not None:
+            with suppress(AccessError):
+                await joining
+                await asyncio.to_thread(cluster.leave)
+
+    # What a slot wants
+
+    def started(self) -> Any:
+        """A new replica, which is up when Ray has found room for it.
+
+        Raises:
+            AccessError: Ray knows no such options.
+        """
+        try:
+            remote = self._ray.remote(Worker).options(**self._placement.options())
+            return remote.remote(self._sought, self._engine)
+        except (TypeError, ValueError, self._ray.exceptions.RayError) as error:
+            raise AccessError("no replica", f"Ray cannot start a replica: {_line(str(error))}") from None
+
+    def kill(self, actor: Any) -> None:
+        """End a replica, whatever it does."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(actor)
+
+    async def heard(self, waiting: Awaitable[Any]) -> Said:
+        """What a replica says.
+
+        Raises:
+            AnswerError: that something went wrong, that it is gone, or nothing that makes sense.
+        """
+        try:
+            said = await waiting
+        except self._ray.exceptions.RayError as error:
+            raise UnavailableError("connection", _line(_last_line(error)), maybe_billed=True) from None
+        if not isinstance(said, bytes) or len(said) > _LARGEST_SAID:
+            raise _nonsense("no bytes, or too many")
+        try:
+            told = json_of(said, _said)
+        except Unreadable as error:
+            raise _nonsense(error.reason) from None
+        if told.fault is not None:
+            raise _error(told.fault)
+        return told
+
+    async def bring(self, actor: Any, node: str) -> None:
+        """Have the weights on a node, once however many replicas it has.
+
+        Raises:
+            UnavailableError: they cannot be kept there, or the replica that takes them is gone.
+        """
+        async with self._bringing[node]:
+            if (await self.heard(actor.begin.remote())).found:
+                return
+            for start in range(0, self._sought.size, _PIECE):
+                piece = await asyncio.to_thread(_piece_of, self._weights, start)
+                await self.heard(actor.take.remote(start, piece))
+            await self.heard(actor.finish.remote())
+
+    async def load(self, actor: Any) -> None:
+        """Have the weights in a replica's memory."""
+        await self.heard(actor.load.remote(self._placement.at_once))
+
+
+class _Slot:
+    """The place of one replica: it is started, watched, and when it is lost another takes its place."""
+
+    def __init__(self, name: str, replicas: Replicas) -> None:
+        self.name = name
+        self.server: Server = _Awaited(name, "waits for room on the cluster")
+        self.keeping = asyncio.create_task(self._keep(replicas))
+
+    def end(self) -> None:
+        """Start no other, and end the one there is."""
+        self.keeping.cancel()
+
+    async def _keep(self, replicas: Replicas) -> None:
+        pause = _FIRST
+        while True:
+            actor = replicas.started()
+            try:
+                self.server = await self._raised(actor, replicas)
+                pause = _FIRST
+                await replicas.heard(actor.stay.remote())
+                why = "has ended"
+            except AnswerError as error:
+                why = str(error)
+            finally:
+                replicas.kill(actor)
+            self.server = _Awaited(self.name, why)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MOST)
+
+    async def _raised(self, actor: Any, replicas: Replicas) -> Server:
+        """A replica that is up, from one that Ray has been asked for."""
+        told = await replicas.heard(actor.begin.remote())
+        if told.overton != __version__:
+            raise UnavailableError("version", f"its node has overton {_line(told.overton)}, this is {__version__}")
+        name = f"{self.name} on {_line(told.host)}"
+        if not told.found:
+            self.server = _Awaited(name, "its node is brought the weights")
+            await replicas.bring(actor, told.node)
+        self.server = _Awaited(name, "loads the weights")
+        try:
+            await replicas.load(actor)
+        except AccessError as error:
+            return _Unfit(name, error)
+        return _Replica(name, actor, replicas)
+
+
+class _Awaited:
+    """A replica that is not up, in its place: see `Server`."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._why = why
+
+    async def answer(self, request: Request) -> Reply:
+        """See `Server`; it does not."""
+        raise UnavailableError("connection", self._why)
+
+    async def look(self) -> Mapping[str, str]:
+        """See `Server`; says why it is not there."""
+        raise UnavailableError("connection", self._why)
+
+    def abandon(self) -> None:
+        """See `Server`; it has no calls."""
+
+    async def close(self) -> None:
+        """See `Server`; whoever holds its place ends it."""
+
+
+class _Unfit(_Awaited):
+    """A replica whose weights cannot be used there: what it would say to every call."""
+
+    def __init__(self, name: str, error: AccessError) -> None:
+        super().__init__(name, str(error))
+        self._error = error
+
+    async def answer(self, request: Request) -> Reply:
+        """See `Server`; it never will."""
+        raise self._error
+
+    async def look(self) -> Mapping[str, str]:
+        """See `Server`: it is there, and its first call tells."""
+        return {}
+
+
+class _Replica:
+    """A replica that is up: see `Server`."""
+
+    def __init__(self, name: str, actor: Any, replicas: Replicas) -> None:
+        self.name = name
+        self._actor = actor
+        self._replicas = replicas
+
+    async def answer(self, request: Request) -> Reply:
+        """See `Server`."""
+        sent = encoded(request)
+        try:
+            told = await self._replicas.heard(self._actor.answer.remote(sent))
+        except UnavailableError as error:
+            raise UnavailableError(error.kind, f"{self.name}: {error}", maybe_billed=error.maybe_billed) from None
+        if told.reply is None:
+            raise _nonsense("no reply")
+        return told.reply
+
+    async def look(self) -> Mapping[str, str]:
+        """See `Server`. Its weights were checked by their hash."""
+        try:
+            async with asyncio.timeout(_SILENT):
+                await self._replicas.heard(self._actor.ping.remote())
+        except TimeoutError:
+            raise UnavailableError("timeout", f"says nothing for {_SILENT:.0f} s") from None
+        return {}
+
+    def abandon(self) -> None:
+        """See `Server`."""
+        self._replicas.kill(self._actor)
+
+    async def close(self) -> None:
+        """See `Server`; whoever holds its place ends it."""
+
+
+class Up:
+    """The replicas that are up, once one is: for whoever asks without an engine's fleet."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+
+    async def listed(self) -> Sequence[Server]:
+        """Wait until one is up.
+
+        Raises:
+            UnavailableError: none is for long; says why.
+        """
+        try:
+            async with asyncio.timeout(self._replicas.patience):
+                while True:
+                    listed = await self._replicas.listed()
+                    if up := [one for one in listed if isinstance(one, _Replica | _Unfit)]:
+                        return up
+                    await asyncio.sleep(_SOON)
+        except TimeoutError:
+            why = f"no replica has come up for {self._replicas.patience:.0f} s"
+            raise UnavailableError("connection", why) from None
+
+    async def close(self) -> None:
+        """End them."""
+        await self._replicas.close()
+
+
+def on_nodes(weights: Path) -> str:
+    """Where nodes look for the weights before they are brought: a disk that they share has them at the same place."""
+    return str(weights.resolve())
+
+
+def _piece_of(path: Path, start: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(_PIECE)
+
+
+def _error(fault: Fault) -> AnswerError:
+    kind, message = _line(fault.kind)[:40], _line(fault.message)
+    if fault.sort == "rejected":
+        return RejectedError(kind, message)
+    if fault.sort == "access":
+        return AccessError(kind, message)
+    return UnavailableError(kind, message, maybe_billed=fault.maybe_billed)
+
+
+def _nonsense(what: str) -> UnavailableError:
+    return UnavailableError("malformed", f"what a replica said makes no sense: {what}", maybe_billed=True)
+
+
+def _last_line(error: Exception) -> str:
+    """What Ray says last of a failure, which is why; before it stand ids and traces."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"its replica is gone: {lines[-1]}" if lines else "its replica is gone"
+
+
+def _line(text: str) -> str:
+    return " ".join(visible_line(text).split())[:_LONGEST]

@@ -1,0 +1,129 @@
+"""A model's weights on a node of a cluster: looked for where they may be, else brought once, checked and kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from overton.errors import OvertonError, RunError, Unreadable, reason_of
+from overton.models.gguf_file import sha256_of
+from overton.models.weights import cache_folder
+from overton.untrusted import bytes_of, json_of, write_whole
+
+__all__ = ["Shelf", "Sought"]
+
+_LARGEST_NOTE = 2**16
+_LEFT_OVER = 86_400.0
+"""Seconds after which an unfinished file is of nobody who still writes it."""
+
+
+class Sought(msgspec.Struct, frozen=True):
+    """Weights by their hash; `path` is where the run's own machine has them, and a node with a shared disk may, too."""
+
+    sha256: str
+    size: int
+    path: str
+
+
+class _Note(msgspec.Struct, frozen=True):
+    """Where weights were found whole, and what the file then was."""
+
+    path: str
+    size: int
+    changed_ns: int
+
+
+_decode = msgspec.json.Decoder(_Note).decode
+
+
+class Shelf:
+    """Where a node keeps the weights that are brought to it: a folder of the user's cache there."""
+
+    def __init__(self, sought: Sought, folder: Path | None = None) -> None:
+        self._sought = sought
+        self._folder = folder or cache_folder() / "weights" / "brought"
+        self._own = self._folder / f"{sought.sha256}.gguf"
+        self._note = self._folder / f"{sought.sha256}.json"
+        self._unfinished = self._folder / f".{sought.sha256}-{os.getpid()}"
+
+    def found(self) -> Path | None:
+        """The weights, where this node has them whole; None where it does not.
+
+        A file is read through once; afterwards its size and time of change tell that it is the same.
+        """
+        noted = self._noted()
+        for path in (self._own, Path(self._sought.path)):
+            with contextlib.suppress(OSError):
+                if not path.is_file() or path.stat().st_size != self._sought.size:
+                    continue
+                if noted == _described(path) or sha256_of(path) == self._sought.sha256:
+                    self._remember(path)
+                    return path
+        return None
+
+    def take(self, start: int, piece: bytes) -> None:
+        """Put the next piece of the weights on the shelf; `start` is its place among the bytes.
+
+        Raises:
+            OvertonError: it is not the next piece, is too much, or there is no room for it.
+        """
+        with _troubles_named(self._folder):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if start == 0:
+                self._clear()
+            with self._unfinished.open("ab" if start else "wb") as file:
+                if file.tell() != start or start + len(piece) > self._sought.size:
+                    raise OvertonError("the weights came in pieces that do not follow each other")
+                file.write(piece)
+
+    def finish(self) -> Path:
+        """The weights, now that all pieces are there.
+
+        Raises:
+            OvertonError: they are not what was sought, and are thrown away.
+        """
+        with _troubles_named(self._folder):
+            if sha256_of(self._unfinished) != self._sought.sha256:
+                self._unfinished.unlink()
+                raise OvertonError("the weights that came are not those that were sent: their hash differs")
+            os.replace(self._unfinished, self._own)
+            self._remember(self._own)
+        return self._own
+
+    def _noted(self) -> _Note | None:
+        try:
+            return json_of(bytes_of(self._note, _LARGEST_NOTE), _decode)
+        except (OSError, Unreadable):
+            return None
+
+    def _remember(self, path: Path) -> None:
+        """Note where they are; a cache that may only be read is as good."""
+        with contextlib.suppress(OSError, RunError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._noted() != (note := _described(path)):
+                write_whole(self._note, [msgspec.json.encode(note)])
+
+    def _clear(self) -> None:
+        """Remove what was left unfinished long ago."""
+        for path in self._folder.glob(f".{self._sought.sha256}-*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LEFT_OVER:
+                    path.unlink()
+
+
+def _described(path: Path) -> _Note:
+    status = path.stat()
+    return _Note(str(path), status.st_size, status.st_mtime_ns)
+
+
+@contextlib.contextmanager
+def _troubles_named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OvertonError(f"weights cannot be kept in {folder}: {reason_of(error)}") from None

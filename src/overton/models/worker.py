@@ -1,0 +1,134 @@
+"""What runs on a node of a cluster: one replica of a model in a process of its own, and what it says to a run.
+
+Only bytes pass: requests and replies as JSON, so that what a replica says becomes a value as any reply does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from overton import __version__
+from overton.calls import Answerer, Reply, Request, Settings, user
+from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, UnavailableError
+from overton.models.shelf import Shelf, Sought
+from overton.untrusted import json_of
+
+__all__ = ["Engine", "Fault", "Said", "Worker", "llama"]
+
+Engine = Callable[[Path], Answerer]
+"""Makes what answers of a file of weights. It is sent to the nodes, by the name of its module."""
+
+Sort = Literal["rejected", "access", "unavailable"]
+
+
+class Fault(msgspec.Struct, omit_defaults=True):
+    """An `AnswerError`, as it passes."""
+
+    kind: str
+    message: str
+    sort: Sort = "unavailable"
+    maybe_billed: bool = False
+
+
+class Said(msgspec.Struct, omit_defaults=True):
+    """What a replica says: who it is, or a reply, or what went wrong. `found` is whether its node has the weights."""
+
+    node: str = ""
+    host: str = ""
+    overton: str = ""
+    found: bool = False
+    reply: Reply | None = None
+    fault: Fault | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+_request = msgspec.json.Decoder(Request).decode
+_WARMING = Request((user("."),), Settings(max_tokens=1), seed=1)
+
+
+def llama(path: Path, *, name: str, identity: str, hold: bool, threads: int, context: int | None) -> Answerer:
+    """llama.cpp, in the replica's process."""
+    from overton.models.embedded import EmbeddedModel
+
+    return EmbeddedModel(path, name=name, identity=identity, hold=hold, threads=threads, context=context)
+
+
+class Worker:
+    """One replica. Its methods raise nothing: what goes wrong is said."""
+
+    def __init__(self, sought: Sought, engine: Engine) -> None:
+        self._shelf = Shelf(sought)
+        self._engine = engine
+        self._answerer: Answerer | None = None
+
+    async def begin(self) -> bytes:
+        """Say where it runs, with which Overton, and whether its node has the weights."""
+        found = await asyncio.to_thread(self._shelf.found)
+        return _encode(Said(_node(), socket.gethostname(), __version__, found is not None))
+
+    async def take(self, start: int, piece: bytes) -> bytes:
+        """Take a piece of the weights; see `Shelf.take`."""
+        return await _said(asyncio.to_thread(partial(self._shelf.take, start, piece)))
+
+    async def finish(self) -> bytes:
+        """Check what came; see `Shelf.finish`."""
+        return await _said(asyncio.to_thread(self._shelf.finish))
+
+    async def load(self, times: int) -> bytes:
+        """Have the weights in memory, as often as calls go side by side, before a run waits for it."""
+        return await _said(self._load(times))
+
+    async def answer(self, request: bytes) -> bytes:
+        """Answer one request."""
+        return await _said(self._answer(request))
+
+    async def ping(self) -> bytes:
+        """Say that it is there."""
+        return _encode(Said())
+
+    async def stay(self) -> None:
+        """Return never: who waits for it learns when the replica is gone."""
+        await asyncio.Event().wait()
+
+    async def _load(self, times: int) -> None:
+        path = await asyncio.to_thread(self._shelf.found)
+        if path is None:
+            raise UnavailableError("weights", "the weights are not on its node any more")
+        self._answerer = self._engine(path)
+        await asyncio.gather(*(self._answerer.answer(_WARMING) for _ in range(times)))
+
+    async def _answer(self, request: bytes) -> Reply:
+        if self._answerer is None:
+            raise UnavailableError("not loaded", "the replica has not loaded its weights")
+        return await self._answerer.answer(json_of(request, _request))
+
+
+async def _said(doing: object) -> bytes:
+    """What came of it, as it passes."""
+    try:
+        done = await doing  # type: ignore[misc]
+        return _encode(Said(reply=done if isinstance(done, Reply) else None))
+    except AnswerError as error:
+        return _encode(Said(fault=Fault(error.kind, str(error), _sort(error), error.maybe_billed)))
+    except OvertonError as error:
+        return _encode(Said(fault=Fault("server error", str(error))))
+
+
+def _sort(error: AnswerError) -> Sort:
+    if isinstance(error, RejectedError):
+        return "rejected"
+    return "access" if isinstance(error, AccessError) else "unavailable"
+
+
+def _node() -> str:
+    """The node's name in its cluster: what is the same for all replicas that share a disk."""
+    import ray
+
+    return str(ray.get_runtime_context().get_node_id())

@@ -1,0 +1,46 @@
+"""Where replicas would run, before anything runs there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from overton.calls import Reach
+from overton.errors import MissingExtra
+from overton.models import cluster, open_model
+from overton.models.reaching import reached
+
+
+def test_without_ray_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'overton\[ray\]'"):
+        open_model("ray/gguf:/models/m.gguf")
+
+
+def test_the_cluster_that_would_be_used_is_told_beside_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "ray://somebody:secret@head:10001")
+    told = [str(reach) for reach in reached(f"ray/gguf:{tmp_path}/m.gguf", [("replicas", "9")])]
+    assert told == [f"open {tmp_path}/m.gguf", "run its replicas on the Ray cluster at ray://...@head:10001"]
+    monkeypatch.delenv("RAY_ADDRESS")
+    assert reached("ray/embedded/smollm2-135m") == [Reach("this machine, started by Ray", runs=True)]
+    assert reached("embedded/smollm2-135m") == []
+
+
+def test_a_cluster_of_this_machine_keeps_to_itself_and_leaves_what_a_person_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/mine")
+    cluster.keep_to_ourselves()
+    assert "RAY_AUTH_TOKEN" not in os.environ
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+    monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
+    cluster.keep_to_ourselves()
+    assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
+    assert os.environ["RAY_AUTH_MODE"] == "token"

@@ -1,0 +1,56 @@
+"""What answers in replicas where no weights are needed: replies that follow from the request, after a while.
+
+It is imported by the processes of Ray's nodes, by this name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.calls import Reply, Request, Usage
+
+WORDS = ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")
+
+
+def reply_to(request: Request, weights: bytes) -> Reply:
+    asked = msgspec.json.encode(request)
+    number = hashlib.sha256(weights + asked).digest()[0]
+    usage = Usage(len(asked) // 4, number % 7 + 1)
+    return Reply(WORDS[number % 4], usage=usage, fingerprint="stub 1", served_by="stub")
+
+
+@dataclass
+class Stub:
+    """Answers after `latency` seconds; writes into the file `heard` which process ended which request."""
+
+    weights: Path
+    latency: float
+    heard: str
+    name: str
+    identity: str
+    holds_form: bool
+
+    async def answer(self, request: Request) -> Reply:
+        await asyncio.sleep(self.latency)
+        if self.heard:
+            note(Path(self.heard), f"{os.getpid()} {hashlib.sha256(msgspec.json.encode(request)).hexdigest()}\n")
+        return reply_to(request, self.weights.read_bytes())
+
+    async def close(self) -> None:
+        pass
+
+
+def note(path: Path, line: str) -> None:
+    with path.open("a") as file:
+        file.write(line)
+
+
+def stub(path: Path, *, latency: float = 0.0, heard: str = "", name: str, identity: str, hold: bool, **_: Any) -> Stub:
+    return Stub(path, latency, heard, name, identity, hold)
