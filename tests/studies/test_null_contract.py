@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
@@ -45,7 +46,7 @@ def held(study: Any, tmp_path: Path) -> None:
 
 def with_null(study: Any, **changed: Any) -> Any:
     """The study with its null changed, its options and trials made anew."""
-    import acquiescence
+    acquiescence = import_module("acquiescence")
 
     return replace(
         acquiescence.STUDY,
@@ -92,7 +93,7 @@ def test_a_null_of_other_parts_than_its_measure_is_told(study: Any, tmp_path: Pa
 
 
 def test_a_null_that_changes_the_design_is_told(study: Any, tmp_path: Path) -> None:
-    import acquiescence
+    acquiescence = import_module("acquiescence")
 
     def leaking(questions: Any, options: Any, seed: int) -> Any:
         """Its trials depend on whether nulls are asked."""
