@@ -71,7 +71,7 @@ class _Line(asyncio.Transport):
             self._loop.call_soon(self._protocol.connection_lost, error)
 
 
-async def _connected(url: Any, proxy: Any) -> Any:
+async def _connected(url: Any, proxy: Any, peer: str = "") -> Any:
     wire = Wire()
     wire.connection_made(_Line(wire))
     return wire

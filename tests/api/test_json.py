@@ -29,11 +29,12 @@ from overton.studies.measuring import How
 from overton.studies.open_mindedness import auditing
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
-from overton.studies.plain import SCHEMA, document, plain, schema
+from overton.studies.plain import SCHEMA, document, plain, schema, with_key
 from overton.studies.pluralism.comparing import Comparison, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
 from overton.studies.registry import study_named
+from overton.studies.several import Judges
 from overton.studies.stance_stability.measures import Analysis as StanceStability
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -196,6 +197,7 @@ def test_every_other_document_has_a_schema_too(kind: type) -> None:
 @pytest.mark.parametrize("study", ANALYSES)
 def test_the_schema_of_a_study_is_that_of_what_its_measuring_returns(study: str) -> None:
     made = schema(ANALYSES[study], study, SCHEMA, FINDINGS)
+    made = with_key(made, "judges", Judges) if study_named(study).several else made
     assert overton.schema(study) == (made if study_named(study).sheet is None else with_labels(made))
     done = CliRunner().invoke(app, ["analyze", study, "--schema"])
     assert json.loads(done.stdout) == overton.schema(study)

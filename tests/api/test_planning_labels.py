@@ -44,12 +44,12 @@ def test_without_labels_a_pilot_of_thirty_is_asked_for_and_drawn(run: Path, tmp_
 
 
 def test_a_narrower_share_takes_more_labels_and_too_narrow_a_one_more_items(pilot: Path) -> None:
-    wide, narrow, never = (overton.judge.labels_for(pilot, "supportive", width) for width in (0.2, 0.12, 0.001))
+    wide, narrow, never = (overton.judge.labels_for(pilot, "supportive", width) for width in (0.2, 0.14, 0.001))
     assert (wide.what, wide.labelled, [one.unit for one in wide.plans]) == ("stance", 40, ["rows"])
     assert wide.least is not None
     assert narrow.least is not None
     assert 50 <= wide.least.labels < narrow.least.labels
-    assert narrow.least.width <= 0.12
+    assert narrow.least.width <= 0.14
     assert never.least is None
     assert never.plans[0].why == "items vary too much: more items are needed, not more labels"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import warnings
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from overton.api.sheets import draw_sheet, read_agreement
 from overton.calls import Settings
 from overton.errors import InputError, Notice, RunError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder
+from overton.studies import stance_stability
 from overton.studies.exhibits import Exhibits, Method
 from overton.studies.stance_stability import STUDY, ProbingQuestion, Record, Topic
 
@@ -213,13 +215,14 @@ def test_what_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
         draw_sheet(run.path, tmp_path / "sheet.csv")
 
 
-def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path) -> None:
+def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="must be stance or premise_stance"):
         draw_sheet(run.path, tmp_path / "a.csv", what="tone")
     with pytest.raises(InputError, match="no labelled unit"):
         draw_sheet(run.path, tmp_path / "a.csv", what="premise_stance")
-    with pytest.raises(InputError, match="has no sheet"):
-        draw_sheet(made(tmp_path / "open", "x/y", "open-mindedness").path, tmp_path / "a.csv")
+    with monkeypatch.context() as without, pytest.raises(InputError, match="has no sheet"):
+        without.setattr(stance_stability, "STUDY", replace(stance_stability.STUDY, sheet=None))
+        draw_sheet(run.path, tmp_path / "a.csv")
     with pytest.raises(InputError, match="cannot be read"):
         read_agreement(tmp_path / "none.csv")
     (tmp_path / "none.key.json").write_text("{}")

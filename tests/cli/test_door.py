@@ -294,7 +294,8 @@ with watching("resume") as watch:
     given = answer({HOSTILE!r} + "Go on?")
     print("GIVEN", repr(given), flush=True)
     tally = Any(asked=1, recalled=0, retried=0, failed=0, last_trouble={HOSTILE!r}, notes={{}}, batches=())
-    watch(Any(total=2, done=1, tally=tally, in_flight=0, admitted=1, cost=None, answered=1, calls=2.0, left=None))
+    watch(Any(total=2, done=1, tally=tally, in_flight=0, admitted=1, cost=None, answered=1, calls=2.0, left=None,
+    fleets={{}}))
 """
     printed = process(code, on_terminal=True, typed="yes\n")
     check_terminal(printed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ def split(
     max_cost: float | None = None,
     max_calls: int | None = None,
     left_out: str = "",
+    precision: Mapping[str, float] | None = None,
+    at_most_calls: int | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
     **options: Any,
@@ -54,7 +56,7 @@ def split(
         raise InputError([Problem("split", found.name, "makes or labels items and is not split")])
     if into < 1:
         raise InputError([Problem("--into", str(into), "a run has one shard at least")])
-    if options.get("precision"):
+    if precision or at_most_calls is not None:
         raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
     ready = set_up(
         found,

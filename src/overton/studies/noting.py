@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -186,9 +187,14 @@ def note_id(name: str, notes: Notes) -> None:
         notes.error("id", f"{quoted(name)} {ID_RULE}")
 
 
+@cache
+def _names(kind: type[msgspec.Struct]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(kind)]
+
+
 def note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], notes: Notes, prefix: str = "") -> None:
     """Note every key of `data` that is no field of `kind`."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = _names(kind)
     tag = kind.__struct_config__.tag_field
     for key in data:
         if key not in known and key != tag:
