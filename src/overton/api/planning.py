@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,79 +69,46 @@ def plan(
     Raises:
         InputError: anything wrong with what was given.
     """
-    asked: dict[str, Any] = {
-        "models": models,
-        "others": others,
-        "items": items,
-        "only": only,
-        "seed": seed,
-        "model_args": model_args,
-        "source_args": source_args,
-        "prices": prices,
-        "price_list": price_list,
-    } | options
-    found, ready, opened, planned = _counted(study, **asked)
+    found, rest = study_named(study), others or {}
+    named: dict[str, Any] = {"only": only, "model_args": model_args, "source_args": source_args}
+    named |= {"prices": prices, "price_list": price_list}
+    ready = set_up(found, sorted_out(found, models, items, options, rest), **named)
+    opened, planned = _counted(found, ready, seed)
     if (stopping := precision_of(precision, at_most_calls)) is not None:
         expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
         planned = msgspec.structs.replace(planned, precision=expected)
-    planned = msgspec.structs.replace(planned, ways=list(ways_of(planned, other_shares(study, **asked))))
+    otherwise = None
+    if (other := _other_shares(found, options)) is not None:
+        with suppress(InputError):  # models that have no probabilities have no such way
+            ready_too = set_up(found, sorted_out(found, models, items, other, rest), **named)
+            otherwise = _counted(found, ready_too, seed)[1]
+    planned = msgspec.structs.replace(planned, ways=list(ways_of(planned, otherwise)))
     if not detect:
         return planned
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
     return detected(found, planned, wanted, ready, opened, seed, model_args)
 
 
-def _counted(
-    study: str,
-    *,
-    models: Sequence[str],
-    others: Others | None,
-    items: str | Path | Sequence[Any] | None,
-    only: Sequence[str] | None,
-    seed: int,
-    model_args: Arguments | None,
-    source_args: SourceArguments | None,
-    prices: Prices | None,
-    price_list: str | Path | None,
-    **options: Any,
-) -> tuple[AnyStudy, SetUp, dict[str, list[Opened]], Plan]:
-    """The study, what was asked for, who would answer, and the plan of its calls."""
-    found = study_named(study)
-    asked = sorted_out(found, models, items, options, others or {})
-    ready = set_up(
-        found,
-        asked,
-        only=only,
-        model_args=model_args,
-        source_args=source_args,
-        prices=prices,
-        price_list=price_list,
-    )
+def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
+    """Who would answer, and the plan of their calls."""
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
-    return found, ready, opened, local.plan(found, ready.items, opened, ready.options, seed)
+    return opened, local.plan(found, ready.items, opened, ready.options, seed)
 
 
-def other_shares(study: str, **asked: Any) -> Plan | None:
-    """The plan that finds the same shares otherwise: by token probabilities where it samples, else by sampling.
+def _other_shares(found: AnyStudy, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The options that find the same shares otherwise: by token probabilities where it samples, else by sampling.
 
-    None for a study that cannot have shares by token probabilities, and for models that have none. `asked` is what
-    `_counted` takes. Where probabilities stand for many answers there is one trial of each prompt, and the single
-    answers that calibrate them are counted. Prices are those of the table for the calls themselves.
+    None for a study that cannot have shares by token probabilities. Where they stand for many answers there is one
+    trial of each prompt, and the single answers that calibrate them are counted.
     """
-    found = study_named(study)
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
     if shares is None:
         return None
-    sampled = (asked.get("shares") or shares.default) == "sampled"
+    sampled = (options.get("shares") or shares.default) == "sampled"
     # Trials that were named are those of sampling, where probabilities have one of each prompt.
     one = "trials" in found.complete({"shares": "probabilities"}, {})
     trials = {"trials": 1 if sampled else None} if one else {}
-    try:
-        return _counted(study, **(asked | {"shares": "probabilities" if sampled else "sampled"} | trials))[-1]
-    except InputError:
-        if not sampled:
-            raise
-        return None
+    return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
 def ways_of(planned: Plan, otherwise: Plan | None) -> Iterator[Way]:
