@@ -32,6 +32,8 @@ def test_what_crashed_once_is_an_error_that_says_so(target: str, path: Path) -> 
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return
     crash = tried(named(target), bytes_of(path))
+    if crash is not None and crash.kind == "TookTooLong":  # the first reader of its kind imports what it needs
+        crash = tried(named(target), bytes_of(path))
     assert crash is None, f"{crash.kind} in {crash.place}\n{crash.told}"
 
 
