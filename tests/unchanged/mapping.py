@@ -174,6 +174,7 @@ _PLANNED = (
     ),
     *("models > * > cost_in_batches", "models > * > cost_in_batches_at_most"),
     *(f"models > * > price > {name}" for name in ("cached", "written", "batch", "as_of")),
+    "ways > **",
 )
 """What a plan tells of prices: in batches, of cached tokens, of which day; and of stopping when it is precise."""
 _STANCES_NEW = (
@@ -203,7 +204,7 @@ FORMS: dict[tuple[str, str], Form] = {
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
     ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
-    ("audit", "plan"): Form(added=("schema", "nulls", "precision", "ways")),
+    ("audit", "plan"): Form(added=("schema", "nulls", "precision", "ways", "ways > **")),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
     ("dilemmas", "calls"): _judges(),
