@@ -9,6 +9,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.charts.dots import legend
 from overton.studies.charts.drawing import (
     CHARACTER,
     PADDING,
@@ -133,7 +134,5 @@ def _is_dark(colour: str) -> bool:
 def _colour(parts: Sequence[Part]) -> alt.Color:
     import altair as alt
 
-    scale = alt.Scale(domain=[one.name for one in parts], range=_colours(parts))
-    longest = max(len(one.name) for one in parts)
-    columns = max(1, min(3, int(room().width // (CHARACTER * longest + 36)), len(parts)))
-    return alt.Color("part:N", scale=scale, legend=alt.Legend(title=None, columns=columns))
+    names = [one.name for one in parts]
+    return alt.Color("part:N", scale=alt.Scale(domain=names, range=_colours(parts)), legend=legend(names))

@@ -244,7 +244,7 @@ def _marks(axis: Axis, series: Sequence[Series]) -> Any:
         .encode(
             x=alt.X("value:Q", title=titled(axis.title)),
             color=colour(series),
-            shape=alt.Shape("series:N", scale=shapes, legend=legend(series)),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend([one.name for one in series])),
             description=alt.Description("tip:N"),
         )
     )
@@ -254,17 +254,18 @@ def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
     """Each series in its colour, with a legend where there are several; `marks` say how the legend draws them."""
     import altair as alt
 
-    scale = alt.Scale(domain=[one.name for one in series], range=[one.colour for one in series])
-    return alt.Color("series:N", scale=scale, legend=legend(series, **marks))
+    names = [one.name for one in series]
+    scale = alt.Scale(domain=names, range=[one.colour for one in series])
+    return alt.Color("series:N", scale=scale, legend=legend(names, **marks))
 
 
-def legend(series: Sequence[Series], **marks: Any) -> alt.Legend | None:
-    """The series' names, in columns that hold them; None for one series, which needs none."""
+def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
+    """The names of series, in columns that hold them; None for one, which needs none."""
     import altair as alt
 
-    longest = max((len(one.name) for one in series), default=0)
-    columns = max(1, min(3, int(room().width // (CHARACTER * longest + _SYMBOL)), len(series)))
-    return alt.Legend(title=None, columns=columns, **marks) if len(series) > 1 else None
+    longest = max(map(len, names), default=0)
+    columns = max(1, min(3, int(room().width // (CHARACTER * longest + _SYMBOL)), len(names)))
+    return alt.Legend(title=None, columns=columns, **marks) if len(names) > 1 else None
 
 
 _SYMBOL = 36

@@ -115,14 +115,15 @@ def fitted(made: dict[str, Any]) -> dict[str, Any]:
     return {**made, "width": room().width, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
-def in_panels(chart: Any) -> Any:
-    """The chart once for each panel of its data, one above the other, in the order that the data gives."""
+def in_panels(chart: Any, *, wide: float = 0, columns: int = 1, spacing: int = 18) -> Any:
+    """The chart once for each panel of its data, in the order that the data gives: one above the other, or in columns.
+    Names of panels take the room's width, or as much as `wide` says."""
     import altair as alt
 
-    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=room().width - PADDING, title=None)
+    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=wide or room().width - PADDING, title=None)
     # By number, since to sort by name Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
-    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=1, spacing=18)
+    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=columns, spacing=spacing)
 
 
 def specification(chart: Any, values: list[dict[str, Any]], says: str = "") -> dict[str, Any]:

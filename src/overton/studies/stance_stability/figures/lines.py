@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Series, colour, legend
-from overton.studies.charts.drawing import PADDING, above, fitted, shortened, specification, titled
+from overton.studies.charts.drawing import PADDING, above, fitted, in_panels, shortened, specification, titled
 from overton.studies.exhibits import COLOURS
 from overton.studies.numbers import sentence
 from overton.studies.room import room
@@ -75,7 +75,9 @@ def lines(
         for point in points
         if not isnan(point.estimate.value)
     ]
-    return specification(_in_panels(chart), values) if panels else fitted(specification(chart, values))
+    if not panels:
+        return fitted(specification(chart, values))
+    return specification(in_panels(chart, wide=_wide(), columns=_columns(), spacing=_BETWEEN), values)
 
 
 def _columns() -> int:
@@ -92,22 +94,17 @@ def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:
     return "\n".join(filter(None, (point.panel, name, point.about, sentence(point.estimate, y.kind))))
 
 
-def _in_panels(chart: Any) -> Any:
-    import altair as alt
-
-    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=_wide(), title=None)
-    # By number, since to sort by name Vega-Lite writes the names into an expression.
-    panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
-    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=_columns(), spacing=_BETWEEN)
-
-
 def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
     """A line a series; without marks, dashes tell series apart as well as colours do."""
     import altair as alt
 
     dashes = [_DASHES[index % len(_DASHES)] for index in range(len(series))]
     scale = alt.Scale(domain=[one.name for one in series], range=dashes)
-    channel = {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=legend(series, **_MARKS))} if dashed else {}
+    channel = (
+        {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=legend([one.name for one in series], **_MARKS))}
+        if dashed
+        else {}
+    )
     return (
         alt.Chart()
         .mark_line(strokeWidth=2)
@@ -143,7 +140,7 @@ def _marks(series: Sequence[Series]) -> Any:
             x="x:Q",
             y="value:Q",
             color=colour(series, **_MARKS),
-            shape=alt.Shape("series:N", scale=shapes, legend=legend(series, **_MARKS)),
+            shape=alt.Shape("series:N", scale=shapes, legend=legend([one.name for one in series], **_MARKS)),
             description=alt.Description("tip:N"),
         )
     )
