@@ -242,6 +242,13 @@ class Facet:
     choose: bool = True
     read: bool = False
 
+    @classmethod
+    def of(cls, title: str, values: Sequence[str | None], *, choose: bool = True, read: bool = False) -> Facet:
+        """The facet of each trial's own value, None where it has none; labels in the order of their letters."""
+        labels = sorted({value for value in values if value is not None})
+        codes = {label: number for number, label in enumerate(labels)}
+        return cls(title, labels, [-1 if value is None else codes[value] for value in values], choose, read)
+
 
 ROUND_BREAK, TURN_BREAK = "\x1e", "\x1f"
 """In an answer that is a conversation: what stands before each round, and between the turns of one."""

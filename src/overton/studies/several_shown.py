@@ -54,8 +54,8 @@ def differing(
         for row in every
     ]
     found = [
-        _facet("Judges", ["differ" if one else "agree" for one in wrong]),
-        _facet("Judges differ on", [", ".join(one) or None for one in wrong]),
+        Facet.of("Judges", ["differ" if one else "agree" for one in wrong], read=True),
+        Facet.of("Judges differ on", [", ".join(one) or None for one in wrong], read=True),
     ]
     for judge, one in said.items():
         otherwise = [
@@ -64,7 +64,7 @@ def differing(
             )
             for row in every
         ]
-        found.append(_facet(f"Otherwise, by {judge}", [text or None for text in otherwise], choose=False))
+        found.append(Facet.of(f"Otherwise, by {judge}", [text or None for text in otherwise], choose=False, read=True))
     return found
 
 
@@ -76,12 +76,6 @@ def _beside(
 
     found = rows.select(key).join(other.select(*key, *columns), on=list(key), how="left", maintain_order="left")
     return {column: found[column].cast(pl.String).to_list() for column in columns}
-
-
-def _facet(title: str, values: Sequence[str | None], *, choose: bool = True) -> Facet:
-    labels = sorted({value for value in values if value is not None})
-    codes = {label: number for number, label in enumerate(labels)}
-    return Facet(title, labels, [-1 if value is None else codes[value] for value in values], choose=choose, read=True)
 
 
 def _labels(found: Judges) -> Table:

@@ -55,7 +55,7 @@ def answer_table(
         prompts=lambda number: [number],
         prompt=[places.get(name, -1) for name in rows["pair"]],
         facets=[
-            _facet(rows[name].cast(pl.String).to_list(), title, read=read)
+            Facet.of(title, rows[name].cast(pl.String).to_list(), read=read)
             for titles, read in ((_ASKED, False), (_READ, True))
             for name, title in titles.items()
         ]
@@ -78,9 +78,3 @@ def _side(group: str, compliance: int | None, hedging: int | None, answer: str) 
 
 def _grade(grade: int | None) -> str:
     return "not graded" if grade is None else f"{grade} of 5"
-
-
-def _facet(values: Sequence[str | None], title: str, *, read: bool) -> Facet:
-    labels = sorted({value for value in values if value is not None})
-    codes = {label: number for number, label in enumerate(labels)}
-    return Facet(title, labels, [-1 if value is None else codes[value] for value in values], read=read)
