@@ -186,8 +186,7 @@ def _question_first(
 ) -> tuple[str, ...]:
     """The question, the evidence, the request; where `before` is not None the request once more ahead of the evidence,
     its order drawn by itself."""
-    opening, headings, _ = _wrapper(trial.wording, len(shown))
-    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    opening, evidence, _ = _evidence(trial.wording, shown)
     closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
     asked = () if before is None else (_request(before),)
     question = trial.issue.paraphrases[trial.template - 1].text
@@ -205,9 +204,14 @@ def prompt_parts(
     question = (issue.paraphrases[template - 1].text, _request(a_first))
     if not shown:
         return question
-    opening, headings, closing = _wrapper(wording, len(shown))
-    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    opening, evidence, closing = _evidence(wording, shown)
     return (opening, *evidence, closing, *question)
+
+
+def _evidence(wording: int, shown: Sequence[Argument]) -> tuple[str, list[str], str]:
+    """The opening, a heading and the argument for each, and the closing."""
+    opening, headings, closing = _wrapper(wording, len(shown))
+    return opening, [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair], closing
 
 
 @lru_cache(maxsize=256)
@@ -231,8 +235,7 @@ def _free_parts(trial: IssueTrial, shown: Sequence[Argument]) -> tuple[str, ...]
     if trial.instead not in ("question-first", "authors-own"):
         return free_parts(trial.issue, shown, trial.wording, trial.template)
     question, request = _open_question(trial.issue, trial.template)
-    opening, headings, _ = _wrapper(trial.wording, len(shown))
-    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    opening, evidence, _ = _evidence(trial.wording, shown)
     closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
     asked = (request,) if trial.instead == "authors-own" else ()
     return (question, *asked, f"\n\n{opening}", *evidence, f"\n\n{closing}", request)
@@ -243,8 +246,7 @@ def free_parts(issue: Issue, shown: Sequence[Argument], wording: int, template: 
     question = _open_question(issue, template)
     if not shown:
         return question
-    opening, headings, closing = _wrapper(wording, len(shown))
-    evidence = [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair]
+    opening, evidence, closing = _evidence(wording, shown)
     return (opening, *evidence, closing, *question)
 
 
