@@ -94,16 +94,15 @@ def _no_seed(text: str) -> int:
     raise ValueError("Anthropic's API takes no seed")
 
 
-def _effort(text: str) -> str:
-    if text not in _EFFORTS:
-        raise ValueError(f"'{text}' is none of {', '.join(_EFFORTS)}")
-    return text
+def _one_of(*words: str) -> Reader:
+    """What reads one of these words."""
 
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"'{text}' is none of {', '.join(words)}")
+        return text
 
-def _told(text: str) -> str:
-    if text not in _LOGPROBS:
-        raise ValueError(f"'{text}' is none of {', '.join(_LOGPROBS)}")
-    return text
+    return read
 
 
 def _object(text: str, of: type[Value]) -> dict[str, Value]:
@@ -112,12 +111,6 @@ def _object(text: str, of: type[Value]) -> dict[str, Value]:
         return json_of(text, msgspec.json.Decoder(dict[str, of]).decode)  # type: ignore[valid-type]
     except Unreadable:
         raise ValueError(f"'{text[:40]}' is not a JSON object of {form}") from None
-
-
-def _strategy(text: str) -> str:
-    if text not in _STRATEGIES:
-        raise ValueError(f"'{text}' is none of {', '.join(_STRATEGIES)}")
-    return text
 
 
 def _rays(name: str) -> Reader:
@@ -153,8 +146,6 @@ def _extra(text: str) -> Any:
 
 
 _decode = msgspec.json.Decoder().decode
-_STRATEGIES = ("DEFAULT", "SPREAD")
-_LOGPROBS = ("raw", "processed")
 _ALIKE = ("weights", "model")
 LIST = "@"
 """What stands before the place of a list of servers."""
@@ -187,7 +178,7 @@ _RAY: dict[str, Reader] = {
     "resources": partial(_object, of=float),
     "accelerator_type": _word,
     "label_selector": partial(_object, of=str),
-    "scheduling_strategy": _strategy,
+    "scheduling_strategy": _one_of("DEFAULT", "SPREAD"),
 }
 """Options of Ray's that say where a replica goes. None says what runs there: a run's folder may be somebody else's."""
 
@@ -199,8 +190,8 @@ def _known(spec: Spec) -> dict[str, Reader]:
     if spec.provider == "anthropic":
         return _GENERATION | {"temperature": number(0, 1), "seed": _no_seed} | _CONNECTION | {"cache": _switch}
     if spec.provider == "inspect":
-        return _GENERATION | {"reasoning_effort": _effort} | _CONNECTION
-    return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _told}
+        return _GENERATION | {"reasoning_effort": _one_of(*_EFFORTS)} | _CONNECTION
+    return _GENERATION | _CONNECTION | {"hold": _switch, "logprobs": _one_of("raw", "processed")}
 
 
 def takes(spec: Spec, key: str) -> bool:
