@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Ask, Conduct, Form, Message, Question, Reply, Settings
+from overton.calls import Ask, Conduct, Message, Question, Reply
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunError, Stopped
 from overton.hosts.local.counting import trials_by_item
@@ -58,8 +58,6 @@ def split(
         OvertonError: what made going on impossible. Nothing is made then, and what was asked is paid again next time.
     """
     manifest, options, models, wanted = prepare(study, items, wanted, **run)
-    if manifest.precision is not None:
-        raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
     parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
     _check_divisible(manifest.limits, into, 0)
     plan = plan_digest(manifest)
@@ -180,21 +178,11 @@ class _Sharing:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
-    async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        settings: Settings | None = None,
-        shared: bool = False,
-        head: int = 0,
-    ) -> Reply:
+    async def __call__(self, role: str, messages: Sequence[Message], *, shared: bool = False, **more: Any) -> Reply:
         """See `Ask`."""
         if not shared:
             raise _Apart
-        return await self._ask(role, messages, speaker=speaker, form=form, settings=settings, shared=True, head=head)
+        return await self._ask(role, messages, shared=True, **more)
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
         """See `Ask`."""
