@@ -3,7 +3,6 @@ label is beyond doubt."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from overton.errors import InputError, Problem
@@ -11,10 +10,8 @@ from overton.studies.controls.figures import MEASURING
 from overton.studies.controls.units import Control, check_control, trials
 from overton.studies.items import Items
 from overton.studies.parsing import json_lines
-from overton.studies.rejudging import judged_again, simulated_judge
-from overton.studies.rejudging.protocol import conduct_of
-from overton.studies.rejudging.units import Reading
-from overton.studies.study import INTERFACE, AnyStudy, Study
+from overton.studies.rejudging import judged_again, of_judge
+from overton.studies.study import AnyStudy
 
 __all__ = ["controls_of"]
 
@@ -30,11 +27,12 @@ def controls_of(study: AnyStudy) -> AnyStudy:
     if judged.controls is None:
         reason = "declares no texts whose label is beyond doubt (`JudgedAgain.controls`)"
         raise InputError([Problem("study", study.name, reason)])
-    return Study(
+    return of_judge(
+        study,
+        judged,
         name=f"controls-{study.name}",
         title=f"The judge of {study.title or study.name}, tried on controls",
         question="Does the judge give texts whose label is beyond doubt that label?",
-        roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
         items=Items(
             Control,
             "control",
@@ -43,13 +41,6 @@ def controls_of(study: AnyStudy) -> AnyStudy:
             starter=judged.controls,
             spelled=lambda one: [f"{one.what}: {one.id}"],
         ),
-        record=Reading,
         trials=trials,
-        conduct=conduct_of(judged),
-        prompts=study.prompts,
-        simulated={name: simulated_judge(judged, make) for name, make in study.simulated.items()},
-        canned=study.canned,
         measuring=MEASURING,
-        kind="labels",
-        interface=INTERFACE,
     )

@@ -16,7 +16,7 @@ from overton.studies.rejudging.units import JudgedUnit, Reading
 from overton.studies.sheet import JudgedAgain
 from overton.studies.study import INTERFACE, AnyStudy, Simulated, Study
 
-__all__ = ["again_of", "judged_again", "simulated_judge"]
+__all__ = ["again_of", "judged_again", "of_judge"]
 
 
 def judged_again(study: AnyStudy) -> JudgedAgain:
@@ -38,25 +38,32 @@ def again_of(study: AnyStudy) -> AnyStudy:
     Raises:
         InputError: see `judged_again`.
     """
-    judged = judged_again(study)
-    judge = replace(study.role(judged.role), flag="judge", optional=False, judges=True)
-    return Study(
+    return of_judge(
+        study,
+        judged_again(study),
         name=f"again-{study.name}",
         title=f"The judge of {study.title or study.name}, asked again",
         question="Does the judge say the same when it is asked again, in another order, and what does another say?",
-        roles=(judge,),
         items=Items(
             JudgedUnit, "unit", "JSONL file of judged units, as a run of this study holds them", spelled=_spelled
         ),
-        record=Reading,
         trials=trials,
+        measuring=MEASURING,
+    )
+
+
+def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
+    """A study that asks this study's judge as `judged` says; `own` is what it asks about, and what that means."""
+    return Study(
+        roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
+        record=Reading,
         conduct=conduct_of(judged),
         prompts=study.prompts,
-        simulated={name: simulated_judge(judged, make) for name, make in study.simulated.items()},
+        simulated={name: _simulated_judge(judged, make) for name, make in study.simulated.items()},
         canned=study.canned,
-        measuring=MEASURING,
         kind="labels",
         interface=INTERFACE,
+        **own,
     )
 
 
@@ -72,7 +79,7 @@ class _Holds(Protocol):
         """What asking about it takes."""
 
 
-def simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
+def _simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
     """A judge of the study's own, who knows the items that its units are of."""
 
     def made(units: Sequence[_Holds], name: str, arguments: Mapping[str, str]) -> Answerer:
