@@ -12,10 +12,10 @@ from overton.studies.precision import Wanted
 if TYPE_CHECKING:
     from overton.studies.exhibits import Section
 
-__all__ = ["precision_of", "precision_sections"]
+__all__ = ["precision_sections"]
 
 
-def precision_of(run: Run) -> Section | None:
+def _section(run: Run) -> Section | None:
     """The section of one run, None where it asked all of its plan."""
     from overton.studies.precision_shown import precision_section
 
@@ -28,7 +28,7 @@ def precision_of(run: Run) -> Section | None:
 def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
     """One section for each run that stopped so; of several they are told apart by their folders."""
     for number, run in enumerate(runs):
-        if (found := precision_of(run)) is not None:
+        if (found := _section(run)) is not None:
             several = len(runs) > 1
             key = f"{found.key}-{number + 1}" if several else found.key
             yield replace(found, key=key, title=f"{found.title} of {run.path.name}" if several else found.title)
