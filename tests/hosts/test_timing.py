@@ -21,6 +21,13 @@ def test_models_that_do_not_run_here_are_not_asked() -> None:
     assert "nothing was timed" in CliRunner().invoke(app, words).output
 
 
+def test_a_plan_that_stops_when_precise_is_timed_too() -> None:
+    words = ["plan", "open-mindedness", "--model", "simulated/open-minded", "--only", "voting-age", "--trials", "3"]
+    done = CliRunner().invoke(app, [*words, "--precision", "open_mindedness=20", "--time"])
+    assert done.exit_code == 0, done.output
+    assert "nothing was timed" in done.output
+
+
 def test_a_few_calls_tell_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def every(model: Model) -> bool:
         return True

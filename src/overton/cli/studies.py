@@ -127,7 +127,7 @@ def given_of(study: AnyStudy, given: dict[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in given.items() if not name.endswith("_arg") and value is not None}
     return {
         "models": roles.pop(study.first) or (),
-        "others": {role: [spec] if isinstance(spec, str) else spec for role, spec in roles.items() if spec},
+        "others": {role: spec for role, spec in roles.items() if spec},
         "model_args": opt.model_arguments(given.get("model_arg")),
         "prices": opt.prices(own.pop("price", None)),
         "precision": sizes("--precision", own.pop("precision", None)),
@@ -310,7 +310,7 @@ class Planning(StudyGroup):
             if isinstance(planned, PlanDetecting) and not json:
                 show_detections(planned)
             if time:
-                show_time(study.name, planned, asked)
+                show_time(study.name, planned, asked | {"precision": None, "at_most_calls": None})
 
         params = [*asked_params(study, argument=study.kind != "asks"), *shared_params(paying=False)]
         told = "Ask a few calls of models that run here, and say how long the plan takes; others are never asked."
