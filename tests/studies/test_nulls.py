@@ -82,14 +82,14 @@ def test_conditions_of_nulls_are_told_apart(name: str, starter: Any) -> None:
 
 @pytest.fixture
 def starter() -> Any:
-    from overton.api.setting_up import set_up, sorted_out
+    from overton.api.setting_up import set_up
 
     def made(study: Any) -> tuple[Sequence[Any], Any]:
         models = [f"simulated/{next(iter(study.simulated))}"] * (2 if study.together else 1)
         models = [f"{one}/{number}" for number, one in enumerate(models)] if study.together else models
         judges = [f"simulated/{one}" for one in study.simulated if "judge" in one]
         others = {"judge": judges[:1]} if "judge" in study.role_names else {}
-        ready = set_up(study, sorted_out(study, models, None, {}, others))
+        ready = set_up(study, {}, models=models, others=others)
         return ready.items[:3], ready.options
 
     return made

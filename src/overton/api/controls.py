@@ -100,9 +100,8 @@ def _asked(  # noqa: PLR0917
     source = open_run(of) if Path(of).is_dir() else None
     name = f"{CONTROLS}{source.manifest.study if source else study_named(str(of)).name}"
     study_named(name)
-    named = [judge] if isinstance(judge, str) else list(judge or ())
-    if named:
-        models: dict[str, Any] = {"models": named, "model_args": model_args, "prices": prices}
+    if judge:
+        models: dict[str, Any] = {"models": judge, "model_args": model_args, "prices": prices}
     elif source is not None:
         models = own_judge([source], trust, model_args)
     else:

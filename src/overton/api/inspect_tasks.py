@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.api.results import measuring_of
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.local import ModelEntry
 from overton.studies.measuring import Headline, Measured, Results
@@ -50,8 +50,8 @@ def make(
     found = study_named(study)
     given = model_entries(found, seed, agents)
     named = {role: [entry.name for entry in entries] for role, entries in given.items()} | dict(sources or {})
-    asked = sorted_out(found, named.pop(found.first), items, options, named)
-    ready = set_up(found, asked, only=only, source_args=source_args)
+    first = named.pop(found.first)
+    ready = set_up(found, options, models=first, others=named, items=items, only=only, source_args=source_args)
     searched = {role: requests for role, requests in ready.wanted.items() if role in found.retrieval}
     roomy = found.with_tokens(ready.options)
     models = model_entries(roomy, seed, agents)

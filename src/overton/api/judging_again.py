@@ -120,9 +120,8 @@ def _asked(  # noqa: PLR0917
         raise InputError([Problem("runs", told, "name runs of one study")])
     name = f"{PREFIX}{opened[0].manifest.study}"
     units = [unit for one, label in zip(opened, _names(opened), strict=True) for unit in _units(one, label, what, size)]
-    named = [judge] if isinstance(judge, str) else list(judge or ())
     models = (
-        {"models": named, "model_args": model_args, "prices": prices} if named else own_judge(opened, trust, model_args)
+        {"models": judge, "model_args": model_args, "prices": prices} if judge else own_judge(opened, trust, model_args)
     )
     return _Asked(name, {"study": name, "items": units, "seed": seed, **models})
 

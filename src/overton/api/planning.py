@@ -13,7 +13,7 @@ from overton.api.detecting import Detecting, detected
 from overton.api.expecting import expected_calls
 from overton.api.requests import Arguments, Others, Prices, SourceArguments
 from overton.api.runs import precision_of
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.errors import InputError
 from overton.hosts import local
 from overton.hosts.local import Plan
@@ -69,10 +69,10 @@ def plan(
     Raises:
         InputError: anything wrong with what was given.
     """
-    found, rest = study_named(study), others or {}
-    named: dict[str, Any] = {"only": only, "model_args": model_args, "source_args": source_args}
-    named |= {"prices": prices, "price_list": price_list}
-    ready = set_up(found, sorted_out(found, models, items, options, rest), **named)
+    found = study_named(study)
+    named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only}
+    named |= {"model_args": model_args, "source_args": source_args, "prices": prices, "price_list": price_list}
+    ready = set_up(found, options, **named)
     opened, planned = _counted(found, ready, seed)
     if (stopping := precision_of(precision, at_most_calls)) is not None:
         expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
@@ -80,8 +80,7 @@ def plan(
     otherwise = None
     if (other := _other_shares(found, options)) is not None:
         with suppress(InputError):  # models that have no probabilities have no such way
-            ready_too = set_up(found, sorted_out(found, models, items, other, rest), **named)
-            otherwise = _counted(found, ready_too, seed)[1]
+            otherwise = _counted(found, set_up(found, other, **named), seed)[1]
     planned = msgspec.structs.replace(planned, ways=list(ways_of(planned, otherwise)))
     if not detect:
         return planned

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.api.progress import in_notebook
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
-from overton.api.setting_up import check, set_up, sorted_out
+from overton.api.setting_up import check, set_up, several
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, RunFolder, Trust, Watch
@@ -190,7 +190,10 @@ def run(
     folder = Path(out) if out is not None else fresh_folder(found.name)
     ready = set_up(
         found,
-        sorted_out(found, models, items, options, others or {}),
+        options,
+        models=models,
+        others=others,
+        items=items,
         only=only,
         model_args=model_args,
         source_args=source_args,
@@ -296,7 +299,7 @@ def extend(
     added = {study.first: list(models)}
     for role in study.roles:
         if role.several and (judges := given.pop(role.word, None) or given.pop(role.name, None)):
-            added[role.name] = [judges] if isinstance(judges, str) else list(judges)
+            added[role.name] = list(several(judges))
     if not given and not any(added.values()):
         raise InputError([Problem("extend", "", "nothing to add: give more models, or options that can be extended")])
     names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}

@@ -18,11 +18,11 @@ from overton.models.price_list import read_price_list
 from overton.studies.options import fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["Asked", "SetUp", "chosen_options", "set_up", "sorted_out"]
+__all__ = ["SetUp", "check", "chosen_options", "set_up", "several"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class _Asked:
     """What a person gave by name, sorted: who answers in which role, items, how to read them, and options."""
 
     named: Mapping[str, Sequence[str]]
@@ -41,10 +41,10 @@ class SetUp:
     left_out: str
 
 
-def sorted_out(
+def _sorted_out(
     study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
-) -> Asked:
-    """What was given by name, in the order of `Asked`; a role goes by its word, items by what the study calls them.
+) -> _Asked:
+    """What was given by name, in the order of `_Asked`; a role goes by its word, items by what the study calls them.
 
     Raises:
         InputError: models under a role that there is not; models of a role, or items, given twice.
@@ -58,11 +58,11 @@ def sorted_out(
         raise InputError(
             [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
         )
-    first = _several(models) or _several(rest.pop(study.roles[0].word, None))
-    named: dict[str, Sequence[str]] = {study.first: first} | {role: _several(some) for role, some in others.items()}
+    first = several(models) or several(rest.pop(study.roles[0].word, None))
+    named: dict[str, Sequence[str]] = {study.first: first} | {role: several(some) for role, some in others.items()}
     for role in study.roles[1:]:
         if role.word in rest:
-            named[role.name] = _several(rest.pop(role.word))
+            named[role.name] = several(rest.pop(role.word))
     named |= {role.name: [role.usual] for role in study.roles if role.usual and not named.get(role.name)}
     under = study.items.plural
     if under in rest:
@@ -71,13 +71,16 @@ def sorted_out(
         items = rest.pop(under)
     readings = {field.name for field in fields_of(study.items.reading)}
     reading = {name: rest.pop(name) for name in list(rest) if name in readings}
-    return Asked(named, items, reading, rest)
+    return _Asked(named, items, reading, rest)
 
 
 def set_up(
     study: AnyStudy,
-    asked: Asked,
+    given: Mapping[str, Any],
     *,
+    models: Sequence[str] = (),
+    others: Mapping[str, Sequence[str]] | None = None,
+    items: Any = None,
     only: Sequence[str] | None = None,
     model_args: Arguments | None = None,
     source_args: SourceArguments | None = None,
@@ -86,9 +89,12 @@ def set_up(
 ) -> SetUp:
     """What `overton.run` is given, checked; what the study remarks on its options is told as a `Notice`.
 
+    `given` is what has no name of its own there: options, what items are read with, who answers in a role by its word.
+
     Raises:
         InputError: anything wrong with it.
     """
+    asked = _sorted_out(study, models, items, given, others or {})
     options = chosen_options(study, asked.options, names_of(study, asked.named))
     named = study.answering(options, asked.named)
     read = _read(study, asked)
@@ -127,16 +133,16 @@ def check(study: AnyStudy, options: msgspec.Struct) -> None:
         raise InputError(problems)
 
 
-def _several(given: Any) -> Sequence[str]:
+def several(given: Any) -> Sequence[str]:
     """Specs, where one may stand by itself: a text is no list of its letters."""
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
 
 
-def _read(study: AnyStudy, asked: Asked) -> Sequence[Any]:
+def _read(study: AnyStudy, asked: _Asked) -> Sequence[Any]:
     if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
-        return _named(study.items.named, study.items.plural, _several(asked.items))
+        return _named(study.items.named, study.items.plural, several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:

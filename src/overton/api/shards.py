@@ -9,7 +9,7 @@ from typing import Any
 from overton.api.progress import in_notebook
 from overton.api.requests import Arguments, Others, Prices, SourceArguments
 from overton.api.runs import Run, open_run
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Limits, Patience, Watch
@@ -60,7 +60,10 @@ def split(
         raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
     ready = set_up(
         found,
-        sorted_out(found, models, items, options, others or {}),
+        options,
+        models=models,
+        others=others,
+        items=items,
         only=only,
         model_args=model_args,
         source_args=source_args,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.hosts import local
 from overton.hosts.local.timing import timed
 from overton.studies.registry import study_named
@@ -33,18 +33,10 @@ def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
         InputError: anything wrong with what was given.
     """
     found = study_named(study)
-    names = ("models", "items", "others", "only", "model_args", "source_args", "prices", "price_list", "seed")
-    given = {name: asked.pop(name, None) for name in names}
-    ready = set_up(
-        found,
-        sorted_out(found, given["models"] or (), given["items"], asked, given["others"] or {}),
-        only=given["only"],
-        model_args=given["model_args"],
-        source_args=given["source_args"],
-        prices=given["prices"],
-        price_list=given["price_list"],
-    )
-    seed = given["seed"] or 0
+    seed = asked.pop("seed", None) or 0
+    names = ("models", "others", "items", "only", "model_args", "source_args", "prices", "price_list")
+    named = {name: asked.pop(name) for name in names if asked.get(name) is not None}
+    ready = set_up(found, asked, **named)
     opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     calls = {(row.model, row.role): row.calls for row in planned.models}
     return [

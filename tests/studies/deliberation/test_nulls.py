@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.calls import Reply
 from overton.studies.deliberation import STUDY
 from overton.studies.deliberation.measures.partners import inherited, similarity
@@ -22,7 +22,7 @@ AGENTS = ["simulated/deliberator/a", "simulated/deliberator/b"]
 async def heard(null: str, format_: str) -> tuple[Any, list[Any], list[tuple[bool, str]]]:
     """A null's first trial, its records, and whether each call was shared, with the conversation that it ends."""
     given = {"rounds": 3, "nulls": [null], "formats": [format_]}
-    ready = set_up(STUDY, sorted_out(STUDY, AGENTS, None, given, {}))
+    ready = set_up(STUDY, given, models=AGENTS)
     trial = next(one for one in STUDY.trials(ready.items, ready.options, 1) if one.name.startswith("null/"))
     asked: list[tuple[bool, str]] = []
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.calls import Reply
 from overton.studies.nulls import apart, null_of
 from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
@@ -16,7 +16,7 @@ from overton.studies.open_mindedness.neutrality import controls_of
 
 
 def issues() -> Any:
-    return set_up(OPEN_MINDEDNESS, sorted_out(OPEN_MINDEDNESS, ["simulated/open-minded"], None, {}, {})).items
+    return set_up(OPEN_MINDEDNESS, {}, models=["simulated/open-minded"]).items
 
 
 async def test_a_judge_that_calls_them_neutral_is_found_out() -> None:

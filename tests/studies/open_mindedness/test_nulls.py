@@ -40,9 +40,9 @@ def test_over_the_starter_arguments_texts_are_about_as_long() -> None:
 
 
 def issues() -> Any:
-    from overton.api.setting_up import set_up, sorted_out
+    from overton.api.setting_up import set_up
 
-    return set_up(STUDY, sorted_out(STUDY, ["simulated/open-minded"], None, {}, {})).items
+    return set_up(STUDY, {}, models=["simulated/open-minded"]).items
 
 
 async def prompt_of(null: str) -> tuple[Any, str, Any]:

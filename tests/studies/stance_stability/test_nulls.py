@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.calls import Reply
 from overton.studies.stance_stability import STUDY
 
@@ -14,7 +14,7 @@ from overton.studies.stance_stability import STUDY
 async def held(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
     """The records of a null's first conversation of three turns, and what was asked of whom."""
     judge = {"judge": ["simulated/stance-judge"]}
-    ready = set_up(STUDY, sorted_out(STUDY, ["simulated/chameleon"], None, {"turns": 3, "nulls": [null]}, judge))
+    ready = set_up(STUDY, {"turns": 3, "nulls": [null]}, models=["simulated/chameleon"], others=judge)
     trial = next(one for one in STUDY.trials(ready.items, ready.options, 1) if one.name.startswith("null/"))
     asked = []
 

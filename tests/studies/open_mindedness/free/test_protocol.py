@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overton.api.setting_up import set_up, sorted_out
+from overton.api.setting_up import set_up
 from overton.calls import Reply
 from overton.errors import CallFailed
 from overton.studies.open_mindedness import STUDY, Record
@@ -16,7 +16,7 @@ LABEL = '{"rationale": "x", "stance": "%s", "strength": "clear", "declines": fal
 
 
 def trials(answers: str, **more: Any) -> list[Any]:
-    issues = set_up(STUDY, sorted_out(STUDY, ["simulated/open-minded"], None, {}, {})).items[:1]
+    issues = set_up(STUDY, {}, models=["simulated/open-minded"]).items[:1]
     options = STUDY.options(trials=1, answers=answers, **more)
     return list(STUDY.trials(issues, options, 1))
 
