@@ -69,6 +69,12 @@ def test_a_run_alone_compares_its_models(two: tuple[str, Path, Path]) -> None:
     assert not made.differing
 
 
+def test_the_model_named_first_is_the_base_of_a_run_alone(tmp_path: Path) -> None:
+    models = ["old=simulated/open-minded", "new=simulated/open-minded"]
+    made = overton.compare(held("open-mindedness", tmp_path / "run", models=models).path)
+    assert [(pair.base, pair.candidate) for pair in made.pairs] == [("old", "new")]
+
+
 def test_two_runs_compare_models_of_one_name(two: tuple[str, Path, Path]) -> None:
     study, one, other = two
     made = overton.compare(one, other)

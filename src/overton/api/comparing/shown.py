@@ -147,8 +147,8 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
         *([Column("For all pairs together", measure.gap)] if several else []),
         Column("Verdict"),
         Column(unit.capitalize(), "count"),
-        Column(f"More {unit} to decide", "count"),
-        Column("Or trials of each", "count"),
+        Column(f"More {unit} to decide", "count", detail=True),
+        Column("Or trials of each", "count", detail=True),
         Column("At worst", detail=True),
     ]
     return Table(

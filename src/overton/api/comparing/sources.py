@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
+from overton.studies.comparing import Sides
 from overton.studies.detecting import halves_of
 from overton.studies.measuring import Comparing, How, Results
 from overton.studies.nulls import design_alone
@@ -149,10 +150,16 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTa
 
 
 def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> Source:
-    sides = with_labels(comparing.records(results, how), run, results, how)
+    sides = _as_named(with_labels(comparing.records(results, how), run, results, how), run)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
     halved = partial(halves_of, comparing, results, how)
     return Source(label, run.path, run, sides, lost=lost, told=told_of(run), halved=halved)
+
+
+def _as_named(sides: Sides, run: Run) -> Sides:
+    """The models in the order in which they were named: the first is the base of the others."""
+    place = {entry.name: at for at, entry in enumerate(chain(*run.manifest.models.values()))}
+    return {name: sides[name] for name in sorted(sides, key=lambda name: place.get(name, -1))}
 
 
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[Source]:
