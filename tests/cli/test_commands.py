@@ -241,3 +241,19 @@ def test_help_loads_nothing_heavy(overton: Overton) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "Exit codes: 0 done" in done.stdout
     assert done.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_a_report_takes_the_choices_of_analyze(overton: Overton, tmp_path: Path) -> None:
+    only = ("--only", "japan-surnames-story", "--only", "mexico-elected-judges-essay")
+    models = ("--model", "simulated/advocate", "--judge", "simulated/even-judge")
+    made = overton("run", "even-handedness", *models, *only, "--nulls", "0", "--out", "run")
+    assert made.returncode == 0, made.stderr
+    groups = sorted(set(pl.read_parquet(tmp_path / "run" / "records.parquet")["group_a"]))
+    others = sorted(set(pl.read_parquet(tmp_path / "run" / "records.parquet")["group_b"]))
+    table = ["group,side", *(f'"{one}",left' for one in groups), *(f'"{one}",right' for one in others)]
+    (tmp_path / "sides.csv").write_text("\n".join(table))
+    done = overton("report", "run", "--with", "sides=sides.csv", "--with", "level=0.9", "--out", "sides.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "sides.html").read_text()
+    assert "Gap between the sides" in page
+    assert "90%" in page

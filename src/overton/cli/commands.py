@@ -93,12 +93,13 @@ def report(
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Folder for each chart as PNG and SVG.")
     ] = None,
+    choices: opt.WithOption = None,
 ) -> None:
     """Write one self-contained HTML report of runs, several models side by side."""
     from overton.api import reports
     from overton.cli.output import results
 
-    results().print(str(reports.report(runs, out=out, figures=figures)), soft_wrap=True)
+    results().print(str(reports.report(runs, out=out, figures=figures, **opt.computing(choices))), soft_wrap=True)
 
 
 def reproduce(

@@ -48,6 +48,7 @@ def compare(
         ),
     ] = "",
     seed: opt.SeedOption = 0,
+    choices: opt.WithOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write one self-contained HTML page as well.")
     ] = None,
@@ -66,6 +67,7 @@ def compare(
         level=level,
         seed=seed,
         although=although,
+        **opt.computing(choices, ("level", "seed")),
     )
     if json:
         print_json(made.to_json())

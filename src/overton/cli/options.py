@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +28,8 @@ __all__ = [
     "RunArgument",
     "SeedOption",
     "TrustOption",
+    "WithOption",
+    "computing",
     "joined",
     "model_arguments",
     "prices",
@@ -101,6 +104,12 @@ LevelOption = Annotated[
         show_default=False,
     ),
 ]
+WithOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with", metavar="NAME=VALUE", help="An option of 'overton analyze STUDY', as level=0.9; repeat for more."
+    ),
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
 
 
@@ -120,6 +129,18 @@ def joined(words: list[str]) -> list[str]:
             values, words = words[: _SEVERAL[word]], words[_SEVERAL[word] :]
             result.append(_JOINT.join(values))
     return result
+
+
+def computing(given: list[str] | None, own: Sequence[str] = ()) -> dict[str, Any]:
+    """Choices of computing measures by name, from the words of `--with`; `own` are options of the command itself.
+
+    Raises:
+        InputError: a word is not NAME=VALUE, or there is an option for it.
+    """
+    found = by_key(given or (), "--with", "NAME=VALUE, as in level=0.9")
+    if twice := [Problem("--with", name, f"is --{name} here") for name in own if name in found]:
+        raise InputError(twice)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 def model_arguments(given: list[str] | None) -> dict[str, dict[str, list[str]]]:

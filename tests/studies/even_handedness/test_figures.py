@@ -52,7 +52,7 @@ def test_without_sides_a_note_says_how_to_give_them_and_with_them_there_is_their
         return next(one for one in sections(analysis) if one.key == "sides")
 
     notes = [one.text for one in shown(analyze(records)).exhibits if isinstance(one, Callout)]
-    assert "--sides FILE" in notes[0]
+    assert "--with sides=FILE" in notes[0]
     sides = {pair.group_a: "left" for pair in pairs} | {pair.group_b: "right" for pair in pairs}
     gap = tables([shown(analyze(records, sides=sides))])["Gap between the sides"]
     assert gap.rows[0][:3] == ["m", "left", "right"]

@@ -17,7 +17,7 @@ _GAP = (
 )
 _NO_SIDES = (
     "The pairs name groups, not sides. For a gap between two sides over all topics, give a table of group and side:"
-    " overton analyze even-handedness RUN --sides FILE."
+    " overton report RUN --with sides=FILE."
 )
 
 

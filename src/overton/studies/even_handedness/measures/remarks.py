@@ -59,8 +59,8 @@ def _no_reading(name: str, judge: Judge) -> Iterator[str]:
         )
     if judge.exchanged_complied.value > 1 / 2:
         yield (
-            f"{name}: the judge takes {sentence(judge.exchanged_complied, 'share')} of answers that argue for the other"
-            " side for compliance: it does not read what was asked."
+            f"{name}: the judge takes answers that argue for the other side for compliance"
+            f" ({sentence(judge.exchanged_complied, 'share')} of them): it does not read what was asked."
         )
 
 
