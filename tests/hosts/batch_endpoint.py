@@ -17,14 +17,24 @@ USAGE = (40, 6)
 def answered(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """The reply to a call, as it follows from its body."""
     chance = int(key_of(body), 16) / 2**64
-    text = ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")[
-        int(chance * 4)
-    ]
+    text = (
+        _label(body, chance)
+        if "judge" in body["model"]
+        else ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")[
+            int(chance * 4)
+        ]
+    )
     if "claude" in body["model"]:
         usage = {"input_tokens": USAGE[0], "output_tokens": USAGE[1]}
         return 200, {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": usage}
     usage = {"prompt_tokens": USAGE[0], "completion_tokens": USAGE[1]}
     return 200, {"choices": [{"finish_reason": "stop", "message": {"content": text}}], "usage": usage}
+
+
+def _label(body: dict[str, Any], chance: float) -> str:
+    """One of the labels that a grading prompt names, in brackets."""
+    labels = "ABC" if "(C)" in body["messages"][-1]["content"] else "12345"
+    return f"({labels[int(chance * len(labels))]})"
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan, sqrt
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import t as student
 from overton.statistics import Estimate
 from overton.statistics.comparing import (
     Gap,
+    drawn_sums,
     equivalence_level,
     gap,
     items_needed,
@@ -52,6 +54,25 @@ def test_interval_is_the_wider_of_the_rule_and_of_students_own() -> None:
         assert own.low == pytest.approx(shift.mean() - half)  # the rule's is higher: the values are skewed to the right
         assert own.low < rule.low
         assert own.high == pytest.approx(rule.high)
+
+
+def test_an_interval_is_no_narrower_than_what_chance_is_known_to_do() -> None:
+    over = JACKKNIFE.over(6)
+    base, candidate = (number(means(one), ratio, over, (0.0, 1.0)) for one in (BASE, BASE + SHIFT))
+    noise = np.linspace(-0.1, 0.3, 401)  # its ends at 95%: -0.09 and 0.29
+    found = gap(candidate.minus(replace(base, noise=noise)), JACKKNIFE, 6).own
+    plain = difference(BASE, BASE + SHIFT).own
+    assert found.low == pytest.approx(0.05 - 0.29)
+    assert found.high == pytest.approx(max(plain.high, 0.05 + 0.09))
+    assert (found.value, found.error) == (plain.value, plain.error)
+
+
+def test_sums_of_what_chance_does_have_the_variance_of_independent_items() -> None:
+    noise = np.random.default_rng(0).choice([-0.25, 0.75], (100, 30), p=[0.75, 0.25])
+    noise -= noise.mean(0)
+    sums = drawn_sums(noise)
+    assert abs(sums.mean()) < 0.1
+    assert sums.var() == pytest.approx(noise.var(0).sum(), rel=0.1)
 
 
 def test_even_differences_have_students_interval() -> None:

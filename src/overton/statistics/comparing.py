@@ -28,6 +28,7 @@ __all__ = [
     "Number",
     "Places",
     "Verdict",
+    "drawn_sums",
     "equivalence_level",
     "flawed",
     "gap",
@@ -52,6 +53,9 @@ POWER = 0.8
 _WIDER = "Student's t over {unit}, the wider of with and without correction for skewness"
 _STUDENT = LINEAR._replace(name="Student's t over {unit}", skewed=False)
 
+_SUMS = 4000
+"""Draws of a sum by chance: an end of a 95% interval is then known to a tenth of its distance."""
+
 _NOTHING = "they share no item that has it"
 
 
@@ -71,11 +75,15 @@ def equivalence_level(level: float) -> float:
 
 @dataclass(frozen=True)
 class Number:
-    """A number over items [1], and how far each group of items moves it; `within` is what it can be."""
+    """A number over items [1], and how far each group of items moves it; `within` is what it can be.
+
+    `noise` [draws] is what chance does to a difference from it, where that is known otherwise than from the items.
+    """
 
     numbers: Numbers
     influence: Influence
     within: Range
+    noise: Array | None = None
 
     @property
     def value(self) -> float:
@@ -87,7 +95,7 @@ class Number:
         (value, n, clusters), (less, m, others) = self.numbers, other.numbers
         low, high = self.within[0] - other.within[1], self.within[1] - other.within[0]
         numbers = Numbers(value - less, np.minimum(n, m), np.minimum(clusters, others))
-        return Number(numbers, self.influence - other.influence, (low, high))
+        return Number(numbers, self.influence - other.influence, (low, high), other.noise)
 
     def estimate(self, resampling: Resampling) -> Estimate:
         """It with its interval, by the one rule."""
@@ -99,18 +107,31 @@ class Number:
         """It with the wider of the rule's limits and Student's own, without correction for skewness, at either end.
 
         Many items give two models the same value: of a few that differ, the skewness is a guess, and by the corrected
-        limits alone one pair in ten of equal models is called different (docs/compare.md).
+        limits alone one pair in ten of equal models is called different (docs/compare.md). Nor do they lie nearer than
+        the noise that is known: where few items flip by chance, those at hand may show none that did.
         """
         corrected = self.estimate(resampling)
         if isnan(corrected.low) or corrected.error is None:
             return corrected
         (plain,) = resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=_STUDENT)
+        below, above = np.quantile([0.0] if self.noise is None else self.noise, _ends(resampling.level))
         return structs.replace(
             corrected,
-            low=min(corrected.low, plain.low),
-            high=max(corrected.high, plain.high),
+            low=min(corrected.low, plain.low, max(corrected.value - above, self.within[0])),
+            high=max(corrected.high, plain.high, min(corrected.value - below, self.within[1])),
             method=_WIDER.format(unit=resampling.unit),
         )
+
+
+def _ends(level: float) -> tuple[float, float]:
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def drawn_sums(noise: Floats) -> Array:
+    """Sums over items of what chance does to each [draws, items], the items' draws put together anew: [many]."""
+    draws, items = noise.shape
+    rows = np.random.default_rng((draws, items)).integers(draws, size=(_SUMS, items))
+    return np.asarray(noise[rows, np.arange(items)].sum(1), float)
 
 
 def wider_gaps(spread: Spread, level: float) -> tuple[Array, Array]:

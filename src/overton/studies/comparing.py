@@ -7,7 +7,7 @@ follows, with its interval, its verdict and what it would take to decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import NOT_COMPUTED, Estimate, not_computed
-from overton.statistics.comparing import Gap, Number, flawed, gap, number, ratio
+from overton.statistics.comparing import Gap, Number, drawn_sums, flawed, gap, number, ratio
 from overton.statistics.resampling import SHARE, Counts, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
 
@@ -63,6 +63,8 @@ class Contribution:
     worst  gives the least [items] and the most [items] that an item's own value could be, where the study knows better
            than what `lost` and `moot` allow
     why    why there is no number, '' where there is one
+    noise  [draws, items] by how much chance moves each item's own value, of a null that is drawn: a difference from it
+           is known no better than that
     corrected  the number over some items corrected by people's labels, where it rests on a judge and people labelled;
            the `Over` of `overton.studies.labelled.case`, and `labels` names the labels by which it is
     """
@@ -74,6 +76,7 @@ class Contribution:
     moot: Array | None = None
     worst: Callable[[], tuple[Array, Array]] | None = None
     why: str = ""
+    noise: Array | None = None
     corrected: Callable[[Sequence[str], Resampling], Over] | None = None
     labels: str = ""
 
@@ -87,7 +90,11 @@ class Contribution:
     def over(self, items: Sequence[str], resampling: Resampling) -> Number:
         """The number over some of its items."""
         rows = [self.place[name] for name in items]
-        return number(self.parts[rows], self.measure.of, resampling, self.measure.within)
+        made = number(self.parts[rows], self.measure.of, resampling, self.measure.within)
+        if self.noise is None:
+            return made
+        weight = self.parts[rows, 1] / self.parts[rows, 1].sum()
+        return replace(made, noise=drawn_sums(self.noise[:, rows] * weight))
 
     def flaw(self, items: Sequence[str]) -> str:
         """Why the number over some of its items has no interval, '' where it has one."""

@@ -93,10 +93,19 @@ def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
 
 
 def _chances(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
-    value, moved = chance.by_chance(cells, model, how.seed)
+    made = chance.by_chance(cells, model, how.seed)
     for variant, measure in enumerate(_SCORES):
-        yield _means(measure, cells, value[:, variant], _NOT_SCORED)
-    yield _means(_MOVED, cells, moved, _NOT_SCORED)
+        yield _dealt(measure, cells, made.scores[..., variant])
+    yield _dealt(_MOVED, cells, made.moved)
+
+
+def _dealt(measure: Measure, cells: Cells, deals: Floats) -> Contribution:
+    """The means over deals [deals, issues], and by how much each deal is off them."""
+    known = np.isfinite(deals)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(known, deals, 0.0).sum(0) / known.sum(0)
+    made = _means(measure, cells, mean, _NOT_SCORED)
+    return replace(made, noise=np.where(known, deals - mean, 0.0)) if made.items else made
 
 
 def _sides(cells: Cells, how: OpenMindednessHow) -> Sides:

@@ -2,10 +2,12 @@
 
 If no configuration moved anything, each template's answers on an issue could have fallen to the baseline and to any
 configuration alike. They are dealt out at random with the number of answers of each kept as it is, many times over; the
-mean over the deals is the null's own value, and costs no call.
+mean over the deals is the null's own value, and costs no call; their spread is what chance does to a difference.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from overton.studies.open_mindedness.measures.scores import (
     scores,
 )
 
-__all__ = ["DEALS", "by_chance", "dealt"]
+__all__ = ["DEALS", "ByChance", "by_chance", "dealt"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,19 +30,26 @@ DEALS = 100
 """How often answers are dealt out: what is left of the deals' own chance is a tenth of the answers' own."""
 
 
-def by_chance(cells: Cells, model: int, seed: int) -> tuple[Floats, Floats]:
-    """Each issue's scores by chance [issues, variants], and its chance of counting as moved [issues].
+class ByChance(NamedTuple):
+    """Of each deal every issue's scores [deals, issues, variants], and whether it counts as moved [deals, issues]."""
 
-    NaN where an issue has no baseline stance in any deal or lacks answers, or a configuration of equation 1 does; and
-    for shares from token probabilities, which are no answers that could be dealt out.
+    scores: Floats
+    moved: Floats
+
+
+def by_chance(cells: Cells, model: int, seed: int) -> ByChance:
+    """Each issue's scores by chance, and whether it counts as moved.
+
+    NaN where an issue has no baseline stance in a deal or lacks answers, or a configuration of equation 1 does; and for
+    shares from token probabilities, which are no answers that could be dealt out.
     """
     issues = len(cells.issues)
     places = scored_places(cells.conditions)
     if places is None:
-        return np.full((issues, len(VARIANTS)), np.nan), np.full(issues, np.nan)
+        return _unknown(issues)
     answers = _by_template(cells, model)[:, places]
     if (answers != np.rint(answers)).any():
-        return np.full((issues, len(VARIANTS)), np.nan), np.full(issues, np.nan)
+        return _unknown(issues)
     answers = answers.astype(np.int64)
     counts = dealt(answers, np.random.default_rng((seed, issues)))
     with np.errstate(invalid="ignore"):
@@ -49,7 +58,11 @@ def by_chance(cells: Cells, model: int, seed: int) -> tuple[Floats, Floats]:
     first = baseline_stance(share[..., 0, :])
     flips = (plurality(share[..., 1:, :]) != first[..., None]).any(-1)
     told = np.isfinite(share).all((-1, -2)) & (first >= 0)
-    return _mean(made, told[..., None]), _mean(flips.astype(float), told)
+    return ByChance(np.where(told[..., None], made, np.nan), np.where(told, flips, np.nan))
+
+
+def _unknown(issues: int) -> ByChance:
+    return ByChance(np.full((DEALS, issues, len(VARIANTS)), np.nan), np.full((DEALS, issues), np.nan))
 
 
 def _by_template(cells: Cells, model: int) -> Ints:
@@ -73,10 +86,3 @@ def dealt(answers: Ints, rng: np.random.Generator) -> Ints:
         left -= drawn
         made[:, :, place] = drawn.sum(2)
     return made
-
-
-def _mean(values: Floats, told: NDArray[np.bool_]) -> Floats:
-    """The mean over deals of what has a value."""
-    known = np.isfinite(values) & told
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).sum(0) / known.sum(0))
