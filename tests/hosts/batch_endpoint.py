@@ -17,13 +17,8 @@ USAGE = (40, 6)
 def answered(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """The reply to a call, as it follows from its body."""
     chance = int(key_of(body), 16) / 2**64
-    text = (
-        _label(body, chance)
-        if "judge" in body["model"]
-        else ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")[
-            int(chance * 4)
-        ]
-    )
+    texts = ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")
+    text = _label(body, chance) if "judge" in body["model"] else texts[int(chance * 4)]
     if "claude" in body["model"]:
         usage = {"input_tokens": USAGE[0], "output_tokens": USAGE[1]}
         return 200, {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": usage}

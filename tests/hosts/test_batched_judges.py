@@ -1,4 +1,4 @@
-"""Several judges in batches: each conversation waits for its answers, its judges are asked together, nothing changes."""
+"""Several judges in batches: each pair waits for its answers, its judges are asked together, and nothing changes."""
 
 from __future__ import annotations
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from on_ray import NEEDS_RAY, add_node, heard, nodes
+from ray_engine import stub
 from tests.hosts.conftest import SEED, Runs
 
 from overton.errors import AccessError
-from overton.hosts.local import ModelRequest, Progress
-from overton.models import replicas
+from overton.hosts.local import ModelRequest, Progress, RunFolder
+from overton.models import replicas, worker
 
 pytestmark = [NEEDS_RAY, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -54,6 +57,27 @@ def test_nodes_die_and_come_while_a_run_goes_on(
     assert runs.records("placed").equals(runs.records("alone"))
     assert len({process for process, _ in heard(tiny_weights)}) >= 3  # one on each of three nodes at least
     assert [path.suffix for path in sorted((tmp_path / "cache/weights/brought").iterdir())] == [".gguf", ".json"]
+
+
+def test_ten_nodes_die_and_ten_come_at_random_moments(
+    runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "llama", partial(stub, latency=0.2, heard=str(tiny_weights.with_suffix(".heard"))))
+    runs.start("alone", models=[ModelRequest(f"gguf:{tiny_weights}", (("seed", str(SEED)),))], trials=12)
+    rng = random.Random(SEED)
+    moments = sorted(rng.sample(range(20, RunFolder(runs.folder / "alone").manifest().spent.requests - 100), 10))
+    with nodes(2) as made:
+
+        def watch(seen: Progress) -> None:
+            if moments and seen.answered >= moments[0]:
+                moments.pop(0)
+                made.remove_node(rng.choice(list(made.worker_nodes)), allow_graceful=False)
+                add_node(made, wait=False)
+
+        manifest = runs.start("placed", models=[request(tiny_weights)], trials=12, watch=watch)
+    assert not moments
+    assert (manifest.status, manifest.spent.failed) == ("finished", 0)
+    assert runs.records("placed").equals(runs.records("alone"))
 
 
 def test_a_cluster_that_is_not_there_stops_a_run_before_its_first_call(
