@@ -158,6 +158,33 @@ def test_a_headline_stands_clear_of_its_null_or_not(
     assert "'nothing'" in said.sentence
 
 
+def test_nulls_of_one_verdict_stand_together_in_the_sentence() -> None:
+    observed = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8]
+    nulls = {
+        "low": [0.1, 0.2, 0.1, 0.0, 0.1, 0.2],
+        "lower": [0.1, 0.1, 0.1, 0.0, 0.1, 0.1],
+        "wild": [0.1, 1.0, 0.6, 0.9, 0.4, 1.0],
+        "wilder": [0.0, 1.0, 0.6, 1.0, 0.4, 1.0],
+    }
+    declared = [
+        replace(NOTHING, name=name, what="null" if name != "wilder" else "factor", trials=None, sides=of_values(values))
+        for name, values in nulls.items()
+    ]
+    made = against(declared, COMPARING, Results(records(observed, [])), How())
+    (said,) = findings_against(made, COMPARING)
+    above, untold, factor = said.sentence.split("; it ")
+    assert above.startswith(
+        f"{SHARE.title} of m (81.7%) stands clear of its nulls, above 'low' (11.7%, difference +70.0 ["
+    )
+    assert " and 'lower' (8.3%, difference +73.3 [" in above
+    assert untold == "cannot be told from its null 'wild' (66.7%)"
+    assert factor == "may or may not be the same with 'wilder' (66.7%)."
+
+
+def of_values(values: Sequence[float]) -> Any:
+    return lambda results, rows, how: sides(records(values, []))
+
+
 def test_a_null_that_was_not_asked_says_nothing() -> None:
     assert found([0.5] * 6, []) == []
 

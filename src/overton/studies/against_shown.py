@@ -38,12 +38,11 @@ def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
     """The first null leads: its number stands with the sentence where the headline stands clear of it."""
     measure, _, first = found[0]
     of = f"{measure.title} of {first.model}" if first.model else measure.title
-    said = "; ".join(_said(one) for one in found)
     clear = first.verdict == "clear"
     return Finding(
         what="effect" if clear else "standing",
         model=first.model,
-        sentence=f"{of} {said}.",
+        sentence=f"{of} ({number(first.observed.value, measure.kind)}) {'; it '.join(_clauses(found))}.",
         n=first.items,
         units=comparing.unit,
         exhibit=_KEY,
@@ -53,30 +52,49 @@ def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
     )
 
 
-def _said(found: Found) -> str:
+def _clauses(found: Sequence[Found]) -> Iterator[str]:
+    """What is said of all nulls of one verdict at once, in the order of the words."""
+    shown = number(found[0][2].observed.value, found[0][0].kind)
+    for verdict, words in _WORDS.items():
+        some = [one for one in found if _verdict(one[2]) == verdict]
+        if some:
+            names = [_named(one, shown) for one in some]
+            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(names, verdict)
+
+
+def _verdict(one: Against) -> tuple[str, str]:
+    """What it is held against and how it stands, of a null also on which side."""
+    if one.verdict == "clear" and one.what == "null":
+        return one.what, "above" if one.difference.value > 0 else "below"
+    return one.what, one.verdict
+
+
+def _named(found: Found, shown: str) -> str:
+    """A null, its number, the difference where that tells something; the observed number where it is another one."""
     measure, null, one = found
-    called = f"its null '{null.name}'" if null.what == "null" else f"'{null.name}'"
     if isnan(one.difference.value) or isnan(one.difference.low):
-        return f"cannot be told from {called} ({_why(one.difference)})"
-    numbers = f"{number(one.observed.value, measure.kind)} against {number(one.under_null.value, measure.kind)}"
-    apart = f"difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
-    side = ""
-    if one.verdict == "clear" and null.what == "null":
-        side = ", above it" if one.difference.value > 0 else ", below it"
-    return f"{_WORDS[null.what][one.verdict]} {called}{side} ({numbers}, {apart})"
+        return f"'{null.name}' ({_why(one.difference)})"
+    told = number(one.under_null.value, measure.kind)
+    if (observed := number(one.observed.value, measure.kind)) != shown:
+        told = f"{observed} against {told}"
+    if one.verdict != "cannot tell":
+        told += f", difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
+    return f"'{null.name}' ({told})"
 
 
-_WORDS: dict[str, dict[str, str]] = {
-    "null": {
-        "clear": "stands clear of",
-        "not clear": "does not stand clear of",
-        "cannot tell": "may or may not stand clear of",
-    },
-    "factor": {
-        "clear": "is not the same with",
-        "not clear": "is the same with",
-        "cannot tell": "may or may not be the same with",
-    },
+def _listed(names: Sequence[str], verdict: tuple[str, str]) -> str:
+    joint = "or" if verdict == ("null", "cannot tell") else "and"
+    return f" {joint} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+_WORDS: dict[tuple[str, str], str] = {
+    ("null", "above"): "stands clear of {some}, above ",
+    ("null", "below"): "stands clear of {some}, below ",
+    ("null", "not clear"): "does not stand clear of {some} ",
+    ("null", "cannot tell"): "cannot be told from {some} ",
+    ("factor", "clear"): "is not the same with ",
+    ("factor", "not clear"): "is the same with ",
+    ("factor", "cannot tell"): "may or may not be the same with ",
 }
 
 
