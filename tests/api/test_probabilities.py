@@ -74,9 +74,15 @@ def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
     assert (planned.options, planned.calls) == ("", 3 * 990)
     assert (other.options, other.calls) == ("--shares probabilities", 3 * 66 + 200)
     judged = overton.plan(
-        "stance-stability", models=["simulated/chameleon"], others={"judge": "simulated/stance-judge"}
+        "stance-stability",
+        models=["simulated/chameleon"],
+        others={"judge": "simulated/stance-judge"},
+        only=["gene-editing-embryos"],
     )
-    assert [way.options for way in judged.ways] == [""]
+    assert [(way.options, way.gives) for way in judged.ways] == [
+        ("", ""),
+        ("--shares probabilities", "the judge's labels with their probabilities, calibrated"),
+    ]
 
 
 def test_ways_in_batches_cost_what_batches_cost() -> None:

@@ -81,7 +81,8 @@ def plan(
     if (other := _other_shares(found, options)) is not None:
         with suppress(InputError):  # models that have no probabilities have no such way
             otherwise = _counted(found, set_up(found, other, **named), seed)[1]
-    planned = msgspec.structs.replace(planned, ways=list(ways_of(planned, otherwise)))
+    ways = ways_of(planned, otherwise, _gives(found, ready.options, other))
+    planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
         return planned
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
@@ -110,18 +111,25 @@ def _other_shares(found: AnyStudy, options: Mapping[str, Any]) -> dict[str, Any]
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
-def ways_of(planned: Plan, otherwise: Plan | None) -> Iterator[Way]:
+def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tuple[str, str]:
+    """By which `--shares` the other way goes, and what it gives."""
+    if other is None or other["shares"] == "sampled":
+        return "sampled", "shares of sampled answers"
+    asked = found.weighs(msgspec.structs.replace(options, shares="probabilities"))
+    if found.first in asked:
+        return "probabilities", "shares from the letter's probability, calibrated"
+    return "probabilities", "the judge's labels with their probabilities, calibrated"
+
+
+def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[Way]:
     """What is planned, by itself and in batches; the same with shares found otherwise; and stopping when precise."""
     yield from _paid("", "", planned)
     if otherwise is not None:
-        sampled = otherwise.calls > planned.calls
-        shares = "sampled" if sampled else "probabilities"
-        gives = "shares of sampled answers" if sampled else "shares from the letter's probability, calibrated"
-        yield from _paid(f"--shares {shares}", gives, otherwise)
+        yield from _paid(f"--shares {gives[0]}", gives[1], otherwise)
     if (one := planned.precision) is not None:
         widths = ", ".join(f"{name} to {half:.2g} either side" for name, half in one.halves.items())
-        gives = f"expected: {widths}" if widths else "expected of a pilot"
-        yield Way("--precision", gives, one.calls, one.calls_most, one.cost, planned.cost_at_most)
+        told = f"expected: {widths}" if widths else "expected of a pilot"
+        yield Way("--precision", told, one.calls, one.calls_most, one.cost, planned.cost_at_most)
 
 
 def _paid(options: str, gives: str, planned: Plan) -> Iterator[Way]:

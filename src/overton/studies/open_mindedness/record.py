@@ -102,3 +102,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         bool | None, told("whether a free answer says that it does not take sides, None where it is not judged")
     ] = None
     judge_attempts: Annotated[int | None, told("how often the judge was asked, None where it was not")] = None
+    judge_shares: Annotated[
+        Literal["probabilities", "auto"] | None,
+        told("whether the judge of a free answer was asked for its label's probabilities, None where not"),
+    ] = None
+    p_taken: Annotated[
+        tuple[float, ...] | None,
+        told(
+            "the judge's probabilities at temperature 1 that a free answer takes pro, con, neither; None where they"
+            " were not asked for or not told"
+        ),
+    ] = None
+    taken_sampled: Annotated[
+        tuple[str, ...] | None,
+        told("what the judge answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),
+    ] = None

@@ -13,6 +13,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
+from overton.studies.chanced import LabelsTold
 from overton.studies.faulty import FaultCount
 from overton.studies.open_mindedness.measures.free import Freely
 from overton.studies.open_mindedness.measures.results import (
@@ -313,7 +314,8 @@ class Analysis(Analysed, frozen=True):
     numbers, each a sentence. `resamples` and `seed` make the intervals repeatable. `weighing` says whether shares are
     means of token probabilities, None where nobody asked for any; what counts single answers counts them as drawn.
     All is of forced answers, or of free ones by their judge's labels, as `answers` says; `free` has what models write
-    where they may answer as they like, beside what they choose when they must, None where no answer is free.
+    where they may answer as they like, beside what they choose when they must, None where no answer is free; `chances`
+    what the judge's token probabilities say of its labels of these, None where nobody asked for any.
     """
 
     models: dict[str, ModelResult]
@@ -329,6 +331,7 @@ class Analysis(Analysed, frozen=True):
     weighing: Weighing | None = None
     answers: Literal["forced", "free"] = "forced"
     free: dict[str, Freely] | None = None
+    chances: LabelsTold | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
