@@ -78,7 +78,7 @@ def plan(
         expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
-    if (other := _other_shares(found, options)) is not None:
+    if (other := _other_shares(found, ready.options, options)) is not None:
         with suppress(InputError):  # models that have no probabilities have no such way
             otherwise = _counted(found, set_up(found, other, **named), seed)[1]
     ways = ways_of(planned, otherwise, _gives(found, ready.options, other))
@@ -95,14 +95,14 @@ def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[O
     return opened, local.plan(found, ready.items, opened, ready.options, seed)
 
 
-def _other_shares(found: AnyStudy, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def _other_shares(found: AnyStudy, held: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
     """The options that find the same shares otherwise: by token probabilities where it samples, else by sampling.
 
-    None for a study that cannot have shares by token probabilities. Where they stand for many answers there is one
-    trial of each prompt, and the single answers that calibrate them are counted.
+    None where nobody could be asked for token probabilities with the options as they are `held`. Where they stand for
+    many answers there is one trial of each prompt, and the single answers that calibrate them are counted.
     """
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
-    if shares is None:
+    if shares is None or not found.weighs(msgspec.structs.replace(held, shares="probabilities")):
         return None
     sampled = (options.get("shares") or shares.default) == "sampled"
     # Trials that were named are those of sampling, where probabilities have one of each prompt.

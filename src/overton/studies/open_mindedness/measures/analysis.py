@@ -186,6 +186,18 @@ class Subset(msgspec.Struct, frozen=True):
     SHAPE = Shape(flat=("scores",), variants={"letter_balanced": {"scores": "corrected"}})
 
 
+class Raised(msgspec.Struct, frozen=True):
+    """How far a score of token probabilities may be too high, in points: by how much higher it is, on average, of
+    shares drawn as far from these as these may be from the truth.
+
+    It is `known` where some template has several prompts; where each stands alone, what differs between templates is
+    taken for chance, and the points say little.
+    """
+
+    points: float
+    known: bool
+
+
 class ModelResult(msgspec.Struct, frozen=True):
     """One model.
 
@@ -198,7 +210,8 @@ class ModelResult(msgspec.Struct, frozen=True):
     `following` is what most answers follow whatever it says, None where nothing: unless that is the last argument, the
     model has no score. `without_faults` are the scores without answers that have a fault of form, None where nobody
     looked. `letter_followers` names the issues whose answers follow the letter rather than the position, at the
-    baseline or over all configurations.
+    baseline or over all configurations. `raised` says how far the score may be too high because its shares are
+    means of few prompts' token probabilities, None where answers are counted: `cross_fitted` tells it there.
     """
 
     name: str
@@ -232,6 +245,7 @@ class ModelResult(msgspec.Struct, frozen=True):
     arguments: tuple[ArgumentShare, ...] | None
     subset: Subset | None
     not_computed: dict[str, str]
+    raised: Raised | None = None
 
     SHAPE = Shape(
         flat=("scores",),

@@ -43,7 +43,7 @@ class PluralistJudge(Seeded):
         """The name and every parameter; what came later only where it is used."""
         values = msgspec.structs.asdict(self.parameters)
         values = {name: one for name, one in values.items() if one or name != "wrong"}
-        return f"{self.name} {msgspec.json.encode(values, order='deterministic').decode()}"
+        return f"{self.name} {msgspec.json.encode(values).decode()}"
 
     def reply(self, request: Request) -> Reply:
         """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
