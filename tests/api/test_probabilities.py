@@ -85,6 +85,14 @@ def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
     ]
 
 
+def test_free_answers_are_as_many_where_their_judge_tells_probabilities() -> None:
+    asked: dict[str, Any] = {"models": ["simulated/open-minded"], "only": ["voting-age"], "answers": "free"}
+    planned, other = overton.plan("open-mindedness", others={"judge": "simulated/side-judge"}, **asked).ways
+    assert other.options == "--shares probabilities"
+    assert planned.calls == 2 * 990  # an answer and its label
+    assert other.calls == planned.calls + 50 * 4  # 5% of the answers, 200 single labels in all
+
+
 def test_ways_in_batches_cost_what_batches_cost() -> None:
     planned = overton.plan("open-mindedness", models=["openai/gpt-4o-mini"], only=SMALL["only"])
     ways = {way.options: way for way in planned.ways}

@@ -106,7 +106,10 @@ def _other_shares(found: AnyStudy, held: msgspec.Struct, options: Mapping[str, A
         return None
     sampled = (options.get("shares") or shares.default) == "sampled"
     # Trials that were named are those of sampling, where probabilities have one of each prompt.
-    one = "trials" in found.complete({"shares": "probabilities"}, {})
+    asked = {name: value for name, value in options.items() if name != "trials"} | {"shares": "probabilities"}
+    one = False
+    with suppress(InputError):  # what follows from the models named has nothing to do with trials
+        one = "trials" in found.complete(asked, {})
     trials = {"trials": 1 if sampled else None} if one else {}
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
