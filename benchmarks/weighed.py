@@ -238,7 +238,8 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
         rows = chances.reshape(-1, 3)
         gone = none.ravel()
         label = np.array(EVENNESS)[rows.argmax(1)]
-        columns[f"p_{word}"] = pl.Series([None if one else list(row) for one, row in zip(gone, rows, strict=True)])
+        told_there = [None if one else row.tolist() for one, row in zip(gone, rows, strict=True)]
+        columns[f"p_{word}"] = pl.Series(told_there, dtype=pl.List(pl.Float64))
         columns[f"even_{word}"] = pl.Series(np.where(gone, None, label), dtype=pl.String)
     table = pl.DataFrame(
         {"model": [f"m{n:04}" for n in own], "topic": [f"t{n:03}" for n in number], **columns}
