@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 
 import overton
+from overton.api.results import results_of
 from overton.api.runs import open_run
+from overton.calls import Reply
 from overton.errors import InputError
+from overton.studies.stance_stability.asked_again import AGAIN
 
 JUDGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "stance-stability": (
@@ -101,6 +105,24 @@ def test_a_run_of_a_weighed_judge_replays_from_its_journal(tmp_path: Path) -> No
     overton.resume(run.path)  # from the journal alone: the judge is not asked again
     assert open_run(run.path).records().equals(before)
     assert open_run(run.path).manifest.spent.requests == spent
+
+
+def test_a_weighed_judge_is_asked_again_as_it_was_with_its_label_first(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    async def ask(role: str, messages: Any, **how: Any) -> Reply:
+        asked.append((messages, how["form"]))
+        return Reply('{"stance": "critical", "contradictions_acknowledged": true, "certainty": "likely"}')
+
+    for shares, first in (("probabilities", "stance"), ("sampled", "rationale")):
+        run = run_of("stance-stability", tmp_path / shares, {}, shares=shares, calibrate=0, trials=1, turns=1)
+        (unit,) = AGAIN.units(results_of([open_run(run.path)]), "stance").drawn([0])
+        said = asyncio.run(AGAIN.ask(ask, "stance", unit.material, None, None))  # type: ignore[arg-type]
+        assert said == {"": "critical"}
+        messages, form = asked[-1]
+        assert next(iter(form.schema["properties"])) == first
+        assert messages[0].content.splitlines()[-1].startswith('"rationale"') == (first == "stance")
+        assert not form.weigh
 
 
 def test_a_judge_of_free_answers_tells_the_side_whichever_letter_it_stood_under(tmp_path: Path) -> None:
