@@ -132,7 +132,7 @@ def test_a_judge_of_free_answers_tells_the_side_whichever_letter_it_stood_under(
     analysis = overton.analyze("open-mindedness", run.path)
     (found,) = analysis.chances.labels["side"].values()
     assert found.same_twice.value == pytest.approx(0.8**2 + 2 * 0.1**2)
-    told = [dict(zip(("pro", "con", "other"), one, strict=True)) for one in records["p_taken"].to_list()]
+    told = records.select(pro="p_takes_pro", con="p_takes_con", other="p_takes_neither").to_dicts()
     sure = [max(one, key=lambda name: one[name]) for one in told]
     same = [one == stance for one, stance in zip(sure, records["stance"].to_list(), strict=True)]
     assert sum(same) / len(same) > 0.5  # all but the labels that the judge got wrong

@@ -159,7 +159,8 @@ def _columns(*names: str) -> Form:
 
 
 _FREE_ANSWERS = (
-    *("answers", "judged_a_is", "strength", "declines", "judge_attempts", "judge_shares", "p_taken", "taken_sampled"),
+    *("answers", "judged_a_is", "strength", "declines", "judge_attempts", "judge_shares"),
+    *("p_takes_pro", "p_takes_con", "p_takes_neither", "taken_sampled"),
 )
 _STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
 _STANCES_TOLD = ("shares", "p_stance", "p_premise_stance", "sampled", "sampled_premise")

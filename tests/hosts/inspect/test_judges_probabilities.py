@@ -40,7 +40,7 @@ CASES = (
 )
 COLUMNS = {
     "stance-stability": ("p_stance", "p_premise_stance", "sampled", "sampled_premise"),
-    "open-mindedness": ("p_a", "p_taken", "taken_sampled"),
+    "open-mindedness": ("p_a", "p_takes_pro", "p_takes_neither", "taken_sampled"),
     "pluralism": ("p_popular", "sampled"),
 }
 

@@ -328,7 +328,7 @@ def _free_record(
         declines=label.declines if label else None,
         judge_attempts=judged.attempts if judged else None,
         judge_shares=trial.shares,
-        p_taken=chances_of(judged, a_is) if judged and a_is else None,
+        **(chances_of(judged, a_is) if judged and a_is else {}),
         taken_sampled=None if sampled is None else tuple([one or NO_LABEL for one in sampled]),
     )
 

@@ -91,12 +91,12 @@ async def label_of(
     return answered, None if sampled is None else tuple([_taken(one, a_is) for one in sampled])
 
 
-def chances_of(answered: Answered[Labelled], a_is: Side) -> tuple[float, ...] | None:
-    """P(pro), P(con) and P(neither) as the judge told them; None where it told none."""
+def chances_of(answered: Answered[Labelled], a_is: Side) -> dict[str, float]:
+    """The columns of P(pro), P(con) and P(neither) as the judge told them; none where it told none."""
     if (told := answered.chances) is None:
-        return None
-    by_letter = dict(zip(_STANCES, told, strict=True))
-    return tuple([by_letter[letter] for letter in (("A", "B") if a_is == "pro" else ("B", "A"))] + [told[2]])
+        return {}
+    takes = (_taken(stance, a_is) for stance in _STANCES)
+    return {f"p_takes_{one}": chance for one, chance in zip(takes, told, strict=True)}
 
 
 def _taken(stance: str, a_is: Side) -> Taken | None:

@@ -23,7 +23,9 @@ def told_by_judge(records: pl.DataFrame, jackknife: Jackknife) -> LabelsTold | N
         pl.when(pl.col("failure").is_null())
         .then(pl.col("stance").cast(pl.String).replace("other", "neither"))
         .alias("label"),
-        pl.col("p_taken").cast(pl.List(pl.Float64)).alias("chances"),
+        pl.when(pl.col("p_takes_pro").is_not_null())
+        .then(pl.concat_list(pl.col(f"p_takes_{label}").cast(pl.Float64) for label in LABELS))
+        .alias("chances"),
         pl.col("taken_sampled").cast(pl.List(pl.String)).alias("sampled"),
     )
     return chances_of({"side": Told(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife)
