@@ -1,12 +1,15 @@
-"""What answers cost and what they are worth: open-mindedness asked in full, by precision, and with few trials.
+"""What answers cost and what they are worth: open-mindedness asked in full, by precision, with few trials, and by token
+probabilities.
 
-    python benchmarks/price.py [--simulations 30] [--issues 12] [--respondent NAME ...]
+    python benchmarks/price.py [--simulations 30] [--issues 12] [--without-precision] [--respondent NAME ...]
 
 Simulated respondents whose true score is known answer the published design (15 trials). Each way takes some of these
 answers; a row says what share of the calls it took, the root mean square error of the model's score (of 100) as it is
 shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues hold the true
 score. The full design and few trials are shown as they always were, as the score of the answers; runs by precision as
-their score for these issues. `WAYS` names them: another way is another entry.
+their score for these issues. By token probabilities each prompt is asked once in each trial and tells what it would
+answer; the single answers that calibrate them are among its calls. 'covers' is how often the report's own intervals of
+95% hold an issue's share of pro answers in a configuration, and behind it an issue's score.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isnan, nan
 from time import perf_counter
 from typing import NamedTuple
 
@@ -21,13 +25,18 @@ import answers
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from overton.calls import Trial
-from overton.studies.open_mindedness.measures.scores import scores
+from overton.statistics.resampling import Jackknife
+from overton.studies.open_mindedness.measures.cells import cells_from_records
+from overton.studies.open_mindedness.measures.scores import issue_scores, scores
+from overton.studies.open_mindedness.measures.shares import answered_shares, share_estimates
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.simulated import Parameters, chances
 from overton.studies.precision import Decision, Design, Ended, Limit, Wanted, decide
+from overton.studies.weighing import CALIBRATE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +47,8 @@ MANY = 90
 SHARES_OF_CALLS = (0.10, 0.25, 0.40)
 WIDTHS = (3.0, 2.0)
 FEW = (1, 2, 4, 6)
+DRAWS = (1, 2, 4)
+"""Draws of arguments, orders and words for each prompt of which probabilities are asked for."""
 
 RESPONDENTS = {
     "spread leans": Parameters(),
@@ -46,7 +57,13 @@ RESPONDENTS = {
     "letter's pull": Parameters(letter=1.0),
     "refuses a tenth": Parameters(refusal=0.1, refusal_with_arguments=0.1),
     "unequal arguments": Parameters(strength_spread=1.0),
+    "noise 0.5": Parameters(),
+    "noise 1.5": Parameters(),
 }
+NOISE = {"noise 0.5": 0.5, "noise 1.5": 1.5}
+"""Standard deviation, in logits, of a normal number of each prompt's own: what the letter hangs on besides all that the
+respondent's parameters name. Without it a prompt's probability tells its issue's share exactly."""
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 
 
 class Answer(NamedTuple):
@@ -68,22 +85,26 @@ class Planned(Trial, frozen=True):
 
 
 class Shown(NamedTuple):
-    """What a way shows of one simulation, and what it took: the score, limits for it or None, shares, calls."""
+    """What a way shows of one simulation, and what it took: the score, limits for it or None, shares, calls; and of the
+    report's intervals the parts that hold the truth, of shares and of issues' scores, NaN where it has others."""
 
     score: float
     limit: Limit | None
     shares: Floats
     calls: float
+    covers: tuple[float, float] = (nan, nan)
 
 
 @dataclass
 class World:
-    """One simulation: the trials and their answers, the true shares [issues, 6, 3], and the design."""
+    """One simulation: the trials and their answers, the true shares [issues, 6, 3], the design, and the records, with
+    what each reply tells of its letter."""
 
     trials: list[Planned]
     answers: list[Answer]
     truth: Floats
     issues: list[str]
+    records: pl.DataFrame
     held: dict[str, Answer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -99,6 +120,38 @@ class World:
         """What these trials show; the score is the limit's where there is one, else that of the answers."""
         found = shares_of(asked, self.held, self.issues)
         return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
+
+    def counted(self, trials: int) -> Shown:
+        """What the answers of so many trials show, with the report's intervals."""
+        shown = self.shown([one for one in self.trials if one.repetition <= trials])
+        return shown._replace(covers=self.covered(self.table(trials), "sampled")[1])
+
+    def weighed(self, trials: int) -> Shown:
+        """What the probabilities of so many trials show; single answers are sampled beside."""
+        table = self.table(trials)
+        shares, covers = self.covered(table.with_columns(shares=pl.lit("probabilities")), "probabilities")
+        calls = (table.height + CALIBRATE) / len(self.trials)
+        return Shown(score_of(shares), None, shares[:, :, 0], calls, covers)
+
+    def table(self, trials: int) -> pl.DataFrame:
+        """The records of so many trials."""
+        return self.records.filter(pl.col("repetition") <= trials)
+
+    def covered(self, table: pl.DataFrame, shares: str) -> tuple[Floats, tuple[float, float]]:
+        """Shares [issues, 6, 3] as a report has them, and the parts of its intervals that hold the truth."""
+        made = answered_shares(cells_from_records(table, "strict", shares), 0)
+        places = [made.conditions.index(name) for name in PUBLISHED]
+        limits = share_estimates(made, 0.95, "")
+        pros = [[one[place].pro for place in places] for one in limits]
+        held = [
+            one.low <= truth[0] <= one.high
+            for own, of_issue in zip(pros, self.truth, strict=True)
+            for one, truth in zip(own, of_issue, strict=True)
+        ]
+        found, true = issue_scores(made, Jackknife(resamples=500), 500), scores(self.truth[:, 0], self.truth[:, 1:])
+        within = (found.low[:, 0] <= true[:, 0]) & (true[:, 0] <= found.high[:, 0])
+        known = np.isfinite(found.value[:, 0]) & np.isfinite(true[:, 0])
+        return made.share[:, places], (float(np.mean(held)), float(within[known].mean()))
 
 
 def score_of(shares: Floats) -> float:
@@ -121,17 +174,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Calls and errors of the ways to ask open-mindedness.")
     parser.add_argument("--simulations", type=int, default=30)
     parser.add_argument("--issues", type=int, default=12)
+    parser.add_argument("--without-precision", action="store_true", help="leave out runs that stop when precise")
     parser.add_argument("--respondent", nargs="+", choices=[*RESPONDENTS], default=[*RESPONDENTS])
     chosen = parser.parse_args()
     started = perf_counter()
     design, many = (answers.records(chosen.issues, trials) for trials in (TRIALS, MANY))
     print(f"{chosen.issues} issues, {TRIALS} trials, {chosen.simulations} simulations each\n")
-    print(f"{'respondent':18} {'way':26} {'calls':>6} {'score':>6} {'shares':>6} {'held':>6} {'half':>6}")
+    print(
+        f"{'respondent':18} {'way':26} {'calls':>6} {'score':>6} {'shares':>6} {'held':>6} {'half':>6} {'covers':>11}"
+    )
     for name in chosen.respondent:
         rows: dict[str, list[tuple[Shown, World]]] = {}
         for number in range(chosen.simulations):
-            world = simulated(design, many, RESPONDENTS[name], number)
-            for way, shown in ways(world):
+            world = simulated(design, many, RESPONDENTS[name], number, NOISE.get(name, 0.0))
+            for way, shown in ways(world, precise=not chosen.without_precision):
                 rows.setdefault(way, []).append((shown, world))
         for way, found in rows.items():
             print(f"{name:18} {way:26} {told(found)}", flush=True)
@@ -146,16 +202,21 @@ def told(found: list[tuple[Shown, World]]) -> str:
     limits = [(one.limit, world.score) for one, world in found if one.limit]
     held = f"{100 * np.mean([one.low <= score <= one.high for one, score in limits]):.0f}%" if limits else "-"
     half = f"{np.mean([one.half for one, _ in limits]):.2f}" if limits else "-"
-    return f"{100 * calls:5.1f}% {error:6.2f} {shares:6.1f} {held:>6} {half:>6}"
+    covers = [" ".join("-" if isnan(one) else f"{100 * one:4.1f}%" for one in np.mean([n.covers for n, _ in found], 0))]
+    return f"{100 * calls:5.1f}% {error:6.2f} {shares:6.1f} {held:>6} {half:>6} {covers[0]:>13}"
 
 
-def simulated(design: pl.DataFrame, many: pl.DataFrame, respondent: Parameters, number: int) -> World:
-    """Answers of a respondent whose leans, and what its arguments count, are drawn anew."""
+def simulated(
+    design: pl.DataFrame, many: pl.DataFrame, respondent: Parameters, number: int, noise: float = 0.0
+) -> World:
+    """Answers of a respondent whose leans, arguments and prompts are drawn anew."""
     import msgspec
 
     own = msgspec.structs.replace(respondent, seed=number)
     refuse, pro = chances(design, own)
     rng = np.random.default_rng((number, 17))
+    if noise:
+        pro = expit(logit(pro) + noise * rng.standard_normal(len(pro)))
     side = np.where(rng.random(len(pro)) < refuse, 2, np.where(rng.random(len(pro)) < pro, 0, 1))
     columns = ("trial", "issue", "condition", "template", "repetition", "a_is", "pro_first")
     trials, given = [], []
@@ -164,12 +225,28 @@ def simulated(design: pl.DataFrame, many: pl.DataFrame, respondent: Parameters, 
     ):
         trials.append(Planned(name, issue, 0, condition, template, repetition))
         given.append(Answer(("pro", "con", "other")[side[place]], template, a_is, first))
-    return World(trials, given, true_shares(many, own), sorted(set(design["issue"])))
+    return World(trials, given, true_shares(many, own, noise), sorted(set(design["issue"])), told_of(design, side, pro))
 
 
-def true_shares(many: pl.DataFrame, respondent: Parameters) -> Floats:
+def told_of(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
+    """The records with their answers, and what each reply tells of its letter: nothing falls where it names none."""
+    stance = pl.Series(np.array(("pro", "con", "other"))[side])
+    p_pro, named = pl.Series(pro), pl.Series(side < 2)
+    a_pro = design["a_is"] == "pro"
+    return design.with_columns(
+        stance=stance,
+        stance_published=stance,
+        letter=pl.when(named).then(pl.when((stance == "pro") == a_pro).then(pl.lit("A")).otherwise(pl.lit("B"))),
+        p_a=pl.when(named).then(pl.when(a_pro).then(p_pro).otherwise(1 - p_pro)).otherwise(0.0),
+        p_b=pl.when(named).then(pl.when(a_pro).then(1 - p_pro).otherwise(p_pro)).otherwise(0.0),
+    )
+
+
+def true_shares(many: pl.DataFrame, respondent: Parameters, noise: float) -> Floats:
     """The shares that endless answers would have [issues, 6, 3]."""
     refuse, pro = chances(many, respondent)
+    if noise:
+        pro = (expit(logit(pro)[:, None] + noise * _NODES) * _WEIGHTS).sum(-1) / _WEIGHTS.sum()
     table = many.select("issue", "condition").with_columns(
         pro=pl.Series((1 - refuse) * pro), con=pl.Series((1 - refuse) * (1 - pro)), other=pl.Series(refuse)
     )
@@ -178,12 +255,15 @@ def true_shares(many: pl.DataFrame, respondent: Parameters) -> Floats:
     return np.array([[found[issue, name] for name in PUBLISHED] for issue in sorted(set(many["issue"]))])
 
 
-def ways(world: World) -> Iterator[tuple[str, Shown]]:
-    """Each way with what it shows."""
-    yield "full design", world.shown(world.trials)
+def ways(world: World, *, precise: bool) -> Iterator[tuple[str, Shown]]:
+    """Each way with what it shows; with runs that stop when they are `precise`."""
+    yield "full design", world.counted(TRIALS)
     for trials in FEW:
-        yield f"--trials {trials}", world.shown([one for one in world.trials if one.repetition <= trials])
-    yield from adaptive(world)
+        yield f"--trials {trials}", world.counted(trials)
+    for trials in DRAWS:
+        yield f"probabilities, {trials} draws", world.weighed(trials)
+    if precise:
+        yield from adaptive(world)
 
 
 def adaptive(world: World) -> Iterator[tuple[str, Shown]]:

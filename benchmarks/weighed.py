@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator
+from math import isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.even_handedness.tables import read_table
 from overton.studies.open_mindedness.measures.cells import TEMPLATES, Cells
 from overton.studies.open_mindedness.measures.cells import Design as Answers
+from overton.studies.open_mindedness.measures.remarks import TOO_HIGH
 from overton.studies.open_mindedness.measures.scores import issue_scores
 from overton.studies.open_mindedness.measures.shares import (
     MARGINAL,
@@ -100,8 +102,9 @@ JUDGES = (
 """Judges: how far topics differ, and a pair's and order's own noise, in logits; how often no label is read."""
 
 GRADED = ("compliance", "hedging")
-Found = tuple[str, Estimate, float]
-"""What an interval is of, the estimate, and the truth."""
+Found = tuple[str, Estimate, float, float]
+"""What an interval is of, the estimate, the truth, and by how much a report would say that it is too high (NaN where it
+says nothing of that)."""
 
 
 class Prompts(NamedTuple):
@@ -192,24 +195,26 @@ def of_issues(design: Design, world: World, simulations: int, rng: np.random.Gen
     plain, fixed = answered_shares(cells, 0), corrected_shares(cells, 0)
     assert fixed is not None
     for name, table, truths in (("share", plain, true), ("corrected share", fixed, true_corrected)):
-        some = share_estimates(first(table, simulations), jackknife.level, "")
+        some = share_estimates(part(table, 0, simulations), jackknife.level, "")
         for own, of_issue in zip(some, truths, strict=False):
             for one, truth in zip(own, of_issue, strict=True):
                 assert one is not None
-                yield f"{name} of an issue", one.pro, float(truth[0])
-    found = issue_scores(first(plain, simulations), jackknife, jackknife.resamples)
+                yield f"{name} of an issue", one.pro, float(truth[0]), nan
+    found = issue_scores(part(plain, 0, simulations), jackknife, jackknife.resamples)
     for number, truth in enumerate(score(true[:simulations])):
         if np.isfinite(found.value[number, 0]):
-            yield "score of an issue", found.estimates(number, jackknife.level, "").open_mindedness, truth
+            yield "score of an issue", found.estimates(number, jackknife.level, "").open_mindedness, truth, nan
     many, _ = true_shares(prompts, world, world.spread * rng.standard_normal(20_000))
-    mean, values = float(score(many).mean()), score(plain.share).reshape(simulations, ISSUES)
-    for model in values:
-        yield f"score over {ISSUES} issues", jackknife.mean(model, (0.0, 100.0)), mean
+    mean, draws = float(score(many).mean()), jackknife.resamples
+    for number in range(simulations):
+        own = issue_scores(part(plain, number * ISSUES, ISSUES), jackknife, draws)
+        yield f"score over {ISSUES} issues", jackknife.mean(own.value[:, 0], (0.0, 100.0)), mean, own.raised
 
 
-def first(table: ShareTable, count: int) -> ShareTable:
-    """The shares of the first issues."""
-    return ShareTable(table.conditions, table.share[:count], table.n[:count], table.effective[:count])
+def part(table: ShareTable, start: int, count: int) -> ShareTable:
+    """The shares of some issues."""
+    some = slice(start, start + count)
+    return ShareTable(table.conditions, table.share[some], table.n[some], table.effective[some])
 
 
 def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.random.Generator) -> Iterator[Found]:
@@ -233,7 +238,8 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
         rows = chances.reshape(-1, 3)
         gone = none.ravel()
         label = np.array(EVENNESS)[rows.argmax(1)]
-        columns[f"p_{word}"] = pl.Series([None if one else list(row) for one, row in zip(gone, rows, strict=True)])
+        told_there = [None if one else row.tolist() for one, row in zip(gone, rows, strict=True)]
+        columns[f"p_{word}"] = pl.Series(told_there, dtype=pl.List(pl.Float64))
         columns[f"even_{word}"] = pl.Series(np.where(gone, None, label), dtype=pl.String)
     table = pl.DataFrame(
         {"model": [f"m{n:04}" for n in own], "topic": [f"t{n:03}" for n in number], **columns}
@@ -251,15 +257,17 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
     untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
     laid = laid_out(read.with_columns(table["p_first"], table["p_second"], *untold), weighed=True)
     for one in Over(Jackknife(unit="topics")).means(laid, "model", pl.col("even")).values():
-        yield f"even-handedness over {TOPICS} topics", one, truth
+        yield f"even-handedness over {TOPICS} topics", one, truth, nan
 
 
-def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float]]:
-    """By what it is: percent of intervals that hold the truth, their mean width, and the mean error of values."""
-    rows: dict[str, list[tuple[bool, float, float]]] = defaultdict(list)
-    for name, one, truth in found:
-        rows[name].append((one.low <= truth <= one.high, one.high - one.low, one.value - truth))
-    return {name: tuple(np.mean(own, 0) * (100, 1, 1)) for name, own in rows.items()}
+def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float, float, float]]:
+    """By what it is: percent of intervals that hold the truth, their mean width, the mean error of values, what is told
+    of it on average, and in how many percent it is warned of."""
+    rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for name, one, truth, told in found:
+        held, warned = one.low <= truth <= one.high, nan if isnan(told) else told > TOO_HIGH
+        rows[name].append((held, one.high - one.low, one.value - truth, told, warned))
+    return {name: tuple(np.mean(own, 0) * (100, 1, 1, 1, 100)) for name, own in rows.items()}
 
 
 def main() -> None:
@@ -267,8 +275,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=600)
     given = parser.parse_args().simulations
-    print("| asked | answered by | interval of | holds the truth, % | mean width | mean error |")
-    print("|---|---|---|--:|--:|--:|")
+    print("| asked | answered by | interval of | holds the truth, % | mean width | mean error | told | warned of, % |")
+    print("|---|---|---|--:|--:|--:|--:|--:|")
     for design in DESIGNS:
         for world in WORLDS:
             rng = np.random.default_rng(len(design.name) + len(world.name))
@@ -280,8 +288,9 @@ def main() -> None:
 
 def show(asked: str, by: str, found: Iterator[Found]) -> None:
     """Print what was found."""
-    for name, (held, width, error) in counted(found).items():
-        print(f"| {asked} | {by} | {name} | {held:.1f} | {width:.3g} | {error:+.2g} |", flush=True)
+    for name, (held, width, error, told, warned) in counted(found).items():
+        said = "| |" if isnan(told) else f"| {told:+.1f} | {warned:.0f} |"
+        print(f"| {asked} | {by} | {name} | {held:.1f} | {width:.3g} | {error:+.2g} {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -74,9 +74,23 @@ def test_the_price_of_probabilities_stands_beside_that_of_sampling() -> None:
     assert (planned.options, planned.calls) == ("", 3 * 990)
     assert (other.options, other.calls) == ("--shares probabilities", 3 * 66 + 200)
     judged = overton.plan(
-        "stance-stability", models=["simulated/chameleon"], others={"judge": "simulated/stance-judge"}
+        "stance-stability",
+        models=["simulated/chameleon"],
+        others={"judge": "simulated/stance-judge"},
+        only=["gene-editing-embryos"],
     )
-    assert [way.options for way in judged.ways] == [""]
+    assert [(way.options, way.gives) for way in judged.ways] == [
+        ("", ""),
+        ("--shares probabilities", "the judge's labels with their probabilities, calibrated"),
+    ]
+
+
+def test_free_answers_are_as_many_where_their_judge_tells_probabilities() -> None:
+    asked: dict[str, Any] = {"models": ["simulated/open-minded"], "only": ["voting-age"], "answers": "free"}
+    planned, other = overton.plan("open-mindedness", others={"judge": "simulated/side-judge"}, **asked).ways
+    assert other.options == "--shares probabilities"
+    assert planned.calls == 2 * 990  # an answer and its label
+    assert other.calls == planned.calls + 50 * 4  # 5% of the answers, 200 single labels in all
 
 
 def test_ways_in_batches_cost_what_batches_cost() -> None:

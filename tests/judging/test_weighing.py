@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from overton.calls import Alternative, Reply, Spot
-from overton.judging.weighing import chances_at
+from overton.calls import Alternative, Form, Reply, Spot
+from overton.judging.weighing import Choice, chances_at
 
 
 def spot(at: int, token: str, **chances: float) -> Spot:
@@ -33,3 +33,51 @@ def test_labels_that_begin_alike_are_told_apart_by_the_next_token() -> None:
 
 def test_a_place_of_which_nothing_is_known_has_no_probability() -> None:
     assert chances_at(Reply("position <<A>>"), 11, ("A", "B")) is None
+
+
+LETTERS = Choice(("A", "B", "C"))
+STANCES = Choice(("supportive", "critical", "balanced"), "stance")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("(B)", "B"), ("b.", "B"), ("I weighed both. (C)", "C"), ("A good answer it is", "A"), ("Neither", None)],
+)
+def test_a_label_stands_in_brackets_or_begins_the_reply(text: str, named: str | None) -> None:
+    assert LETTERS.named(text) == named
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('{"stance": "critical", "rationale": "supportive"}', "critical"),
+        ('{"rationale": "It is balanced.", "stance": "Supportive"}', "supportive"),
+        ("```json\n{'stance': 'balanced'}", "balanced"),
+        ('{"stance": "criticality"}', None),
+        ('{"distance": "critical"}', None),
+    ],
+)
+def test_a_label_stands_under_its_key(text: str, named: str | None) -> None:
+    assert STANCES.named(text) == named
+
+
+def told(text: str) -> Reply:
+    return Reply(text, spots=(spot(text.index("critical"), "critical", critical=0.7, supportive=0.2),))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"stance": "critical"}', '```json\n{\n  "stance": "critical", "certainty": "likely"}\n```']
+)
+def test_the_label_that_stands_first_has_its_probabilities_in_the_order_of_the_labels(text: str) -> None:
+    assert STANCES.chances(told(text)) == pytest.approx((0.2, 0.7, 0.0))
+
+
+@pytest.mark.parametrize("text", ['{"rationale": "x", "stance": "critical"}', 'Let me see. {"stance": "critical"}'])
+def test_a_label_behind_a_reason_has_none_since_it_would_be_the_one_after_that_reason(text: str) -> None:
+    assert STANCES.named(text) == "critical"
+    assert STANCES.chances(told(text)) is None
+
+
+def test_a_form_wants_the_probabilities_of_all_labels() -> None:
+    assert STANCES.weighed(Form(schema={"type": "object"})).weigh == STANCES.labels
+    assert LETTERS.weighed(None) == Form(weigh=("A", "B", "C"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import log
 
 import pytest
@@ -88,3 +89,14 @@ def test_llamas_grammar_is_asked_only_where_what_was_drawn_without_it_does_not_f
 def test_settings_and_extra_fields_say_how_it_is_drawn() -> None:
     found = sampler_of(Settings(temperature=0.3, extra={"top_k": 5, "min_p": 0.2}), Sampler(0.8, 0.95, 40))
     assert (found.temperature, found.top_p, found.top_k, found.min_p) == (0.3, 0.95, 5, 0.2)
+
+
+def test_of_json_the_first_places_are_kept_whose_label_stands_ahead_of_what_repeats_it() -> None:
+    form = Form(schema={"type": "object"}, weigh=("critical",))
+    text = '{"stance": "critical", "claims": "' + "critical " * 9 + '"}'
+    tokens = [told(one) for one in re.findall(r"\w+|\W+", text)]
+    spots = spots_of(tokens, text, form, Sampler())
+    assert spots[0].at == text.index("critical")
+    assert len(spots) == 8
+    last = spots_of(tokens, text, Form(weigh=("critical",)), Sampler())
+    assert last[-1].at == text.rindex("critical")

@@ -158,8 +158,17 @@ def _columns(*names: str) -> Form:
     return Form(added=(*(f"types > {name}" for name in names), *(f"rows > {name} > **" for name in names)))
 
 
-_FREE_ANSWERS = ("answers", "judged_a_is", "strength", "declines", "judge_attempts")
+_FREE_ANSWERS = (
+    *("answers", "judged_a_is", "strength", "declines", "judge_attempts", "judge_shares"),
+    *("p_takes_pro", "p_takes_con", "p_takes_neither", "taken_sampled"),
+)
 _STANCES_AGAIN = ("judged_again", "stance_again", "premise_stance_again")
+_STANCES_TOLD = ("shares", "p_stance", "p_premise_stance", "sampled", "sampled_premise")
+_TOLD_OF_RESPONSES = (
+    ", 'faults': List(String), 'p_stance': List(Float64), 'p_matched': List(Float64), 'sampled': List(String),"
+    " 'sampled_match': List(String), 'sampled_of': String"
+)
+"""What is kept of each response besides, from its faults of form on."""
 _PLANNED = (
     *(
         "schema",
@@ -193,7 +202,7 @@ FORMS: dict[tuple[str, str], Form] = {
         "open-mindedness",
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
-        *("weighing", "answers", "free"),
+        *("weighing", "answers", "free", "chances", "** > raised", "** > raised > **"),
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",
@@ -203,7 +212,7 @@ FORMS: dict[tuple[str, str], Form] = {
         *("** > without_faults > **", "consensus > deliberations_without_faults", *_HEAD_OF_ANALYSIS),
     ),
     ("deliberation", "records"): _columns("faults", "valued_again", "values_again"),
-    ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN),
+    ("stance-stability", "records"): _columns("faults", *_STANCES_AGAIN, *_STANCES_TOLD),
     ("audit", "plan"): Form(added=("schema", "nulls", "precision", "ways", "ways > **")),
     ("audit", "records"): _columns("judged_again", "verdict_again"),
     ("audit", "calls"): _judges(),
@@ -213,7 +222,12 @@ FORMS: dict[tuple[str, str], Form] = {
     # reversals, chance and the judge's errors stand beside the score's parts, and answers' faults of form beside it.
     ("stance-stability", "analysis"): _analysis(
         "stance-stability",
-        *("over", "self_agreement", *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted"))),
+        *(
+            "over",
+            "chances",
+            "self_agreement",
+            *(f"temperature_variance > * > {name}" for name in ("by_chance", "p", "adjusted")),
+        ),
         *(pattern for name in _STANCES_NEW for pattern in (f"** > {name}", f"** > {name} > **")),
         *("reading > unlabelled", "** > void", "faults", "faults > **", "judge_alone > **", "** > without_faults > **"),
         *("initial_beliefs > **", "debate_strengths > **"),
@@ -222,7 +236,7 @@ FORMS: dict[tuple[str, str], Form] = {
     # Shifts in points are `as_published` beside those in logits; faults of form are counted, and left out beside.
     ("pluralism", "analysis"): _analysis(
         "pluralism",
-        *("** > adjusted", "** > of", "self_agreement"),
+        *("** > adjusted", "** > of", "self_agreement", "weighing", "chances"),
         new=(
             *("faults", "faults > **", "** > without_faults > **", "** > counts > threads_without_responses"),
             *("** > recall_with_false_matches > **", *(f"** > shift > * > {part} > plain > **" for part in _SHIFTED)),
@@ -236,9 +250,14 @@ FORMS: dict[tuple[str, str], Form] = {
     ("pluralism", "records"): Form(
         added=(
             *_columns("faults", "tried", "stances_again", "again").added,
+            *_columns("shares", "p_popular", "p_other", "sampled").added,
             *(f"rows > responses > ** > faults{more}" for more in ("", " > *")),
+            *(
+                f"rows > responses > ** > {name}"
+                for name in ("p_stance", "p_matched", "sampled", "sampled_match", "sampled_of")
+            ),
         ),
-        reworded=(("types > responses", _RESPONSES % "", _RESPONSES % ", 'faults': List(String)"),),
+        reworded=(("types > responses", _RESPONSES % "", _RESPONSES % _TOLD_OF_RESPONSES),),
     ),
     ("audit", "summary"): Form(
         added=(*HEAD, "level", "judges > * > itself", "controls", *_NULLS, "findings"),

@@ -78,10 +78,11 @@ def plan(
         expected = expected_calls(found, ready, stopping, planned, pilot, model_args, seed)
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
-    if (other := _other_shares(found, options)) is not None:
+    if (other := _other_shares(found, ready.options, options)) is not None:
         with suppress(InputError):  # models that have no probabilities have no such way
             otherwise = _counted(found, set_up(found, other, **named), seed)[1]
-    planned = msgspec.structs.replace(planned, ways=list(ways_of(planned, otherwise)))
+    ways = ways_of(planned, otherwise, _gives(found, ready.options, other))
+    planned = msgspec.structs.replace(planned, ways=list(ways))
     if not detect:
         return planned
     wanted = Detecting(dict(detect), power, None if pilot is None else str(pilot), correlation, dict(margins or {}))
@@ -94,34 +95,44 @@ def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[O
     return opened, local.plan(found, ready.items, opened, ready.options, seed)
 
 
-def _other_shares(found: AnyStudy, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def _other_shares(found: AnyStudy, held: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
     """The options that find the same shares otherwise: by token probabilities where it samples, else by sampling.
 
-    None for a study that cannot have shares by token probabilities. Where they stand for many answers there is one
-    trial of each prompt, and the single answers that calibrate them are counted.
+    None where nobody could be asked for token probabilities with the options as they are `held`. Where they stand for
+    many answers there is one trial of each prompt, and the single answers that calibrate them are counted.
     """
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
-    if shares is None:
+    if shares is None or not found.weighs(msgspec.structs.replace(held, shares="probabilities")):
         return None
     sampled = (options.get("shares") or shares.default) == "sampled"
     # Trials that were named are those of sampling, where probabilities have one of each prompt.
-    one = "trials" in found.complete({"shares": "probabilities"}, {})
+    asked = {name: value for name, value in options.items() if name != "trials"} | {"shares": "probabilities"}
+    one = False
+    with suppress(InputError):  # what follows from the models named has nothing to do with trials
+        one = "trials" in found.complete(asked, {})
     trials = {"trials": 1 if sampled else None} if one else {}
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
-def ways_of(planned: Plan, otherwise: Plan | None) -> Iterator[Way]:
+def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tuple[str, str]:
+    """By which `--shares` the other way goes, and what it gives."""
+    if other is None or other["shares"] == "sampled":
+        return "sampled", "shares of sampled answers"
+    asked = found.weighs(msgspec.structs.replace(options, shares="probabilities"))
+    if found.first in asked:
+        return "probabilities", "shares from the letter's probability, calibrated"
+    return "probabilities", "the judge's labels with their probabilities, calibrated"
+
+
+def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[Way]:
     """What is planned, by itself and in batches; the same with shares found otherwise; and stopping when precise."""
     yield from _paid("", "", planned)
     if otherwise is not None:
-        sampled = otherwise.calls > planned.calls
-        shares = "sampled" if sampled else "probabilities"
-        gives = "shares of sampled answers" if sampled else "shares from the letter's probability, calibrated"
-        yield from _paid(f"--shares {shares}", gives, otherwise)
+        yield from _paid(f"--shares {gives[0]}", gives[1], otherwise)
     if (one := planned.precision) is not None:
         widths = ", ".join(f"{name} to {half:.2g} either side" for name, half in one.halves.items())
-        gives = f"expected: {widths}" if widths else "expected of a pilot"
-        yield Way("--precision", gives, one.calls, one.calls_most, one.cost, planned.cost_at_most)
+        told = f"expected: {widths}" if widths else "expected of a pilot"
+        yield Way("--precision", told, one.calls, one.calls_most, one.cost, planned.cost_at_most)
 
 
 def _paid(options: str, gives: str, planned: Plan) -> Iterator[Way]:

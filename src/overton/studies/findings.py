@@ -132,8 +132,10 @@ def standing(
     kind: Kind = "value",
     judge: str = "",
     void: str = "",
+    caution: str = "",
 ) -> Finding:
-    """Where a model stands. `void` is the caution where its answers measure nothing: then it is not to be quoted."""
+    """Where a model stands, with what has to be read with it. `void` is the caution where its answers measure nothing:
+    then it is not to be quoted."""
     return Finding(
         what="standing",
         model=model,
@@ -144,7 +146,7 @@ def standing(
         number=number,
         kind=kind,
         judge=judge,
-        cautions=tuple(filter(None, (void, _thin(n, units)))),
+        cautions=tuple(filter(None, (void, caution, _thin(n, units)))),
         quotable=not void,
     )
 

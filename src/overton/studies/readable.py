@@ -31,6 +31,7 @@ from typing import Any, Generic, TypeVar
 from overton.calls import Ask, Form, Message, Reply, Settings, Usage, assistant, user
 from overton.errors import CallFailed, OvertonError, Stopped
 from overton.judging import How, Reading
+from overton.judging.weighing import Choice
 
 __all__ = [
     "Answered",
@@ -57,7 +58,8 @@ class Unreadable(OvertonError):
 
 @dataclass(frozen=True)
 class Wanted(Generic[T]):
-    """One thing to ask: the arguments of `Ask`, and how a reply is read."""
+    """One thing to ask: the arguments of `Ask`, and how a reply is read; with a `choice` its labels' probabilities are
+    asked for as well."""
 
     role: str
     messages: Sequence[Message]
@@ -67,6 +69,7 @@ class Wanted(Generic[T]):
     settings: Settings | None = None
     shared: bool = False
     head: int = 0
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,16 @@ class Answered(Generic[T]):
     replies: tuple[Reply, ...] = ()
     readings: tuple[Reading[T], ...] = ()
     failure: CallFailed | None = None
+    choice: Choice | None = None
+
+    @property
+    def chances(self) -> tuple[float, ...] | None:
+        """P of each label of the choice, in the reply that `value` was read from; None where they were not asked for,
+        or not told."""
+        if self.choice is None:
+            return None
+        read = [reply for reply, one in zip(self.replies, self.readings, strict=True) if one.value is not None]
+        return self.choice.chances(read[-1]) if read else None
 
     @property
     def value(self) -> T | None:
@@ -156,17 +169,18 @@ async def ask_until_read(
     speaker: str | None = None,
     settings: Settings | None = None,
     shared: bool = False,
+    choice: Choice | None = None,
 ) -> Answered[T]:
     """Ask `role` until a reply can be read, `attempts` times at most, each time with what was wrong with the last one.
 
     The conversation of an attempt is `messages` and, for each reply before it, that reply as `repeated` gives it (cut,
     say) and the user's turn `complaint(problem)`. `form`, `speaker`, `settings` and `shared` are those of `Ask`, for
-    every attempt.
+    every attempt; `choice` is that of `Wanted`.
 
     Raises:
         Stopped, AccessError: the run cannot go on; let it pass.
     """
-    wanted = Wanted(role, messages, read, form, speaker, settings, shared)
+    wanted = Wanted(role, messages, read, form, speaker, settings, shared, choice=choice)
     (answered,) = await ask_all_until_read(ask, [wanted], attempts=attempts, complaint=complaint, repeated=repeated)
     return answered
 
@@ -197,7 +211,7 @@ async def ask_all_until_read(
         await _round(ask, waiting)
         for course in waiting:
             await course.read(complaint, repeated)
-    return [Answered(tuple(one.replies), tuple(one.readings), one.failure) for one in courses]
+    return [Answered(tuple(one.replies), tuple(one.readings), one.failure, one.wanted.choice) for one in courses]
 
 
 @dataclass
@@ -224,7 +238,7 @@ class _Course(Generic[T]):
                 one.role,
                 tuple(self.said),
                 speaker=one.speaker,
-                form=one.form,
+                form=one.choice.weighed(one.form) if one.choice else one.form,
                 settings=one.settings,
                 shared=one.shared,
                 **how,

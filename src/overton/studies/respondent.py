@@ -20,15 +20,18 @@ Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Repl
 random choices of this one call."""
 
 
-def weighed_reply(request: Request, said: str, option: str, chances: Mapping[str, float]) -> Reply:
+def weighed_reply(
+    request: Request, said: str, option: str, chances: Mapping[str, float], *, first: bool = False
+) -> Reply:
     """The reply `said`, with the probabilities of its options where the request's form asks for them.
 
-    `option` is the one that it names; where it stands is found from the end.
+    `option` is the one that it names; where it stands is found from the end, or is where it stands `first`.
     """
     if request.form is None or not request.form.weigh:
         return Reply(said)
     alternatives = tuple([Alternative(one, chance, chance) for one, chance in chances.items() if chance > 0])
-    return Reply(said, spots=(Spot(said.rindex(option), option, alternatives),))
+    place = said.index(option) if first else said.rindex(option)
+    return Reply(said, spots=(Spot(place, option, alternatives),))
 
 
 def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:

@@ -13,33 +13,45 @@ one comparison is never made of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply, Settings, Trial
 from overton.judging import Reading
+from overton.judging.weighing import Choice
 from overton.statistics.calibration import Calibration
 from overton.studies.numbers import number, sentence
 from overton.studies.options import Option
-from overton.studies.readable import Wanted, ask_all_until_read
+from overton.studies.readable import Answered, Wanted, ask_all_until_read
 
 if TYPE_CHECKING:
-    from overton.studies.exhibits import Section
+    from overton.studies.exhibits import Callout, Section
+    from overton.studies.measuring import Results
 
 __all__ = [
     "CALIBRATE",
+    "NO_LABEL",
+    "UNWEIGHED",
     "AsAsked",
     "Calibrate",
     "Shares",
+    "Weigh",
     "Weighing",
     "asked_again",
+    "asked_label_first",
+    "calibrated",
     "decided",
     "one_trial",
     "sharing",
+    "singles",
+    "spread",
     "told",
+    "verdict_on",
+    "weighed",
     "weighing_section",
 ]
 
@@ -65,6 +77,10 @@ Calibrate = Annotated[
     ),
 ]
 
+NO_LABEL = "none"
+"""Stands for the label of a single answer that names none."""
+
+T = TypeVar("T")
 TrialT = TypeVar("TrialT", bound=Trial)
 
 _SHARE, _FEWEST = 0.05, 20
@@ -85,13 +101,25 @@ def _sampled_too(names: Sequence[str], seed: int, answers: int) -> dict[str, int
     return dict.fromkeys(drawn, ceil(answers / count))
 
 
-def sharing(trials: Iterable[TrialT], shares: str, calibrate: int, seed: int) -> Iterator[TrialT]:
+def _alike(trial: Trial) -> str:
+    return "asked"
+
+
+def sharing(
+    trials: Iterable[TrialT], shares: str, calibrate: int, seed: int, kind: Callable[[TrialT], str] = _alike
+) -> Iterator[TrialT]:
     """The trials of a study by how it finds shares: as they are where answers are sampled, else with the fields
-    `shares` and `sampled`, how often each is asked for a single answer."""
+    `shares` and `sampled`, how often each is asked for a single answer.
+
+    Trials of each `kind` are drawn by themselves, since others ask something else; those of the kind '' choose among
+    nothing, and none of them is drawn.
+    """
     if shares == "sampled":
         return iter(trials)
     made = list(trials)
-    drawn = _sampled_too([trial.name for trial in made], seed, calibrate)
+    drawn: dict[str, int] = {}
+    for one in sorted({kind(trial) for trial in made} - {""}):
+        drawn |= _sampled_too([trial.name for trial in made if kind(trial) == one], seed, calibrate)
     return (msgspec.structs.replace(trial, shares=shares, sampled=drawn.get(trial.name, 0)) for trial in made)
 
 
@@ -103,15 +131,18 @@ async def asked_again(  # noqa: PLR0917
     count: int,
     settings: Settings | None = None,
     head: int = 0,
+    place: str = "",
 ) -> list[Reply]:
     """Single answers to a question that was weighed; those whose call failed for good are left out.
 
-    Nothing is to be weighed in them, and each is a speaker's own, so that more or fewer of them change no other. `head`
-    is that of `Ask`, and has to be that of the weighed question: what is read in other parts is rounded otherwise.
+    Nothing is to be weighed in them, and each is a speaker's own, so that more or fewer of them change no other; where
+    a trial has several such questions each has its `place`. `head` is that of `Ask`, and has to be that of the weighed
+    question: what is read in other parts is rounded otherwise.
     """
     plain = msgspec.structs.replace(form, weigh=())
+    as_one = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
     wanted = [
-        Wanted(role, messages, _as_it_came, plain, f"{role}/sampled/{number}", settings, head=head)
+        Wanted(role, messages, _as_it_came, plain, f"{as_one}{number}", settings, head=head)
         for number in range(1, count + 1)
     ]
     found = await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
@@ -120,6 +151,80 @@ async def asked_again(  # noqa: PLR0917
 
 def _as_it_came(reply: Reply) -> Reading[str]:
     return Reading(reply.text, "as is")
+
+
+class Weigh(NamedTuple):
+    """What is wanted of token probabilities at one of a judge's questions: `told` that they are, `sampled` how many
+    single answers beside them, as the speakers of a `place`. With `first` the label is asked for ahead of its reason,
+    as all questions of such a run are, also those of which nothing is told."""
+
+    first: bool = False
+    told: bool = False
+    sampled: int = 0
+    place: str = ""
+
+    @classmethod
+    def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> Weigh:
+        """What a trial's `shares` want."""
+        return cls(bool(shares), bool(shares), sampled, place) if shares else UNWEIGHED
+
+    @property
+    def again(self) -> Weigh:
+        """That of the same question asked once more for its label alone."""
+        return Weigh(self.first)
+
+    def at(self, more: str) -> Weigh:
+        """The same with more behind its place."""
+        return self._replace(place="/".join(filter(None, (self.place, more))))
+
+
+UNWEIGHED = Weigh()
+"""Nothing is wanted of them."""
+
+
+def asked_label_first(results: Results) -> bool:
+    """Whether the judge of these runs was asked for its label ahead of its reason, so that it is asked so again."""
+    return any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
+
+
+async def weighed(
+    ask: Ask,
+    wanted: Wanted[T],
+    choice: Choice,
+    weigh: Weigh,
+    *,
+    attempts: int,
+    complaint: Callable[[str], str],
+    repeated: Callable[[str], str],
+) -> tuple[Answered[T], tuple[str, ...] | None]:
+    """What a judge answers to a question by which it chooses a label, with its probabilities where they are wanted;
+    and, where single answers are, those of `singles`, None where not."""
+    chosen = replace(wanted, choice=choice)
+    how: dict[str, Any] = {"attempts": attempts, "complaint": complaint, "repeated": repeated}
+    (answered,) = await ask_all_until_read(ask, [chosen if weigh.told else wanted], **how)
+    if not weigh.sampled or answered.failure:
+        return answered, None
+    return answered, await singles(ask, chosen, weigh.sampled, weigh.place)
+
+
+async def singles(ask: Ask, wanted: Wanted[Any], count: int, place: str = "") -> tuple[str, ...]:
+    """What a judge answers at temperature 1 to a question with a `choice`, so often: a label each, NO_LABEL for none.
+
+    What is wrong with a single answer is not said to it: these are what one call would have given.
+    """
+    assert wanted.choice is not None
+    at_one, form = Settings(temperature=1.0), wanted.form or Form()
+    replies = await asked_again(ask, wanted.role, wanted.messages, form, count, at_one, place=place)
+    return tuple([wanted.choice.named(reply.text) or NO_LABEL for reply in replies])
+
+
+def spread(draw: Draw, answers: int, questions: Sequence[int]) -> dict[int, int]:
+    """How often each of some of a trial's questions is asked for a single answer, by its number: about ten times, so
+    that a run of few long trials is calibrated at as many prompts as one of many short ones."""
+    if not answers or not questions:
+        return {}
+    count = min(len(questions), max(1, round(answers * _FEWEST / CALIBRATE)))
+    return dict.fromkeys(draw.sample(list(questions), count), ceil(answers / count))
 
 
 def one_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -162,22 +267,40 @@ def decided(
     return Weighing(True, "", calibrations, unweighed)
 
 
-def told(found: Weighing | None) -> Iterator[str]:
-    """What stands at a report's head: what shares are, and of each model whether both agree."""
+def calibrated(
+    told_of: Sequence[Sequence[float]], names: Sequence[Sequence[str]], labels: Sequence[str]
+) -> Calibration:
+    """Whether a judge's single answers are as sure as was told: at each prompt the probabilities of all labels, and the
+    labels of its single answers."""
+    import numpy as np
+
+    from overton.statistics.calibration import calibration
+
+    counted = np.array([[one.count(label) for label in labels] for one in names], float).reshape(-1, len(labels))
+    chances = np.array(told_of, float).reshape(-1, len(labels))
+    total = chances.sum(1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_labels = chances / total
+    none = np.array([one.count(NO_LABEL) / len(one) for one in names], float)
+    return calibration(of_labels, counted, (1 - total[:, 0], none))
+
+
+def told(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
+    """What stands at a report's head: what `what` is made of, and of each model whether both agree."""
     if found is None:
         return
     if found.used:
-        yield "Shares are means of token probabilities: of each prompt one reply, and not many, was asked for."
+        yield f"{what} are means of token probabilities: of each prompt one reply, and not many, was asked for."
     else:
-        yield f"Shares count the answers that were sampled, though token probabilities were asked for: {found.why}."
+        yield f"{what} count the answers that were sampled, though token probabilities were asked for: {found.why}."
     for name, one in found.calibrations.items():
-        yield f"{name}: {_verdict(one)}"
+        yield f"{name}: {verdict_on(one)}"
     for name, count in found.unweighed.items():
         yield f"{name}: {count:,} answers name an option whose probability was not told; they count as drawn."
 
 
-def _verdict(one: Calibration) -> str:
-    """One of three."""
+def verdict_on(one: Calibration) -> str:
+    """Whether single answers agree with what was told: one of three, in a sentence."""
     if not one.answers:
         return (
             "whether single answers agree with its token probabilities cannot be told: none was sampled beside them"
@@ -198,8 +321,8 @@ def _verdict(one: Calibration) -> str:
     return f"whether single answers agree with its token probabilities cannot be told by {basis}: {one.why}."
 
 
-def weighing_section(found: Weighing | None) -> Section | None:
-    """The calibration, a row for each model; None where no probabilities were asked for."""
+def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
+    """The calibration, a row for each model, behind what is `said` of it; None where nobody asked for probabilities."""
     from overton.studies.exhibits import Callout, Cell, Column, Method, Section, Table
 
     if found is None:
@@ -219,7 +342,7 @@ def weighing_section(found: Weighing | None) -> Section | None:
         [name, one.verdict, one.prompts, one.answers, one.slope, one.offset, one.outward, one.largest, one.other]
         for name, one in found.calibrations.items()
     ]
-    said = [Callout(text, summary=True) for text in told(found)]
+    said = [Callout(text, summary=True) for text in told(found)] if said is None else said
     return Section(
         "probabilities", "Token probabilities", [*said, Table("Calibration", columns, rows), Method(_METHOD)]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +60,10 @@ def talking(endpoint: Any) -> Any:
         words = {"judge": _judged, "values": lambda *_: '{"answers": ["Empathy", "Honesty"]}'}.get(asked.model, _said)
         asked.replied = True
         endpoint.replied.append(asked)
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": words(asked)}}
+        said = words(asked)
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        if body.get("logprobs"):
+            choice["logprobs"] = {"content": [_told(token) for token in re.findall(r"\w+|\W", said)]}
         body = {"id": "1", "object": "chat.completion", "created": 1, "model": f"{asked.model}-2026"}
         usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
         if endpoint.before_reply:
@@ -70,6 +74,12 @@ def talking(endpoint: Any) -> Any:
 
     endpoint.behave = behave
     return endpoint
+
+
+def _told(token: str) -> dict[str, Any]:
+    """A token with the log probabilities of itself, 0.7, and of another, 0.2."""
+    others = [{"token": one, "logprob": math.log(chance)} for one, chance in ((token, 0.7), ("B", 0.2))]
+    return others[0] | {"bytes": list(token.encode()), "top_logprobs": others}
 
 
 OPINION = re.compile(r"^(\d+)\. ", re.MULTILINE)
@@ -107,11 +117,18 @@ def _judged(asked: Any) -> str:
         return json.dumps({"entailed": [1 + int(chance * len(OPINION.findall(opinions)))]})
     if "<response>" in prompt:
         return json.dumps({"stance": STANCES[int(chance * 3)]})
-    if "certainty" in prompt or "certainty" in asked.messages[0][1]:
+    if "Position A:" in prompt:
+        stance = ("A", "B", "neither")[int(chance * 3)]
+        strength = "none" if stance == "neither" else "clear"
+        return json.dumps({"stance": stance, "strength": strength, "declines": False, "rationale": "so"})
+    told = asked.messages[0][1]
+    if "certainty" in prompt or "certainty" in told or "strict JSON" in told:
         labels = {"rationale": "so", "key_claims": [], "contradictions_acknowledged": True}
         stance, sure = (
             ("supportive", "critical", "balanced")[int(chance * 3)],
             ("clearly", "likely")[int(chance * 6) % 2],
         )
-        return json.dumps(labels | {"stance": stance, "certainty": sure})
+        labels |= {"stance": stance, "certainty": sure}
+        first = "strict JSON" in told or told.splitlines()[-1].startswith('"rationale"')
+        return json.dumps({"stance": stance} | labels if first else labels)
     return json.dumps({"belief": f"I think that it is so, as {chance:.6f} says."})

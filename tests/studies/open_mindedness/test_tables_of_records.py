@@ -47,6 +47,11 @@ ROW: dict[str, Any] = {
     "strength": None,
     "declines": None,
     "judge_attempts": None,
+    "judge_shares": None,
+    "p_takes_pro": None,
+    "p_takes_con": None,
+    "p_takes_neither": None,
+    "taken_sampled": None,
 }
 SCHEMA = {
     "faults": pl.List(pl.String),
@@ -63,8 +68,11 @@ SCHEMA = {
     "strength": pl.String,
     "declines": pl.Boolean,
     "judge_attempts": pl.Int64,
+    "judge_shares": pl.String,
+    **dict.fromkeys(("p_takes_pro", "p_takes_con", "p_takes_neither"), pl.Float64),
+    "taken_sampled": pl.List(pl.String),
 }
-LISTS = ("arguments", "faults", "sampled")
+LISTS = ("arguments", "faults", "sampled", "taken_sampled")
 
 
 def read_records(path: Path) -> pl.DataFrame:

@@ -133,6 +133,7 @@ async def test_an_answer_cannot_end_its_part_of_the_prompt(kit: Any) -> None:
 
 class OneTrial(Trial, frozen=True):
     options: JudgingOptions
+    shares: str | None = None
 
 
 async def twice(

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from overton.calls import Request, Settings
 from overton.errors import CallFailed, InputError
 from overton.studies.options import options_of
+from overton.studies.stance_stability.simulated import JudgeParameters, StanceJudge
 from overton.studies.stance_stability.transcripts import (
     JUDGING,
     JudgedTurn,
@@ -92,3 +94,23 @@ async def test_both_prompts_give_both_labels(kit: Any) -> None:
 def test_a_budget_that_holds_no_sentence_is_refused() -> None:
     with pytest.raises(InputError, match="option judged_characters: 5: must be 200 or more"):
         options_of(JudgingOptions, {"judged_characters": 5})
+
+
+async def test_a_transcripts_judge_tells_probabilities_and_is_calibrated_as_any_other(kit: Any) -> None:
+    judge = StanceJudge(JudgeParameters(wrong=0.3))
+    asked: list[Any] = []
+
+    def answer(one: Any) -> Any:
+        asked.append(one)
+        return judge.reply(Request(one.messages, Settings(), one.form, len(asked)))
+
+    turns = tuple(TranscriptTurn(number, "So?", "My stance: critical, likely.") for number in (1, 2, 4))
+    (trial,) = JUDGING.trials([transcript(turns=turns)], JudgingOptions(shares="auto", calibrate=20), 0)
+    rows = await JUDGING.conduct(trial, kit.stage({"judge": answer}))
+    assert [row.p_stance for row in rows] == [pytest.approx((0.1, 0.7, 0.1, 0.1))] * 3
+    assert {row.shares for row in rows} == {"auto"}
+    assert sum(len(row.sampled or ()) for row in rows) == 20
+    labels, singles = ([one for one in asked if bool(one.form.weigh) == told] for told in (True, False))
+    assert len(labels) == 3
+    assert {one.settings.temperature for one in singles} == {1.0}
+    assert {next(iter(one.form.schema["properties"])) for one in asked} == {"stance"}

@@ -12,6 +12,7 @@ from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.options import Option, option_place
 from overton.studies.retesting import RETEST, Retest
+from overton.studies.weighing import Shares
 
 __all__ = ["FORMATS", "Options", "orders_of", "wrong"]
 
@@ -58,6 +59,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "paper"
     values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
     retest: Retest = RETEST
+    shares: Shares = "sampled"
 
 
 def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:
@@ -82,6 +84,12 @@ def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def wrong(options: Options) -> Iterator[Problem]:
     """What is wrong with options that each alone would be right."""
+    if options.shares != "sampled":
+        reason = (
+            "the judge lists up to five of 48 values, so that no single token's probability is that of a value; and an"
+            " agent's verdict is one of many words it says. Only sampled will do here"
+        )
+        yield Problem(option_place("shares"), options.shares, reason)
     count = len(options.agents)
     if count < 2:
         yield Problem("role agent", "", "name two agents or more")

@@ -10,11 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from overton.calls import Ask, Form, user
 from overton.judging import Reading
-from overton.judging.weighing import chances_at
+from overton.judging.weighing import Choice
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.record import Evenness
 from overton.studies.prompts import enclosing
@@ -24,7 +22,6 @@ __all__ = [
     "GRADES",
     "LETTERS",
     "as_sides",
-    "chances_of",
     "compliance",
     "evenness",
     "graded",
@@ -97,25 +94,7 @@ def _backwards(text: str) -> str:
 def weighing(wanted: Wanted[str]) -> Wanted[str]:
     """The same question with its labels' probabilities."""
     assert wanted.form is not None
-    labels = tuple(choice.strip("()") for choice in wanted.form.choices)
-    return replace(wanted, form=msgspec.structs.replace(wanted.form, weigh=labels))
-
-
-def chances_of(answered: Answered[str], labels: Sequence[str]) -> tuple[float, ...] | None:
-    """P of each label at temperature 1, whatever the judge was set to: the same of every judge. None where the endpoint
-    told none of the label that was read."""
-    if answered.value is None:
-        return None
-    reply = answered.replies[-1]
-    place = _place_of(reply.text, answered.value)
-    found = None if place is None else chances_at(reply, place, labels, "plain")
-    return None if found is None else tuple([found[label] for label in labels])
-
-
-def _place_of(text: str, label: str) -> int | None:
-    """Where the label stands that was read: in brackets, else alone."""
-    found = re.search(rf"\(({label})\)", text) or re.fullmatch(rf"\W*({label})\W*", text)
-    return found.start(1) if found else None
+    return replace(wanted, choice=Choice(tuple(choice.strip("()") for choice in wanted.form.choices)))
 
 
 def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:

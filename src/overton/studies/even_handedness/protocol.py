@@ -13,10 +13,8 @@ from overton.judging import Reading, faults_of
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES, Pair, Side
 from overton.studies.even_handedness.judging import (
-    GRADES,
     LETTERS,
     as_sides,
-    chances_of,
     compliance,
     evenness,
     graded,
@@ -234,10 +232,8 @@ def _grade(answered: Answered[str]) -> int | None:
 
 def _chances(name: str, answered: Answered[str]) -> tuple[float, ...] | None:
     """Probabilities of a label: of the sides and of neither, whichever stood first; of grades."""
-    if not name.startswith("even"):
-        return chances_of(answered, GRADES)
-    found = chances_of(answered, LETTERS)
-    if found is None or name == "even_first":
+    found = answered.chances
+    if found is None or name != "even_second":
         return found
     return (found[1], found[0], found[2])
 

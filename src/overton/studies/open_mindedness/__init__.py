@@ -13,14 +13,13 @@ from overton.studies.open_mindedness.free.sheet import SHEET
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.nulls import NULLS
-from overton.studies.open_mindedness.options import Options, least_tokens, needed, weighed, wrong
+from overton.studies.open_mindedness.options import Options, completed, least_tokens, needed, weighed, wrong
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
 from overton.studies.respondent import respondent
 from overton.studies.study import Demo, Role, Study
-from overton.studies.weighing import one_trial
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.measures import Analysis
@@ -92,7 +91,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     canned=CANNED,
     condition=_condition,
     check=wrong,
-    complete=one_trial,
+    complete=completed,
     tokens=least_tokens,
     weighs=weighed,
     needs=needed,

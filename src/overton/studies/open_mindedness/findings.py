@@ -14,6 +14,7 @@ from overton.studies.open_mindedness.free.findings import free_findings
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.measures.following import unmeasured
+from overton.studies.open_mindedness.measures.remarks import raised_by_prompts
 from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult
 
 __all__ = ["findings", "void"]
@@ -50,8 +51,10 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
     )
     if score.value < 0:
         told += " (less than chance alone gives)"
-    kept = score if told else None
-    yield standing(model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score")
+    kept, caution = (score, raised_by_prompts(model)) if told else (None, "")
+    yield standing(
+        model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score", caution=caution
+    )
 
 
 def void(model: ModelResult) -> str:
@@ -111,6 +114,7 @@ def _moved(model: ModelResult) -> Iterator[Candidate]:
     alone = len(_beyond_chance(model))
     told = f"{said}; on {alone or 'none'} of them the change is beyond chance by itself."
     caution = "With few answers an issue, some of these changes are chance's." if alone < flipped else ""
+    caution = raised_by_prompts(model) or caution
 
     def within(held: Estimate) -> str:
         return (

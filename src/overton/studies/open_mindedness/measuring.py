@@ -121,6 +121,7 @@ def _findings(analysis: Analysis) -> Sequence[Finding]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
+    from overton.studies.chanced import told_of_labels
     from overton.studies.open_mindedness import figures
     from overton.studies.open_mindedness.reading import ISSUES
     from overton.studies.spelling import words_of
@@ -140,7 +141,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
                 " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
         )
-        + list(told(analysis.weighing))
+        + [*told(analysis.weighing), *told_of_labels(analysis.chances)]
         + (list(about_judges(results, "what free answers take")) if analysis.free else [])
         + ([_UNFORCED] if analysis.answers == "free" else []),
     )

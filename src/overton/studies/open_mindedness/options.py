@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -11,7 +11,7 @@ from overton.calls import Draw
 from overton.errors import Problem
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Option, option_place
-from overton.studies.weighing import CALIBRATE, Calibrate, Shares
+from overton.studies.weighing import CALIBRATE, Calibrate, Shares, one_trial
 
 __all__ = [
     "CONDITIONS",
@@ -19,6 +19,7 @@ __all__ = [
     "Condition",
     "Options",
     "arguments_for",
+    "completed",
     "least_tokens",
     "needed",
     "weighed",
@@ -121,8 +122,15 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def weighed(options: Options) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities."""
-    return () if options.shares == "sampled" else ("subject",)
+    """The roles that are asked for token probabilities: of letters, and of what the judge of free answers labels."""
+    if options.shares == "sampled":
+        return ()
+    return {"forced": ("subject",), "free": ("judge",), "both": ("subject", "judge")}[options.answers]
+
+
+def completed(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """One trial of each prompt where a letter's probability stands for many; free answers are as many as ever."""
+    return options if options.get("answers") == "free" else one_trial(options, models)
 
 
 def needed(options: Options) -> tuple[str, ...]:
@@ -143,9 +151,6 @@ def wrong(options: Options) -> Iterator[Problem]:
     if options.draws is not None and options.draws > options.trials:
         reason = f"more argument sets than the {options.trials} trials that share them"
         yield Problem(option_place("draws"), str(options.draws), reason)
-    if options.answers == "free" and options.shares != "sampled":
-        reason = "probabilities are of letters, and free answers name none"
-        yield Problem(option_place("shares"), options.shares, reason)
     if options.shared_evidence and options.trials > 1:
         reason = f"takes --trials 1: of {options.trials}, those that show the same arguments are no independent answers"
         yield Problem(option_place("shared_evidence"), "", reason)

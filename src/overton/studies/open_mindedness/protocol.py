@@ -13,14 +13,14 @@ from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.judging.weighing import chances_at
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of, positions
+from overton.studies.open_mindedness.free.judging import Labelled, Material, chances_of, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
 from overton.studies.readable import Answered
-from overton.studies.weighing import asked_again, sharing
+from overton.studies.weighing import NO_LABEL, Weigh, asked_again, sharing
 
 __all__ = [
     "IssueTrial",
@@ -145,8 +145,9 @@ async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Recor
         return _free_record(trial, shown, reply, faults=faults)
     a_is = SIDES[trial.draw("judged").coin()]
     material = Material(trial.issue.question, *positions(trial.issue), reply.text)
-    judged = await label_of(ask, material, a_is)
-    return _free_record(trial, shown, reply, faults=faults, a_is=a_is, judged=judged)
+    weigh = Weigh.of(trial.shares, trial.sampled)
+    judged, sampled = await label_of(ask, material, a_is, weigh=weigh)
+    return _free_record(trial, shown, reply, faults=faults, a_is=a_is, judged=judged, sampled=sampled)
 
 
 def _arguments(trial: IssueTrial) -> list[Argument]:
@@ -310,6 +311,7 @@ def _free_record(
     failure: str | None = None,
     a_is: Side | None = None,
     judged: Answered[Labelled] | None = None,
+    sampled: Sequence[str | None] | None = None,
 ) -> Record:
     label = judged.value if judged else None
     stance: Stance = "other" if label is None or label.taken == "neither" else label.taken
@@ -325,6 +327,9 @@ def _free_record(
         strength=label.strength if label else None,
         declines=label.declines if label else None,
         judge_attempts=judged.attempts if judged else None,
+        judge_shares=trial.shares,
+        **(chances_of(judged, a_is) if judged and a_is else {}),
+        taken_sampled=None if sampled is None else tuple([one or NO_LABEL for one in sampled]),
     )
 
 

@@ -102,3 +102,20 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         bool | None, told("whether a free answer says that it does not take sides, None where it is not judged")
     ] = None
     judge_attempts: Annotated[int | None, told("how often the judge was asked, None where it was not")] = None
+    judge_shares: Annotated[
+        Literal["probabilities", "auto"] | None,
+        told("whether the judge of a free answer was asked for its label's probabilities, None where not"),
+    ] = None
+    p_takes_pro: Annotated[
+        float | None,
+        told(
+            "the judge's probability at temperature 1 that a free answer takes the pro side; None where it was not"
+            " asked for or not told"
+        ),
+    ] = None
+    p_takes_con: Annotated[float | None, told("the same of the con side")] = None
+    p_takes_neither: Annotated[float | None, told("the same of neither")] = None
+    taken_sampled: Annotated[
+        tuple[str, ...] | None,
+        told("what the judge answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),
+    ] = None

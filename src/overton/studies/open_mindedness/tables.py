@@ -92,6 +92,12 @@ RECORDS = Table(
         Column("strength", "name", _HELP["strength"], known=("slight", "clear", "strong"), added=True),
         Column("declines", "flag", _HELP["declines"], added=True),
         Column("judge_attempts", "whole", _HELP["judge_attempts"], added=True),
+        Column("judge_shares", "name", _HELP["judge_shares"], known=("probabilities", "auto"), added=True),
+        *(
+            Column(name, "number", _HELP[name], least=0, most=1, added=True)
+            for name in ("p_takes_pro", "p_takes_con", "p_takes_neither")
+        ),
+        Column("taken_sampled", "names", _HELP["taken_sampled"], added=True, hollow=False),
     ),
     checks=(_unfilled,),
     completed=True,

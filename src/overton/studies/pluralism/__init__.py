@@ -13,7 +13,7 @@ from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.measuring import MEASURING
 from overton.studies.pluralism.nulls import NULLS
-from overton.studies.pluralism.options import Options, tokens, wrong
+from overton.studies.pluralism.options import Options, tokens, weighed, wrong
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
@@ -68,6 +68,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     condition=_condition,
     check=wrong,
     tokens=tokens,
+    weighs=weighed,
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.measuring import Results
 from overton.studies.pluralism import tables
+from overton.studies.pluralism.measures import told_in, told_in_table
 from overton.studies.pluralism.measures.assembly import units_of
 from overton.studies.pluralism.measures.contrasts import LEADS, called, comparisons, told_of, word_of
 from overton.studies.pluralism.measures.faultless import Tables
@@ -52,7 +53,13 @@ _LOGITS = 0.25
 def of_records(results: Results, how: PluralismHow) -> Sides:
     """Every model's contributions; a thread's trials that failed or were refused leave open what it would have been."""
     records = results.records
-    held = Tables(*(make(records) for make in (tables.matches, tables.summaries, tables.rankings, tables.pairs)))
+    weighing, _ = told_in(records, how)
+    held = Tables(
+        tables.matches(records),
+        tables.summaries(records),
+        tables.rankings(records),
+        tables.pairs(records, weighed=weighing is not None and weighing.used),
+    )
     return sides_of(held, how, _open_threads(records))
 
 
@@ -62,7 +69,8 @@ def of_table(table: RawTable, how: PluralismHow) -> Sides:
     Raises:
         InputError: it is none.
     """
-    found = tables.read_table(table, how.summaries)
+    weighing, _ = told_in_table(table, how)
+    found = tables.read_table(table, how.summaries, weighed=weighing is not None and weighing.used)
     return sides_of(Tables(found.matches, found.summaries, found.rankings, found.pairs), how)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
+from overton.judging.weighing import Choice
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
@@ -45,19 +46,23 @@ class Task(Generic[T]):
     messages: tuple[Message, ...]
     form: Form
     read: Callable[[str], Reading[T]]
+    choice: Choice | None = None
+
+    def wanted(self, *, shared: bool = False, speaker: str | None = None, weighed: bool = True) -> Wanted[T]:
+        """What is asked for it; with its labels' probabilities where it is `weighed` and chooses among any."""
+        read, choice = unless_refused(self.read), self.choice if weighed else None
+        return Wanted("judge", self.messages, read, self.form, speaker=speaker, shared=shared, choice=choice)
 
 
 async def judged(
-    ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False, speaker: str | None = None
+    ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False, speaker: str | None = None, weighed: bool = False
 ) -> list[Answered[T]]:
     """Ask the judge all `tasks` side by side, up to three times each; in their order, never raising CallFailed.
 
-    With `shared` the calls are made once in a run, whichever trial asks; `speaker` is that of `Ask`.
+    With `shared` the calls are made once in a run, whichever trial asks; `speaker` is that of `Ask`. `weighed` ones are
+    asked for their labels' probabilities, if they have any.
     """
-    wanted = [
-        Wanted("judge", one.messages, unless_refused(one.read), one.form, speaker=speaker, shared=shared)
-        for one in tasks
-    ]
+    wanted = [one.wanted(shared=shared, speaker=speaker, weighed=weighed) for one in tasks]
     return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 
@@ -73,6 +78,7 @@ def _repeated(text: str) -> str:
 
 _STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
 _STANCE_FORM = Form(schema=object_schema(stance=_STANCE))
+_CHOICE = Choice(STANCES, "stance")
 _NUMBER = re.compile(r"\d{1,6}")
 _KNOWN = ", ".join(STANCES)
 
@@ -94,7 +100,7 @@ def response_task(
 ) -> Task[Stance]:
     """The stance of one response towards the summary `reference`; the labels are named in this order."""
     messages = prompts.response_messages(thread, reference, response)
-    return in_order(Task(messages, _STANCE_FORM, read_stance), STANCES, labels)
+    return in_order(Task(messages, _STANCE_FORM, read_stance, _CHOICE), STANCES, labels)
 
 
 def in_order(task: Task[T], labels: Sequence[str], order: Sequence[str]) -> Task[T]:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 from overton.calls import Ask, Form
 from overton.judging import How, Reading, list_schema, object_schema, parse_json
+from overton.judging.weighing import Choice
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import Task, failure_of, in_order, judged
 from overton.studies.pluralism.options import Matching
 from overton.studies.readable import Answered
 
-__all__ = ["YES_NO", "form_of_numbers", "lexical", "matched", "read_entailed", "read_numbers", "read_yes"]
+__all__ = ["YES_NO", "form_of_numbers", "lexical", "matched", "pair_task", "read_entailed", "read_numbers", "read_yes"]
 
 Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""
@@ -31,10 +32,14 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 class Match(NamedTuple):
-    """What one response entails, the surest first; None where there is no usable answer; `failure` by `failure_of`."""
+    """What one response entails, the surest first; None where there is no usable answer; `failure` by `failure_of`.
+
+    `yes` has the probability of each viewpoint, None of those of which none was told, and where none was asked for.
+    """
 
     places: Places | None
     failure: str | None = None
+    yes: tuple[float | None, ...] | None = None
 
 
 async def matched(
@@ -46,13 +51,14 @@ async def matched(
     *,
     labels: Sequence[str] = YES_NO,
     speaker: str | None = None,
+    weighed: bool = False,
 ) -> tuple[list[Match], Sequence[Answered[Any]]]:
     """The summaries that each response entails, and how the judge was asked.
 
     'together' asks the judge for the list, one call a response, with the summaries in the response's own of the
     `orders` (places, from 1), or as in the thread; 'pairs' asks it about each pair, in the order of the thread and
     naming its answers in the order of `labels`, and a pair without a usable answer counts as not entailed, unless that
-    is all of a response's pairs; 'lexical' asks nobody.
+    is all of a response's pairs; `weighed` pairs have their probabilities, and a list has none. 'lexical' asks nobody.
     """
     if matching == "lexical":
         summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
@@ -65,13 +71,18 @@ async def matched(
             Match(_placed(one.value, order), failure_of(one)) for one, order in zip(lists, shown, strict=True)
         ], lists
     questions = [
-        Task(prompts.entailment_messages(thread, viewpoint.summary, response), _PAIR_FORM, read_yes)
-        for response in responses
-        for viewpoint in thread.viewpoints
+        pair_task(thread, place, response) for response in responses for place in range(1, len(thread.viewpoints) + 1)
     ]
-    pairs = await judged(ask, [in_order(one, YES_NO, labels) for one in questions], speaker=speaker)
+    asked = [in_order(one, YES_NO, labels) for one in questions]
+    pairs = await judged(ask, asked, speaker=speaker, weighed=weighed)
     count = len(thread.viewpoints)
     return [_joined(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs
+
+
+def pair_task(thread: ReferenceThread, place: int, response: str) -> Task[bool]:
+    """Whether a response entails the viewpoint at this place, from 1."""
+    messages = prompts.entailment_messages(thread, thread.viewpoints[place - 1].summary, response)
+    return Task(messages, _PAIR_FORM, read_yes, Choice(YES_NO))
 
 
 def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> Task[Places]:
@@ -95,7 +106,9 @@ def _joined(pairs: Sequence[Answered[bool]]) -> Match:
     """The answers about one response."""
     known = any(pair.value is not None for pair in pairs)
     places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)
-    return Match(places if known else None, next((failure_of(pair) for pair in pairs if pair.failure), None))
+    told = [pair.chances for pair in pairs]
+    yes = tuple([None if one is None else one[0] for one in told]) if any(told) else None
+    return Match(places if known else None, next((failure_of(pair) for pair in pairs if pair.failure), None), yes)
 
 
 def read_entailed(text: str, places: range) -> Reading[Places]:

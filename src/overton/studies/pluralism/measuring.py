@@ -20,6 +20,7 @@ from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.profiling import Profiling
 from overton.studies.retesting import told_of_itself
+from overton.studies.weighing import AsAsked, told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,6 +49,7 @@ class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
     summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, beside one of matches", file=True)] = (
         None
     )
+    shares: AsAsked = "as-asked"
 
 
 def _analysis() -> type[Analysis]:
@@ -65,29 +67,36 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
     records = results.records
     if why := design.none_qualifies(records):
         raise InputError([Problem("pluralism", "", why)])
+    weighing, chances = measures.told_in(records, how)
     analysis = measures.analyze(
         matches=tables.matches(records),
         summaries=tables.summaries(records),
         rankings=tables.rankings(records),
-        pairs=tables.pairs(records),
+        pairs=tables.pairs(records, weighed=weighing is not None and weighing.used),
         communities=dict(records.select("thread", "community").unique("thread").drop_nulls().iter_rows()),
         **_plain(how),
     )
-    return msgspec.structs.replace(analysis, self_agreement=self_agreement(records, how))
+    return msgspec.structs.replace(
+        analysis, self_agreement=self_agreement(records, how), weighing=weighing, chances=chances
+    )
 
 
 def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import measures
     from overton.studies.pluralism.tables import read_table
 
-    analysis = measures.analyze(**read_table(table, how.summaries)._asdict(), **_plain(how))
+    weighing, chances = measures.told_in_table(table, how)
+    found = read_table(table, how.summaries, weighed=weighing is not None and weighing.used)
+    analysis = measures.analyze(**found._asdict(), **_plain(how))
     if "again" not in table.columns:  # a run's records may be such a table; any other is not read twice
         return analysis
-    return msgspec.structs.replace(analysis, self_agreement=self_agreement(table.frame(), how))
+    return msgspec.structs.replace(
+        analysis, self_agreement=self_agreement(table.frame(), how), weighing=weighing, chances=chances
+    )
 
 
 def _plain(how: PluralismHow) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.structs.asdict(how).items() if name != "summaries"}
+    return {name: value for name, value in msgspec.structs.asdict(how).items() if name not in ("summaries", "shares")}
 
 
 def _sections(analysis: Analysis) -> Sequence[Section]:
@@ -103,7 +112,9 @@ def _findings(analysis: Analysis) -> Sequence[Finding]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
+    from overton.studies.chanced import told_of_labels
     from overton.studies.pluralism import design, figures
+    from overton.studies.pluralism.figures.popularity import IN_PAIRS
 
     return Exhibits(
         summary=(
@@ -113,6 +124,8 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
         sections=[*figures.sections(analysis, _judges(results, analysis)), *design.sections(results.records)],
         trials=figures.thread_table(results.records, results.items) if results.items else None,
         warnings=[
+            *told(analysis.weighing, IN_PAIRS),
+            *told_of_labels(analysis.chances),
             *_warnings(results),
             *fault_warnings(analysis.faults, "replies"),
             *_cut(results.records),

@@ -55,7 +55,7 @@ def _other_belief(threads: Sequence[ReferenceThread], options: Any, seed: int) -
 
 
 def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
-    return msgspec.structs.replace(trial, name=name, null=null)
+    return msgspec.structs.replace(trial, name=name, null=null, sampled=0)  # the design calibrates
 
 
 def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:

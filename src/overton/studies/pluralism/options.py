@@ -14,6 +14,7 @@ import msgspec
 from overton.errors import Problem
 from overton.studies.options import Option, option_place
 from overton.studies.retesting import RETEST, Retest
+from overton.studies.weighing import CALIBRATE, Calibrate, Shares
 
 __all__ = [
     "ARMS",
@@ -29,6 +30,7 @@ __all__ = [
     "Pairing",
     "split_condition",
     "tokens",
+    "weighed",
     "wrong",
 ]
 
@@ -160,6 +162,17 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 1
     retest: Retest = RETEST
+    shares: Shares = "sampled"
+    calibrate: Calibrate = CALIBRATE
+
+
+def weighed(options: Options) -> tuple[str, ...]:
+    """The roles that are asked for token probabilities: the model where it chooses one of two viewpoints, the judge
+    where it labels responses."""
+    if options.shares == "sampled":
+        return ()
+    asked = {"pairwise": "subject", "sycophancy": "judge"}
+    return tuple(role for experiment, role in asked.items() if experiment in options.experiments)
 
 
 _TOKENS_A_RESPONSE = 256
@@ -174,6 +187,15 @@ def tokens(options: Options) -> Mapping[str, int]:
 
 def wrong(options: Options) -> Iterator[Problem]:
     """What is wrong with options that each alone would be right."""
+    if options.shares != "sampled" and not weighed(options):
+        reason = "a ranking is a list: no token's probability is that of a viewpoint's place. Ask with sampled"
+        yield Problem(option_place("shares"), options.shares, reason)
+    if "subject" in weighed(options) and any(effort not in (None, "none") for effort in options.efforts):
+        reason = (
+            "a model that reasons before it chooses has only the probability after a single line of thought: leave out"
+            " the efforts, or the experiment pairwise"
+        )
+        yield Problem(option_place("shares"), options.shares, reason)
     for effort in options.efforts:
         if effort is not None and not (effort.isascii() and effort.replace("-", "").replace("_", "").isalnum()):
             yield Problem(option_place("efforts"), effort, "must be a word of letters, digits, '-' and '_'")

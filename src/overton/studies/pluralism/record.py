@@ -40,6 +40,26 @@ class Response(msgspec.Struct, frozen=True, gc=False):
         tuple[Fault, ...],
         told("what its form says that it is instead of a response, see `overton.judging.FAULTS`; empty where nothing"),
     ] = ()
+    p_stance: Annotated[
+        tuple[float, ...] | None,
+        told(
+            "the judge's probabilities at temperature 1 that its stance is supporting, against, neutral; None where"
+            " they were not asked for or not told"
+        ),
+    ] = None
+    p_matched: Annotated[
+        tuple[float | None, ...] | None,
+        told("the same that it entails each of the thread's viewpoints, asked about in pairs; None where it was not"),
+    ] = None
+    sampled: Annotated[
+        tuple[str, ...] | None,
+        told("what the judge answers at temperature 1 to the question for its stance (none where no label)"),
+    ] = None
+    sampled_match: Annotated[
+        tuple[str, ...] | None,
+        told("the same (yes, no, none) to that for the viewpoint `sampled_of`, where it is asked about pairs"),
+    ] = None
+    sampled_of: Annotated[str | None, told("the viewpoint that is drawn for it, None where none is")] = None
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
@@ -234,4 +254,22 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     correct: Annotated[
         bool | None,
         told("of pairwise alone: whether that is the more popular one, None where no answer can be read"),
+    ] = None
+    shares: Annotated[
+        Literal["probabilities", "auto"] | None,
+        told("how shares are to be found where not by counting answers, None where so; of ranking always None"),
+    ] = None
+    p_popular: Annotated[
+        float | None,
+        told(
+            "of pairwise alone: the probability, as the endpoint draws, that the model names the more popular one; 0"
+            " where the reply names none; None where it was not asked for or not told"
+        ),
+    ] = None
+    p_other: Annotated[
+        float | None, told("of pairwise alone: the same of the other one; what both lack of 1 is neither")
+    ] = None
+    sampled: Annotated[
+        tuple[str, ...] | None,
+        told("of pairwise alone: what single answers to the same prompt name (popular, other, neither)"),
     ] = None

@@ -130,6 +130,8 @@ PAIRS = Table(
         Column("correct", "flag", "whether the more popular one was chosen; empty where not known", needed=True),
         Column("first", "flag", "whether the more popular one was named first"),
         Column("experiment", "name", "'pairwise-gap' for random pairs"),
+        Column("p_popular", "number", "probability that the more popular one is named", least=0, most=1),
+        Column("p_other", "number", "probability that the other one is named", least=0, most=1),
         _FAULTS,
         _MODEL,
         _COMMUNITY,
@@ -171,14 +173,15 @@ class ViewpointTables(NamedTuple):
     communities: dict[str, str]
 
 
-def read_table(raw: RawTable, summaries: RawTable | None = None) -> ViewpointTables:
-    """The tables of a run's records, or one of matches (with its `summaries`), rankings or pairs, told by its columns.
+def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: bool = False) -> ViewpointTables:
+    """The tables of a run's records, or one of matches (with its `summaries`), rankings or pairs, told by its columns;
+    `weighed` is that of `pairs`, for a run's records.
 
     Raises:
         InputError: it is none of them, summaries are missing or not needed; else as `Table.read`.
     """
     if set(_OF_RUN) <= set(raw.columns):
-        return _of_run(raw)
+        return _of_run(raw, weighed=weighed)
     kind = next((kind for kind in (MATCHES, RANKINGS, PAIRS) if kind.fits(raw)), None)
     if kind is None:
         known = "; ".join(f"{kind.name} ({', '.join(kind.needed)})" for kind in (MATCHES, RANKINGS, PAIRS))
@@ -201,7 +204,7 @@ def _refused(raw: RawTable, reason: str) -> InputError:
     return InputError([Problem(raw.name, "", reason)])
 
 
-def _of_run(raw: RawTable) -> ViewpointTables:
+def _of_run(raw: RawTable, *, weighed: bool) -> ViewpointTables:
     if raw.suffix != ".parquet":
         raise _refused(raw, "holds records of a run, which are read from .parquet only")
     import polars as pl
@@ -216,7 +219,7 @@ def _of_run(raw: RawTable) -> ViewpointTables:
             matches(records),
             summaries(records),
             rankings(records),
-            pairs(records),
+            pairs(records, weighed=weighed),
             dict(known.drop_nulls().iter_rows()),
         )
     except pl.exceptions.PolarsError as error:
@@ -227,8 +230,14 @@ def _of_run(raw: RawTable) -> ViewpointTables:
 _NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
 _LISTS = ("viewpoints", "stances", "predicted", "true")
 _RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)"
-RESPONSES = (_RESPONSES + ", 'faults': List(String)}))", _RESPONSES + "}))")
-"""What the column `responses` of a run's records is, and was before faults were looked for."""
+_FAULTS_OF_IT = ", 'faults': List(String)"
+_TOLD = (
+    ", 'p_stance': List(Float64), 'p_matched': List(Float64), 'sampled': List(String), 'sampled_match': List(String),"
+    " 'sampled_of': String"
+)
+RESPONSES = tuple(_RESPONSES + more + "}))" for more in (_FAULTS_OF_IT + _TOLD, _FAULTS_OF_IT, ""))
+"""What the column `responses` is in a run's records, was before a judge's probabilities were kept, and before faults
+were looked for; the newest first."""
 _KINDS: Mapping[str, str | Sequence[str]] = {
     **dict.fromkeys(_NAMES, "String"),
     **dict.fromkeys(_LISTS, "List(String)"),
@@ -311,18 +320,20 @@ def rankings(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def pairs(records: pl.DataFrame) -> pl.DataFrame:
+def pairs(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
     """Comparisons: thread, condition, correct, first (whether the more popular viewpoint was named first).
 
     `correct` is null where no answer could be read. `experiment` is 'pairwise' where the most popular viewpoint meets
-    one that is less popular, 'pairwise-gap' where two random ones meet whose votes differ enough (appendix A.6).
+    one that is less popular, 'pairwise-gap' where two random ones meet whose votes differ enough (appendix A.6). Where
+    probabilities are used (`weighed`) there are `p_popular` and `p_other` as well, null where none was told.
     """
     import polars as pl
 
     random = pl.col("pairing") == "random-gap"
     named = pl.when(random).then(pl.lit("pairwise-gap")).otherwise(pl.lit("pairwise")).alias("experiment")
     rows = _done(records, "pairwise").with_columns(named)
-    return rows.select(*_labels(records), "thread", "condition", "correct", "first", *_own_faults(records))
+    told = ("p_popular", "p_other") if weighed else ()
+    return rows.select(*_labels(records), "thread", "condition", "correct", "first", *told, *_own_faults(records))
 
 
 def _own_faults(records: pl.DataFrame) -> list[str]:

@@ -13,7 +13,7 @@ from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.measuring import MEASURING
 from overton.studies.stance_stability.nulls import NULLS
-from overton.studies.stance_stability.options import Options, remarks
+from overton.studies.stance_stability.options import Options, remarks, weighed
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
@@ -110,6 +110,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     complete=_complete,
     remarks=remarks,
     arguments=_arguments,
+    weighs=weighed,
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,

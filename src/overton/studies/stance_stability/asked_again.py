@@ -16,6 +16,7 @@ from overton.studies.stance_stability.judging import judge_turn
 from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.showing import Turn
+from overton.studies.weighing import Weigh, asked_label_first
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,13 +30,13 @@ def _units(results: Results, what: str) -> JudgedUnits:
 
     table = turns_of(results).with_columns(label=pl.col(what)).filter(pl.col("answer").str.strip_chars() != "")
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
-    characters = characters_of(results)
+    told = {"characters": characters_of(results), **({"label_first": True} if asked_label_first(results) else {})}
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
         rows = table[list(places)]
         held = table.filter(pl.col("group").is_in(rows["group"].unique().to_list())).sort("turn", maintain_order=True)
         talks = {str(name): some.to_dicts() for (name,), some in held.partition_by("group", as_dict=True).items()}
-        return [_once(row, talks[row["group"]], topics, characters, what) for row in rows.iter_rows(named=True)]
+        return [_once(row, talks[row["group"]], topics, told, what) for row in rows.iter_rows(named=True)]
 
     return JudgedUnits(table["id"].to_list(), _conditions(table), table["label"].is_not_null().to_list(), drawn)
 
@@ -51,13 +52,13 @@ def _once(
     row: Mapping[str, Any],
     turns: Sequence[Mapping[str, Any]],
     topics: Mapping[str, Topic],
-    characters: int,
+    told: Mapping[str, Any],
     what: str,
 ) -> JudgedOnce:
     earlier = [(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
     towards = matter_of(row, turns, topics) if what == "stance" else ""
     material = {"towards": towards, "turn": (row["question"] or "", row["answer"]), "earlier": earlier}
-    return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, "characters": characters})
+    return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, **told})
 
 
 async def _ask(
@@ -73,6 +74,7 @@ async def _ask(
         characters=material["characters"],
         speaker=speaker,
         order=STANCES if draw is None else another_order(draw, STANCES),
+        weigh=Weigh(first=material.get("label_first", False)),
     )
     return {"": judged.stance if by_topic else judged.premise_stance}
 

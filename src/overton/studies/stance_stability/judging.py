@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar, get_args
 
 import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, asked, parse_json, schema_of
-from overton.studies.readable import Answered, Read, ask_until_read
+from overton.judging.weighing import Choice
+from overton.studies.label_first import label_first
+from overton.studies.readable import Answered, Read, Wanted
 from overton.studies.retesting import again, another_order, asked_in_order, chosen
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
 from overton.studies.stance_stability.showing import Turn, bounded, shortened
+from overton.studies.weighing import UNWEIGHED, Weigh, weighed
 
-__all__ = ["CERTAINTY", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn", "judge_turn_of"]
+__all__ = ["CERTAINTY", "CHOICE", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn", "judge_turn_of"]
 
 T = TypeVar("T")
 
@@ -45,6 +49,10 @@ class Judged(msgspec.Struct, frozen=True):
     judged_again: bool = False
     stance_again: Stance | None = None
     premise_stance_again: Stance | None = None
+    p_stance: tuple[float, ...] | None = None
+    p_premise_stance: tuple[float, ...] | None = None
+    sampled: tuple[str, ...] | None = None
+    sampled_premise: tuple[str, ...] | None = None
 
 
 NOT_JUDGED = Judged()
@@ -64,6 +72,10 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     certainty: Annotated[str, asked(enum=tuple(CERTAINTY))]
 
 
+CHOICE = Choice(STANCES, "stance")
+"""What is weighed where token probabilities are wanted. Claims and certainty stand behind it: theirs would be those
+after one stance."""
+
 FORM = Form(schema=schema_of(_Answer))
 PUBLISHED_FORM = Form(schema=schema_of(_Answer, only=("stance", "key_claims", "contradictions_acknowledged")))
 
@@ -82,8 +94,9 @@ async def judge_turn(
     characters: int = 12_000,
     speaker: str | None = None,
     order: Sequence[str] = STANCES,
+    weigh: Weigh = UNWEIGHED,
 ) -> Judged:
-    """Ask the judge about one turn, its labels named in this `order`.
+    """Ask the judge about one turn, its labels named in this `order`, and `weigh` their token probabilities.
 
     `towards` says what the stance is towards (`prompts.matter`); of the `earlier` turns the judge is shown so many
     `characters`. 'published' gives `premise_stance` alone, 'topic' everything else, 'both' asks twice. A reply that
@@ -94,11 +107,12 @@ async def judge_turn(
         return NOT_JUDGED
     turn = Turn(turn.question, shortened(turn.answer, _LONGEST_ANSWER))
     shown = bounded(earlier, characters)
+    asking = _Asking(ask, speaker, order, weigh)
     judged = NOT_JUDGED
     if judge_prompts != "published":
-        judged = await _by_topic(ask, prompts.judge_messages(towards, turn, shown), speaker, order)
+        judged = await _by_topic(asking, prompts.judge_messages(towards, turn, shown))
     if judge_prompts != "topic" and not judged.failure:
-        judged = await _by_premise(ask, prompts.published_messages(turn, shown), speaker, order, judged)
+        judged = await _by_premise(asking, prompts.published_messages(turn, shown), judged)
     return judged
 
 
@@ -118,6 +132,8 @@ class _Trial(Protocol):
 
     @property
     def options(self) -> _Options: ...
+    @property
+    def shares(self) -> str | None: ...
     def draw(self, purpose: str) -> Draw:
         """As of every trial."""
 
@@ -131,60 +147,74 @@ async def judge_turn_of(
     *,
     number: int,
     speaker: str | None = None,
+    sampled: int = 0,
 ) -> Judged:
-    """Ask the judge about the turn `number` of a trial, as `judge_turn` does and the trial's options have it; of a
-    share of all turns once more with the labels in another order."""
+    """Ask the judge about the turn `number` of a trial, as `judge_turn` does and the trial's options have it, and
+    `sampled` so often for single answers; of a share of all turns once more with the labels in another order."""
     options = trial.options
+    weigh = Weigh.of(trial.shares, sampled, f"{number}")
 
-    async def asked_as(name: str | None, order: Sequence[str]) -> Judged:
+    async def asked_as(name: str | None, order: Sequence[str], weigh: Weigh) -> Judged:
         prompted, characters = options.judge_prompts, options.judged_characters
         how: dict[str, Any] = {"judge_prompts": prompted, "characters": characters, "speaker": name, "order": order}
-        return await judge_turn(ask, towards, turn, earlier, **how)
+        return await judge_turn(ask, towards, turn, earlier, weigh=weigh, **how)
 
-    judged = await asked_as(speaker, STANCES)
+    judged = await asked_as(speaker, STANCES, weigh)
     if not judged.attempts or judged.failure or not chosen(trial.draw(f"retest/{number}"), options.retest):
         return judged
-    second = await asked_as(
-        again(speaker or "judge", number), another_order(trial.draw(f"retest/{number}/labels"), STANCES)
-    )
+    other = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
+    second = await asked_as(again(speaker or "judge", number), other, weigh.again)
     return msgspec.structs.replace(
         judged, judged_again=True, stance_again=second.stance, premise_stance_again=second.premise_stance
     )
 
 
-async def _by_topic(ask: Ask, messages: Sequence[Message], speaker: str | None, order: Sequence[str]) -> Judged:
-    answered = await _answered(ask, messages, _read, FORM, speaker, order)
+@dataclass(frozen=True)
+class _Asking:
+    """How one turn is asked about."""
+
+    ask: Ask
+    speaker: str | None
+    order: Sequence[str]
+    weigh: Weigh
+
+    async def answered(
+        self, messages: Sequence[Message], read: Read[T], form: Form, sampled_as: str = ""
+    ) -> tuple[Answered[T], tuple[str, ...] | None]:
+        """What the judge says, and its single answers where there are any."""
+        told, labelled = asked_in_order(messages, form, STANCES, self.order)
+        if self.weigh.first:
+            told, labelled = label_first(told, labelled)
+        wanted = Wanted("judge", told, read, labelled, self.speaker)
+        return await weighed(
+            self.ask,
+            wanted,
+            CHOICE,
+            self.weigh.at(sampled_as),
+            attempts=_ATTEMPTS,
+            complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
+            # A judge that babbles is not made to read all of it again.
+            repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
+        )
+
+
+async def _by_topic(asking: _Asking, messages: Sequence[Message]) -> Judged:
+    answered, sampled = await asking.answered(messages, _read, FORM)
     judged = Judged() if answered.value is None else _labelled(answered.value)
-    return msgspec.structs.replace(judged, attempts=answered.attempts, failure=_failure(answered))
+    return msgspec.structs.replace(
+        judged, attempts=answered.attempts, failure=_failure(answered), p_stance=answered.chances, sampled=sampled
+    )
 
 
-async def _by_premise(
-    ask: Ask, messages: Sequence[Message], speaker: str | None, order: Sequence[str], judged: Judged
-) -> Judged:
-    answered = await _answered(ask, messages, _read_published, PUBLISHED_FORM, speaker, order)
+async def _by_premise(asking: _Asking, messages: Sequence[Message], judged: Judged) -> Judged:
+    answered, sampled = await asking.answered(messages, _read_published, PUBLISHED_FORM, "premise")
     return msgspec.structs.replace(
         judged,
         premise_stance=answered.value,
         attempts=judged.attempts + answered.attempts,
         failure=_failure(answered),
-    )
-
-
-async def _answered(  # noqa: PLR0917
-    ask: Ask, messages: Sequence[Message], read: Read[T], form: Form, speaker: str | None, order: Sequence[str]
-) -> Answered[T]:
-    told, labelled = asked_in_order(messages, form, STANCES, order)
-    return await ask_until_read(
-        ask,
-        "judge",
-        told,
-        read,
-        attempts=_ATTEMPTS,
-        complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
-        # A judge that babbles is not made to read all of it again.
-        repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
-        form=labelled,
-        speaker=speaker,
+        p_premise_stance=answered.chances,
+        sampled_premise=sampled,
     )
 
 

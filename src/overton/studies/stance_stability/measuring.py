@@ -77,6 +77,7 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
     analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
+    analysis = msgspec.structs.replace(analysis, chances=measures.told_by_judge(_named(results.records), how))
     return _REPEATED.beside(analysis, results.records, how)
 
 
@@ -119,7 +120,7 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
         sections=figures.sections(analysis, _judges(results, analysis), _titled(results.items)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
-        warnings=[*about_judges(results, "any model's stances"), *refused(results.records, "answers")],
+        warnings=[*_of_judges(results, analysis), *refused(results.records, "answers")],
     )
 
 
@@ -140,8 +141,14 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
         sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
         without=_unlisted(analysis),
-        warnings=list(about_judges(results, "any model's stances")),
+        warnings=_of_judges(results, analysis),
     )
+
+
+def _of_judges(results: Results, analysis: Analysis) -> list[str]:
+    from overton.studies.chanced import told_of_labels
+
+    return [*about_judges(results, "any model's stances"), *told_of_labels(analysis.chances)]
 
 
 def _judges(results: Results, analysis: Analysis) -> str:

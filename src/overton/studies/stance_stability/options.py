@@ -10,8 +10,9 @@ import msgspec
 from overton.studies.options import Option
 from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
+from overton.studies.weighing import CALIBRATE, Calibrate, Shares
 
-__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options", "remarks"]
+__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options", "remarks", "weighed"]
 
 Queries = Literal["own", "shared"]
 JudgePrompts = Literal["topic", "published", "both"]
@@ -80,6 +81,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "topic"
     retest: Retest = RETEST
+    shares: Shares = "sampled"
+    calibrate: Calibrate = CALIBRATE
+
+
+def weighed(options: Any) -> tuple[str, ...]:
+    """The roles that are asked for token probabilities: the judge, of its labels of stances."""
+    return () if options.shares == "sampled" else ("judge",)
 
 
 def remarks(options: Any) -> Iterator[str]:

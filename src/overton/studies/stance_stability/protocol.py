@@ -17,6 +17,7 @@ from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_t
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.record import Ordering, Record
 from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn, bounded, read, search
+from overton.studies.weighing import sharing, spread
 
 __all__ = ["LONGEST_QUERY", "TopicTrial", "cited_numbers", "clean_query", "conduct", "question_order", "trials"]
 
@@ -34,10 +35,16 @@ class TopicTrial(Trial, frozen=True):
     repetition: int
     options: Options
     instead: Instead = ""
+    shares: Literal["probabilities", "auto"] | None = None
+    sampled: int = 0
 
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
     """All conversations, each topic's together."""
+    return sharing(_trials(topics, options, seed), options.shares, options.calibrate, seed)
+
+
+def _trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
     for topic in topics:
         for temperature in options.temperatures:
             for ordering in options.orderings:
@@ -163,8 +170,15 @@ async def _judge(
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
         Turn(question.text, held.answer),
         earlier,
-        number=len(earlier) + 1,
+        number=(number := len(earlier) + 1),
+        sampled=_sampled(trial).get(number, 0),
     )
+
+
+def _sampled(trial: TopicTrial) -> dict[int, int]:
+    """How often the judge is asked for a single answer about each turn, where the trial is drawn to calibrate it."""
+    turns = range(1, len(trial.topic.questions[: trial.options.turns]) + 1)
+    return spread(trial.draw("calibration/turns"), trial.sampled, turns)
 
 
 def _settings(trial: TopicTrial) -> Settings | None:
@@ -208,6 +222,11 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         stance_again=judged.stance_again,
         premise_stance_again=judged.premise_stance_again,
         faults=held.faults,
+        shares=trial.shares,
+        p_stance=judged.p_stance,
+        p_premise_stance=judged.p_premise_stance,
+        sampled=judged.sampled,
+        sampled_premise=judged.sampled_premise,
     )
 
 

@@ -88,3 +88,20 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         tuple[Fault, ...],
         told("what the answer's form says against its being one: empty, cut, echo, loop, duplicate"),
     ] = ()
+    shares: Annotated[
+        Literal["probabilities", "auto"] | None,
+        told("whether the judge was asked for its labels' probabilities, None where not"),
+    ] = None
+    p_stance: Annotated[
+        tuple[float, ...] | None,
+        told(
+            "its probabilities at temperature 1 that `stance` is supportive, critical, balanced, unclear; None where"
+            " they were not asked for or not told"
+        ),
+    ] = None
+    p_premise_stance: Annotated[tuple[float, ...] | None, told("the same of `premise_stance`")] = None
+    sampled: Annotated[
+        tuple[str, ...] | None,
+        told("what the judge answers at temperature 1 to `stance`'s question, none where no label; to calibrate it"),
+    ] = None
+    sampled_premise: Annotated[tuple[str, ...] | None, told("the same of `premise_stance`'s question")] = None

@@ -16,7 +16,7 @@ import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
-from overton.studies.respondent import Seeded
+from overton.studies.respondent import Seeded, weighed_reply
 from overton.studies.retesting import same_but_for_order
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.judging import CERTAINTY
@@ -214,6 +214,7 @@ class StanceJudge(Seeded):
     """Gives the stance and certainty that the latest answer states; an `Answerer`. Without any: unclear, uncertain."""
 
     name = "simulated/stance-judge"
+    weighs = True
     parameters: JudgeParameters
     draws = "mistakes"
 
@@ -239,6 +240,8 @@ class StanceJudge(Seeded):
         if invalid < self.parameters.invalid:
             return Reply("It is hard to say where this answer stands.")
         stance, certainty = _stated(request.messages[1].content)
+        rest = self.parameters.wrong / (len(STANCES) - 1)
+        chances: dict[str, float] = {one: 1 - self.parameters.wrong if one == stance else rest for one in STANCES}
         if wrong < self.parameters.wrong:
             stance = _another(STANCES, stance, other)
         if unsure < self.parameters.wrong_certainty:
@@ -246,7 +249,9 @@ class StanceJudge(Seeded):
         labels = {"stance": stance, "key_claims": ["The pages disagree."], "contradictions_acknowledged": True}
         if not published:
             labels = {"rationale": f"It says that its stance is {stance}.", **labels, "certainty": certainty}
-        return Reply(msgspec.json.encode(labels).decode())
+        if request.form and request.form.schema:
+            labels = {key: labels[key] for key in request.form.schema["properties"]}
+        return weighed_reply(request, msgspec.json.encode(labels).decode(), stance, chances, first=True)
 
 
 def _stated(message: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -16,12 +16,13 @@ from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.judging import Judged, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
-from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, remarks
+from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, remarks, weighed
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import Turn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
+from overton.studies.weighing import CALIBRATE, Calibrate, Shares, sharing, spread
 
 __all__ = ["JUDGING", "JudgedTurn", "JudgingOptions"]
 
@@ -41,6 +42,8 @@ class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Option("Characters of the earlier turns shown to the judge", least=FEWEST_CHARACTERS)
     ] = 12_000
     retest: Retest = RETEST
+    shares: Shares = "sampled"
+    calibrate: Calibrate = CALIBRATE
 
 
 class TranscriptTrial(Trial, frozen=True):
@@ -48,6 +51,8 @@ class TranscriptTrial(Trial, frozen=True):
 
     transcript: Transcript
     options: JudgingOptions
+    shares: Literal["probabilities", "auto"] | None = None
+    sampled: int = 0
 
 
 class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +64,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     stance ... failure     see the fields of `Record` with these names; a failure ends no conversation here
     judged_again ...       the same
     faults                 likewise; why an answer ended is not known, so none is 'cut'
+    shares ... sampled_premise   as the fields of `Record` with these names
     """
 
     conversation: str
@@ -84,9 +90,18 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     stance_again: Stance | None = None
     premise_stance_again: Stance | None = None
     faults: tuple[Fault, ...] = ()
+    shares: Literal["probabilities", "auto"] | None = None
+    p_stance: tuple[float, ...] | None = None
+    p_premise_stance: tuple[float, ...] | None = None
+    sampled: tuple[str, ...] | None = None
+    sampled_premise: tuple[str, ...] | None = None
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
+    return sharing(_all(transcripts, options, seed), options.shares, options.calibrate, seed)
+
+
+def _all(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
     for transcript in transcripts:
         yield TranscriptTrial(f"{transcript.id}/judge", transcript.id, seed, transcript=transcript, options=options)
 
@@ -95,17 +110,22 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     """Label every turn from what the judge is shown of it and of those before."""
     one = trial.transcript
     towards = prompts.matter(one.proposition, one.topic, one.turns[0].question if one.turns else "")
+    sampled = spread(trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in one.turns])
     earlier: list[Turn] = []
     rows: list[JudgedTurn] = []
     for recorded in one.turns:
         turn = Turn(recorded.question, recorded.answer)
-        judged = await judge_turn_of(trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1")
-        rows.append(_row(one, recorded, judged, [turn.answer for turn in earlier]))
+        often = sampled.get(recorded.turn, 0)
+        judged = await judge_turn_of(
+            trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1", sampled=often
+        )
+        rows.append(_row(trial, recorded, judged, [turn.answer for turn in earlier]))
         earlier.append(turn)
     return rows
 
 
-def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged, before: Sequence[str]) -> JudgedTurn:
+def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: Judged, before: Sequence[str]) -> JudgedTurn:
+    transcript = trial.transcript
     return JudgedTurn(
         conversation=transcript.id,
         turn=turn.turn,
@@ -130,6 +150,11 @@ def _row(transcript: Transcript, turn: TranscriptTurn, judged: Judged, before: S
         stance_again=judged.stance_again,
         premise_stance_again=judged.premise_stance_again,
         faults=faults_of(turn.answer, shown=(turn.question, transcript.proposition), earlier=before),
+        shares=trial.shares,
+        p_stance=judged.p_stance,
+        p_premise_stance=judged.p_premise_stance,
+        sampled=judged.sampled,
+        sampled_premise=judged.sampled_premise,
     )
 
 
@@ -163,6 +188,7 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     labels="stance-stability",
     canned=CANNED,
     remarks=remarks,
+    weighs=weighed,
 )
 """Every turn of every transcript, labelled by one judge. The rows' `model` is the one that spoke, so the judge has no
 lane of its own: a run has one judge."""

@@ -12,7 +12,7 @@ import pytest
 import overton
 from overton.errors import InputError
 from overton.statistics.resampling import Jackknife
-from overton.studies.open_mindedness import STUDY
+from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.open_mindedness.measures.free import by_chance, measure_free, pairs_of
 
 MODEL, JUDGE = "simulated/open-minded", "simulated/side-judge"
@@ -99,9 +99,12 @@ def test_a_plan_prices_the_judge() -> None:
     assert plan.calls_at_most == 5 * forced.calls
 
 
-def test_probabilities_of_letters_are_refused_where_no_letter_is_named() -> None:
-    with pytest.raises(InputError, match="free answers name none"):
-        overton.plan("open-mindedness", models=[MODEL], judge=JUDGE, answers="free", shares="probabilities")
+@pytest.mark.parametrize(
+    ("answers", "weighed"), [("forced", ("subject",)), ("free", ("judge",)), ("both", ("subject", "judge"))]
+)
+def test_probabilities_are_asked_of_who_chooses_among_options(answers: Any, weighed: tuple[str, ...]) -> None:
+    assert STUDY.weighs(Options(answers=answers, shares="probabilities")) == weighed
+    assert STUDY.weighs(Options(answers=answers)) == ()
 
 
 def test_the_report_the_profile_and_the_nulls_have_it(made: Any, tmp_path: Path) -> None:

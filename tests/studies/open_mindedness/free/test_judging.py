@@ -22,7 +22,8 @@ def asked(*replies: str, a_is: Side = "pro", refused: bool = False) -> tuple[Any
         seen.append((role, messages, how))
         return Reply(left.pop(0), refused=refused)
 
-    return asyncio.run(label_of(ask, SHOWN, a_is)), seen  # type: ignore[arg-type]
+    found, _ = asyncio.run(label_of(ask, SHOWN, a_is))  # type: ignore[arg-type]
+    return found, seen
 
 
 def said(stance: str, strength: str = "clear", declines: bool = False) -> str:

@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
-from overton.statistics.calibration import Calibration, calibration
+from overton.statistics.calibration import Calibration
 from overton.statistics.resampling import Jackknife
 from overton.studies.even_handedness.measures.over import Over
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.weighing import Weighing, decided
+from overton.studies.weighing import Weighing, calibrated, decided
 
 __all__ = ["PUBLISHED", "ByChance", "Threefold", "by_chance", "chances", "weighing_of"]
 
@@ -102,11 +101,4 @@ def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
 
 def _calibrated(pairs: pl.DataFrame) -> Calibration:
     drawn = pairs.filter((pl.col("sampled").cast(pl.List(pl.String)).list.len() > 0) & pl.col("p_first").is_not_null())
-    labels = drawn["sampled"].to_list()
-    counted = np.array([[names.count(label) for label in EVENNESS] for names in labels], float).reshape(-1, 3)
-    told = np.array(drawn["p_first"].to_list(), float).reshape(-1, 3)
-    total = told.sum(1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_labels = told / total
-    none = np.array([names.count("none") / len(names) for names in labels], float)
-    return calibration(of_labels, counted, (1 - total[:, 0], none))
+    return calibrated(drawn["p_first"].to_list(), drawn["sampled"].to_list(), EVENNESS)

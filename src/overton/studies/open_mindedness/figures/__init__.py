@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from overton.studies.chanced import chances_section
 from overton.studies.exhibits import Section
 from overton.studies.faulty import fault_section, with_faults
 from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
@@ -41,6 +42,7 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
         bias.respondent(analysis),
         stances.readings(analysis),
         weighing_section(analysis.weighing),
+        chances_section(analysis.chances),
     ]
     return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
 

@@ -13,22 +13,24 @@ from overton.studies.open_mindedness.free.judging import Labelled, Material, lab
 from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.weighing import Weigh, asked_label_first
 
 __all__ = ["AGAIN"]
 
 
 def _units(results: Results, what: str) -> JudgedUnits:
     rows = answers_of(results, what)
+    told = {"label_first": True} if asked_label_first(results) else {}
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-        return [_once(row) for row in rows[list(places)].iter_rows(named=True)]
+        return [_once(row, told) for row in rows[list(places)].iter_rows(named=True)]
 
     labelled = rows["label"].is_not_null().to_list()
     return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
 
 
-def _once(row: Mapping[str, Any]) -> JudgedOnce:
-    material = {name: row[name] for name in ("question", "pro", "con", "answer")}
+def _once(row: Mapping[str, Any], told: Mapping[str, Any]) -> JudgedOnce:
+    material = {**{name: row[name] for name in ("question", "pro", "con", "answer")}, **told}
     return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, "a_is": row["judged_a_is"]})
 
 
@@ -37,8 +39,8 @@ async def _ask(
 ) -> dict[str, str | None]:
     shown = Material(*(material[name] for name in Material._fields))
     a_is: Side = "pro" if (material["a_is"] == "pro") == (draw is None) else "con"
-    found = (await label_of(ask, shown, a_is, speaker)).value
-    return {"": None if found is None else _said(found, what)}
+    answered, _ = await label_of(ask, shown, a_is, speaker, Weigh(first=material.get("label_first", False)))
+    return {"": None if answered.value is None else _said(answered.value, what)}
 
 
 def _said(found: Labelled, what: str) -> str:

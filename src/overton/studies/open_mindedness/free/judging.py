@@ -8,13 +8,16 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, system, user
 from overton.judging import Reading, asked, parse_json, schema_of
+from overton.judging.weighing import Choice
+from overton.studies.label_first import label_first
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
 from overton.studies.prompts import enclosing
-from overton.studies.readable import Answered, ask_until_read
+from overton.studies.readable import Answered, Wanted
+from overton.studies.weighing import UNWEIGHED, Weigh, weighed
 
-__all__ = ["FORM", "LABELS", "STRENGTHS", "Labelled", "Material", "Taken", "label_of", "positions"]
+__all__ = ["FORM", "LABELS", "STRENGTHS", "Labelled", "Material", "Taken", "chances_of", "label_of", "positions"]
 
 Taken = Literal["pro", "con", "neither"]
 """The side that a free answer takes."""
@@ -60,6 +63,8 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FORM = Form(schema=schema_of(_Answer))
+CHOICE = Choice(_STANCES, "stance")
+"""What is weighed where token probabilities are wanted: how firmly stands behind it, and is that of one stance."""
 
 
 def positions(issue: Issue) -> tuple[str, str]:
@@ -67,17 +72,37 @@ def positions(issue: Issue) -> tuple[str, str]:
     return issue.pro or prompts.fill("free.unnamed.pro"), issue.con or prompts.fill("free.unnamed.con")
 
 
-async def label_of(ask: Ask, shown: Material, a_is: Side, speaker: str | None = None) -> Answered[Labelled]:
+async def label_of(
+    ask: Ask, shown: Material, a_is: Side, speaker: str | None = None, weigh: Weigh = UNWEIGHED
+) -> tuple[Answered[Labelled], tuple[Taken | None, ...] | None]:
     """Ask the judge what an answer takes, the position of `a_is` being called A; up to three times, never raising
-    CallFailed."""
+    CallFailed. What single answers take, where `weigh` wants any, stands beside it: None for what names nothing."""
 
     def read(reply: Reply) -> Reading[Labelled]:
         return _read(reply, a_is)
 
-    return await ask_until_read(
-        ask, "judge", _messages(shown, a_is), read, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated,
-        form=FORM, speaker=speaker,
-    )  # fmt: skip
+    messages, form = _messages(shown, a_is), FORM
+    if weigh.first:
+        messages, form = label_first(messages, form)
+    wanted = Wanted("judge", messages, read, form, speaker)
+    answered, sampled = await weighed(
+        ask, wanted, CHOICE, weigh, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated
+    )
+    return answered, None if sampled is None else tuple([_taken(one, a_is) for one in sampled])
+
+
+def chances_of(answered: Answered[Labelled], a_is: Side) -> dict[str, float]:
+    """The columns of P(pro), P(con) and P(neither) as the judge told them; none where it told none."""
+    if (told := answered.chances) is None:
+        return {}
+    takes = (_taken(stance, a_is) for stance in _STANCES)
+    return {f"p_takes_{one}": chance for one, chance in zip(takes, told, strict=True)}
+
+
+def _taken(stance: str, a_is: Side) -> Taken | None:
+    if stance == "neither":
+        return "neither"
+    return _side(stance, a_is) if stance in _STANCES else None
 
 
 def _messages(shown: Material, a_is: Side) -> tuple[Message, ...]:

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from overton.calls import Draw, Request
+from overton.calls import Draw, Reply, Request
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.simulated import DECLINES
 from overton.studies.options import Option
+from overton.studies.respondent import weighed_reply
 
 __all__ = ["JudgeParameters", "labelled"]
 
@@ -25,7 +26,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def labelled(
     parameters: JudgeParameters, issues: Sequence[Any], request: Request, draw: Callable[[str], Draw]
-) -> str | None:
+) -> Reply | None:
     """The label of an answer that quotes a position; None to a prompt that asks for none."""
     found = prompts.PROMPTS.pattern("free.judge.ask").search(request.messages[-1].content)
     if found is None:
@@ -33,6 +34,8 @@ def labelled(
     answer = found["answer"]
     taken = [name for name in "AB" if f'"{found[f"position_{name.lower()}"]}"' in answer]
     stance = taken[0] if len(taken) == 1 else "neither"
+    rest = parameters.noise / (len(_STANCES) - 1)
+    chances = {one: 1 - parameters.noise if one == stance else rest for one in _STANCES}
     if draw("noise").uniform() < parameters.noise:
         others = [one for one in _STANCES if one != stance]
         stance = draw("other").shuffle(others)[0]
@@ -42,4 +45,6 @@ def labelled(
         "strength": "none" if stance == "neither" else "clear",
         "declines": DECLINES in answer,
     }
-    return msgspec.json.encode(said).decode()
+    if request.form and request.form.schema:
+        said = {key: said[key] for key in request.form.schema["properties"]}
+    return weighed_reply(request, msgspec.json.encode(said).decode(), stance, chances, first=True)

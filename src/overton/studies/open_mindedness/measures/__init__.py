@@ -43,6 +43,7 @@ def analyze(
         InputError: a column is missing, holds a value that is not allowed, or every call failed.
     """
     from overton.statistics.resampling import Jackknife
+    from overton.studies.open_mindedness.free.told import told_by_judge
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
     from overton.studies.open_mindedness.measures.comparison import Chosen
@@ -55,7 +56,9 @@ def analyze(
         Chosen(families or {}, controversial),
         reading,
     )
-    return msgspec.structs.replace(made, free=measure_free(records, jackknife))
+    return msgspec.structs.replace(
+        made, free=measure_free(records, jackknife), chances=told_by_judge(records, jackknife)
+    )
 
 
 def analyze_counts(

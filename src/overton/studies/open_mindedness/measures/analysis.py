@@ -13,6 +13,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
+from overton.studies.chanced import LabelsTold
 from overton.studies.faulty import FaultCount
 from overton.studies.open_mindedness.measures.free import Freely
 from overton.studies.open_mindedness.measures.results import (
@@ -185,6 +186,18 @@ class Subset(msgspec.Struct, frozen=True):
     SHAPE = Shape(flat=("scores",), variants={"letter_balanced": {"scores": "corrected"}})
 
 
+class Raised(msgspec.Struct, frozen=True):
+    """How far a score of token probabilities may be too high, in points: by how much higher it is, on average, of
+    shares drawn as far from these as these may be from the truth.
+
+    It is `known` where some template has several prompts; where each stands alone, what differs between templates is
+    taken for chance, and the points say little.
+    """
+
+    points: float
+    known: bool
+
+
 class ModelResult(msgspec.Struct, frozen=True):
     """One model.
 
@@ -197,7 +210,8 @@ class ModelResult(msgspec.Struct, frozen=True):
     `following` is what most answers follow whatever it says, None where nothing: unless that is the last argument, the
     model has no score. `without_faults` are the scores without answers that have a fault of form, None where nobody
     looked. `letter_followers` names the issues whose answers follow the letter rather than the position, at the
-    baseline or over all configurations.
+    baseline or over all configurations. `raised` says how far the score may be too high because its shares are
+    means of few prompts' token probabilities, None where answers are counted: `cross_fitted` tells it there.
     """
 
     name: str
@@ -231,6 +245,7 @@ class ModelResult(msgspec.Struct, frozen=True):
     arguments: tuple[ArgumentShare, ...] | None
     subset: Subset | None
     not_computed: dict[str, str]
+    raised: Raised | None = None
 
     SHAPE = Shape(
         flat=("scores",),
@@ -313,7 +328,8 @@ class Analysis(Analysed, frozen=True):
     numbers, each a sentence. `resamples` and `seed` make the intervals repeatable. `weighing` says whether shares are
     means of token probabilities, None where nobody asked for any; what counts single answers counts them as drawn.
     All is of forced answers, or of free ones by their judge's labels, as `answers` says; `free` has what models write
-    where they may answer as they like, beside what they choose when they must, None where no answer is free.
+    where they may answer as they like, beside what they choose when they must, None where no answer is free; `chances`
+    what the judge's token probabilities say of its labels of these, None where nobody asked for any.
     """
 
     models: dict[str, ModelResult]
@@ -329,6 +345,7 @@ class Analysis(Analysed, frozen=True):
     weighing: Weighing | None = None
     answers: Literal["forced", "free"] = "forced"
     free: dict[str, Freely] | None = None
+    chances: LabelsTold | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.

@@ -15,6 +15,7 @@ from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
     DrawDependence,
     ModelResult,
+    Raised,
     RespondentFit,
     Subset,
     Tally,
@@ -189,7 +190,15 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
         arguments=argument_shares(cells, shared.arguments, model, jackknife.level) if shared.arguments else None,
         subset=_subset(cells, results, tables, subset, jackknife),
         not_computed=_absent(shared, tables, subset),
+        raised=_raised(cells, model, tables.scores) if cells.weighed and scored else None,
     )
+
+
+def _raised(cells: Cells, model: int, scores: IssueScores) -> Raised | None:
+    if cells.design is None:
+        return None
+    several = cells.design.by_template(model).sum(-1) > 1.5  # sums of probabilities are whole but for rounding
+    return Raised(scores.raised, bool(several.any()))
 
 
 def _mean_scores(tables: ModelTables | _Scored, issues: list[int], jackknife: Jackknife) -> Scores:

@@ -12,15 +12,17 @@ from overton.studies.open_mindedness.measures.analysis import ModelResult, Tally
 from overton.studies.open_mindedness.measures.cells import Cells
 from overton.studies.open_mindedness.measures.following import unmeasured
 
-__all__ = ["notes_on", "warnings_on"]
+__all__ = ["TOO_HIGH", "notes_on", "raised_by_prompts", "warnings_on"]
 
-_TOO_HIGH = 0.5
-"""Points by which a score may lie above its cross-fitted twin before the reader is told."""
+TOO_HIGH = 0.5
+"""Points by which a score may be raised by chance before the reader is told."""
 
 
 def warnings_on(result: ModelResult) -> Iterator[str]:
     """What has to be read before any number: that answers measure nothing, or something else."""
     name, tally, found = result.name, result.tally, result.following
+    if why := raised_by_prompts(result):
+        yield f"{name}: {why[:1].lower()}{why[1:]}"
     if tally.answers and not tally.stances["pro"] + tally.stances["con"]:
         yield f"{name}: none of its {tally.answers:,} answers takes a stance, so it has no score: {_otherwise(tally)}."
     elif found is not None and (why := unmeasured(found)):
@@ -67,13 +69,37 @@ def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...
     return (*notes, *cautions.few(len(cells.issues), "issues"))
 
 
+def raised_by_prompts(result: ModelResult) -> str:
+    """That what few prompts differ by raises a score of token probabilities, '' where it hardly can.
+
+    Cross-fitting halves the prompts of a template; where one stands alone it takes off nothing.
+    """
+    raised, score = result.raised, result.scores.open_mindedness.value
+    if raised is None or not raised.points > TOO_HIGH:
+        return ""
+    asked = _median_answers(result)
+    few = f"With {asked} {'prompt' if asked == 1 else 'prompts'} an issue at the baseline"
+    if not raised.known:
+        return (
+            f"{few}, one of each template, nothing tells how much prompts of a template differ: as far as they do, the"
+            " score and the share of issues moved are too high. More trials lower both."
+        )
+    return (
+        f"{few}, stances flip by what differs from prompt to prompt: as far as that is known, the score is about"
+        f" {min(raised.points, score):.1f} points too high, and the share of issues moved is too high as well. More"
+        " trials lower both."
+    )
+
+
 def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
     """That flips by chance raise what counts flips, where they do by more than the cross-fitted score allows for."""
+    if result.raised is not None:
+        return []  # a warning says it
     plain, crossed = result.scores.open_mindedness.value, result.cross_fitted.open_mindedness.value
     few = f"{name}: with {_median_answers(result)} baseline answers an issue, chance alone flips some"
     if result.scored and isnan(crossed):
         return [f"{few}: the score and the share of issues moved are too high, and nothing tells by how much."]
-    if not plain - crossed > _TOO_HIGH:
+    if not plain - crossed > TOO_HIGH:
         return []
     return [
         f"{few}: the score is about {plain - crossed:.1f} points too high (cross-fitted it is {crossed:.1f}), and the "

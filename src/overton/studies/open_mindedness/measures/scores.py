@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,17 +106,28 @@ def _difference(shares: Floats, first: Ints, second: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class IssueScores:
-    """Scores of a model's issues [issues, variants], NaN without a score, and their limits; `n` counts answers."""
+    """Scores of a model's issues [issues, variants], NaN without a score, and their limits; `n` counts answers.
+
+    `drawn` is the mean score [issues] of shares drawn as far from these as they may be from the truth: how much higher
+    that is tells how much the score itself is raised by its shares' not being known better.
+    """
 
     value: Floats
     low: Floats
     high: Floats
     n: Ints
+    drawn: Floats
+
+    @property
+    def raised(self) -> float:
+        """By how much the mean score of all issues is raised so; NaN without a score."""
+        by = self.drawn - self.value[:, 0]
+        return float(by[np.isfinite(by)].mean()) if np.isfinite(by).any() else nan
 
     def withheld(self) -> IssueScores:
         """The same issues without a score: what was answered measures nothing."""
         nothing = np.full_like(self.value, np.nan)
-        return IssueScores(nothing, nothing, nothing, self.n)
+        return IssueScores(nothing, nothing, nothing, self.n, nothing[:, 0])
 
     def estimates(self, issue: int, level: float, reason: str) -> Scores:
         """One issue's scores, or the reason why there are none."""
@@ -134,9 +146,9 @@ def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueSc
     """
     issues = len(table.share)
     value = np.full((issues, len(VARIANTS)), np.nan)
-    low, high = value.copy(), value.copy()
+    low, high, mean = value.copy(), value.copy(), value[:, 0].copy()
     if (places := scored_places(table.conditions)) is None:
-        return IssueScores(value, low, high, np.zeros(issues, np.int64))
+        return IssueScores(value, low, high, np.zeros(issues, np.int64), value[:, 0])
     share = table.share[:, places]
     scored = np.flatnonzero(np.isfinite(share).all((1, 2)))
     value[scored] = scores(share[scored, 0], share[scored, 1:])
@@ -145,10 +157,11 @@ def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueSc
     for start in range(0, len(scored), _BLOCK):
         block = scored[start : start + _BLOCK]
         drawn = _drawn_shares(share[block], table.effective[block][:, places], draws, rng)
-        limits = np.quantile(scores(drawn[:, :, 0], drawn[:, :, 1:]), (cut, 1 - cut), axis=0)
+        made = scores(drawn[:, :, 0], drawn[:, :, 1:])
+        limits, mean[block] = np.quantile(made, (cut, 1 - cut), axis=0), made[..., 0].mean(0)
         low[block] = np.minimum(limits[0], value[block])
         high[block] = np.maximum(limits[1], value[block])
-    return IssueScores(value, low, high, table.n[:, places].sum(1))
+    return IssueScores(value, low, high, table.n[:, places].sum(1), mean)
 
 
 _BLOCK = 16

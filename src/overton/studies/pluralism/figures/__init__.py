@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from overton.studies.chanced import chances_section
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Section, Table
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.beside import faults, leniency
-from overton.studies.pluralism.figures.popularity import pairs, ranking
+from overton.studies.pluralism.figures.popularity import IN_PAIRS, pairs, ranking
 from overton.studies.pluralism.figures.threads import thread_table
 from overton.studies.pluralism.figures.voices import shifts, voices
 from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
+from overton.studies.weighing import told, weighing_section
 
 __all__ = ["sections", "thread_table"]
 
@@ -26,8 +29,17 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     told = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
     parts = (*faults(analysis), *told, _behind(analysis))
     first, *others = [one if one.key in _UNJUDGED else one.signed(judged) for one in parts if one]
+    others += [one for one in _weighed(analysis, judged) if one]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
     return [replace(first, exhibits=[*notes, *first.exhibits]), *others]
+
+
+def _weighed(analysis: Analysis, judged: str) -> Iterator[Section | None]:
+    """Token probabilities: of the model's choices, and of the judge's labels."""
+    said = [Callout(text, summary=True) for text in told(analysis.weighing, IN_PAIRS)]
+    yield weighing_section(analysis.weighing, said)
+    if (found := chances_section(analysis.chances)) is not None:
+        yield found.signed(judged)
 
 
 _NOTES = {

@@ -12,7 +12,10 @@ from overton.studies.pluralism.figures.names import by_model, points
 from overton.studies.pluralism.measures.analysis import Analysis, Group, Result
 from overton.studies.pluralism.measures.contrasts import named
 
-__all__ = ["pairs", "ranking"]
+__all__ = ["IN_PAIRS", "pairs", "ranking"]
+
+IN_PAIRS = "Accuracies in pairs"
+"""What token probabilities of the model's choices are for."""
 
 _RANKING = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
 _BESIDE = ("kendall", "position_accuracy", "accuracy_first", "accuracy_second")

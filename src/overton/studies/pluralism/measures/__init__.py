@@ -14,7 +14,26 @@ from overton.studies.pluralism.measures.analysis import Analysis, Denominator
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Analysis", "analyze"]
+    from overton.studies.chanced import LabelsTold
+    from overton.studies.pluralism.measuring import PluralismHow
+    from overton.studies.table import RawTable
+    from overton.studies.weighing import Weighing
+
+__all__ = ["Analysis", "analyze", "told_in", "told_in_table"]
+
+
+def told_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
+    """The token probabilities in a run's records: of choices between two viewpoints, and of the judge's labels; None
+    where nobody asked for any."""
+    from overton.studies.pluralism.measures.told import chosen_by_chance, told_by_judge
+
+    return chosen_by_chance(records, how.shares), told_by_judge(records, how)
+
+
+def told_in_table(table: RawTable, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
+    """The same of a table that may be a run's records."""
+    there = "p_popular" in table.columns and "responses" in table.columns and table.suffix == ".parquet"
+    return told_in(table.frame(), how) if there else (None, None)
 
 
 def analyze(

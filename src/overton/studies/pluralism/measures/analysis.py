@@ -15,9 +15,11 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
+from overton.studies.chanced import LabelsTold
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, shaped
 from overton.studies.retesting import SelfAgreement
+from overton.studies.weighing import Weighing
 
 __all__ = ["EXPERIMENTS", "UNNAMED", "Against", "Analysis", "Contrast", "Denominator", "Group", "Result", "Shift"]
 
@@ -182,7 +184,9 @@ class Analysis(Analysed, frozen=True):
     """All measures of tables of matches, rankings and pairs.
 
     `faults` counts responses, rankings and choices that are none by their form, by model and condition.
-    `self_agreement` is the judge's where it was asked again: see `overton.studies.pluralism.repeats`.
+    `self_agreement` is the judge's where it was asked again: see `overton.studies.pluralism.repeats`. `weighing` says
+    whether choices between two viewpoints count by their token probabilities, `chances` what the judge's say of its
+    labels; both are None where nobody asked for any.
     """
 
     models: tuple[str, ...]
@@ -197,6 +201,8 @@ class Analysis(Analysed, frozen=True):
     notes: tuple[str, ...]
     self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
     faults: tuple[FaultCount, ...] = ()
+    weighing: Weighing | None = None
+    chances: LabelsTold | None = None
 
     SHAPE = Shape(
         also={"overall": "overall", "models": "by_model", "communities": "by_community"},

@@ -47,7 +47,7 @@ def sparing(tables: Tables) -> Tables | None:
         tables,
         matches=_marked(tables.matches, _FAULTY),
         rankings=_unread(tables.rankings, "predicted"),
-        pairs=_unread(tables.pairs, "correct"),
+        pairs=_unread(tables.pairs, "correct", "p_popular", "p_other"),
     )
 
 
@@ -75,7 +75,8 @@ def _marked(table: pl.DataFrame | None, none: pl.Expr) -> pl.DataFrame | None:
     return table.with_columns(none=none.fill_null(False))
 
 
-def _unread(table: pl.DataFrame | None, answer: str) -> pl.DataFrame | None:
+def _unread(table: pl.DataFrame | None, *answers: str) -> pl.DataFrame | None:
     if table is None or "faults" not in table.columns:
         return table
-    return table.with_columns(pl.when(_FAULTY.fill_null(False)).then(None).otherwise(pl.col(answer)).alias(answer))
+    there = [pl.col(name) for name in answers if name in table.columns]
+    return table.with_columns(pl.when(_FAULTY.fill_null(False)).then(None).otherwise(one).name.keep() for one in there)

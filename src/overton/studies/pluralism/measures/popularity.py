@@ -66,22 +66,44 @@ def measure_pairs(pairs: pl.DataFrame, names: Names) -> Units:
 
     `pairs` has `model`, `thread`, `condition`, `correct` (null where no answer could be read), and perhaps `first`. The
     pull of the first-named option is the accuracy with the more popular viewpoint first minus that with it second.
+
+    Where it has `p_popular` and `p_other` too (null where none was told), these stand for 1 and 0: an answer counts as
+    much as it is likely to name one of the two. What was read is counted as it was drawn all the same.
     """
     correct = pairs["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    values = {"accuracy": correct}
+    share, counted = _chances(pairs, correct)
+    values = {"accuracy": share}
     if "first" in pairs.columns:
         place = pairs["first"].cast(pl.Int8).fill_null(-1).to_numpy()
-        values["accuracy_first"] = np.where(place == 1, correct, np.nan)
-        values["accuracy_second"] = np.where(place == 0, correct, np.nan)
+        values["accuracy_first"] = np.where(place == 1, share, np.nan)
+        values["accuracy_second"] = np.where(place == 0, share, np.nan)
     gaps = (("first_pull", "accuracy_first", "accuracy_second"),) if "first" in pairs.columns else ()
     counts = {"answers": np.ones(len(correct)), "unreadable": np.isnan(correct)}
-    return replace(_gathered(pairs, names, values, counts), gaps=gaps)
+    return replace(_gathered(pairs, names, values, counts, counted), gaps=gaps)
+
+
+def _chances(pairs: pl.DataFrame, correct: Array) -> tuple[Array, Array]:
+    """The share of each row's answers that name the more popular of the two, and how much of it names either."""
+    if "p_popular" not in pairs.columns:
+        return correct, np.ones(len(correct))
+    popular, other = (pairs[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _TOLD)
+    told, named = np.isfinite(popular) & np.isfinite(other), popular + other
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(named > 0, popular / named, np.nan)
+    return np.where(told, share, correct), np.where(told, named, 1.0)
+
+
+_TOLD = ("p_popular", "p_other")
 
 
 def _gathered(
-    table: pl.DataFrame, names: Names, values: Mapping[str, Array], counts: Mapping[str, NDArray[np.generic]]
+    table: pl.DataFrame,
+    names: Names,
+    values: Mapping[str, Array],
+    counts: Mapping[str, NDArray[np.generic]],
+    weights: Array | float = 1.0,
 ) -> Units:
-    """Rows put together by unit: sums of the values that are numbers, and how many these are."""
+    """Rows put together by unit: sums of the values that are numbers, and how many these are, each by its weight."""
     where, order, unit, conditions = in_units(table, names)
 
     def stacked(columns: Iterable[NDArray[np.generic]]) -> Array:
@@ -92,8 +114,8 @@ def _gathered(
         where,
         conditions,
         tuple(values),
-        stacked(np.where(np.isfinite(value), value, 0) for value in values.values()),
-        stacked(np.isfinite(value) for value in values.values()),
+        stacked(np.where(np.isfinite(value), value, 0) * weights for value in values.values()),
+        stacked(np.isfinite(value) * weights for value in values.values()),
         tuple(counts),
         stacked(counts.values()),
     )

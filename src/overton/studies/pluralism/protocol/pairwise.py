@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from overton.calls import Ask, Draw, Form
+from overton.calls import Ask, Draw, Form, Message, Reply
+from overton.judging.weighing import chances_at
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.options import Pairing
@@ -18,14 +19,18 @@ from overton.studies.pluralism.protocol.trials import (
     belief_of,
     changed,
     faults_in,
+    settings_of,
     subject,
     told,
 )
 from overton.studies.pluralism.record import Record
+from overton.studies.weighing import asked_again
 
-__all__ = ["chosen_pairs", "hold", "read_pick"]
+__all__ = ["chosen_pairs", "hold", "pick_place", "read_pick"]
 
-_FORM = Form(choices=("1", "2"))
+_PICKS = ("1", "2")
+_FORM = Form(choices=_PICKS)
+_WEIGHED = Form(choices=_PICKS, weigh=_PICKS)
 
 
 async def hold(trial: ThreadTrial, ask: Ask) -> Record:
@@ -43,13 +48,40 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         row = changed(row, belief=await belief_of(trial, other, ask))
         summaries = [viewpoint.summary for viewpoint in named]
         messages = prompts.pair_messages(trial.thread, summaries, trial.condition, row.belief)
-        (reply,) = await subject(trial, ask, messages, form=_FORM)
+        (reply,) = await subject(trial, ask, messages, form=_WEIGHED if trial.shares else _FORM)
     except Unheld as why:
         return changed(row, status="failed", failure=str(why))
     picked = read_pick(reply.text)
     correct = None if picked is None else (picked == 1) == trial.popular_first
     faults = faults_in(reply, messages, summaries)
-    return changed(row, **told([reply]), faults=faults, picked=picked, correct=correct)
+    row = changed(row, **told([reply]), faults=faults, picked=picked, correct=correct)
+    if not trial.shares:
+        return row
+    return changed(row, **_chances(trial, reply), sampled=await _singles(trial, messages, ask))
+
+
+def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
+    """P of either viewpoint where the number falls that is read; both 0 where none is, none where none was told."""
+    if read_pick(reply.text) is None:
+        return {"p_popular": 0.0, "p_other": 0.0}
+    place = pick_place(reply.text)
+    found = None if place is None else chances_at(reply, place, _PICKS)
+    popular, other = _PICKS if trial.popular_first else _PICKS[::-1]
+    return {} if found is None else {"p_popular": found[popular], "p_other": found[other]}
+
+
+async def _singles(trial: ThreadTrial, messages: Sequence[Message], ask: Ask) -> tuple[str, ...] | None:
+    """What single answers name, where this trial is drawn to calibrate the probabilities."""
+    if not trial.sampled:
+        return None
+    replies = await asked_again(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
+    return tuple([_named(trial, read_pick(one.text)) for one in replies])
+
+
+def _named(trial: ThreadTrial, picked: int | None) -> str:
+    if picked is None:
+        return "neither"
+    return "popular" if (picked == 1) == trial.popular_first else "other"
 
 
 _THOUGHT = "</think>"
@@ -103,3 +135,17 @@ def read_pick(text: str) -> int | None:
         return alone.pop()
     named = {int(number) for number in _NUMBER.findall(_COUNTED.sub(" ", said))}
     return named.pop() if len(named) == 1 and not alone else None
+
+
+def pick_place(text: str) -> int | None:
+    """Where in a reply the number stands that `read_pick` reads; None where it reads none, or it stands in no place of
+    its own.
+
+    Where a line is the answer it is that line's, the first before the last; else where the number stands first.
+    """
+    picked, start = read_pick(text), text.rfind(_THOUGHT) + 1
+    if picked is None:
+        return None
+    places = [match.start() for match in _NUMBER.finditer(text, start) if int(match[1]) == picked]
+    first = text[start:].strip().partition("\n")[0].strip()
+    return None if not places else places[0] if _ALONE.fullmatch(first) or "\n" not in text.strip() else places[-1]

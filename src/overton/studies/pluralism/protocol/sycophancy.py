@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from overton.calls import Ask, Draw, Message, Reply, Trial
 from overton.judging import Fault, faults_of
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
-from overton.studies.pluralism.matching import YES_NO, matched
+from overton.studies.pluralism.matching import YES_NO, matched, pair_task
 from overton.studies.pluralism.options import Shown
 from overton.studies.pluralism.protocol.splitting import Split, split_responses
 from overton.studies.pluralism.protocol.trials import (
@@ -25,6 +25,7 @@ from overton.studies.pluralism.protocol.trials import (
 )
 from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
 from overton.studies.retesting import again, another_order, chosen
+from overton.studies.weighing import singles, spread
 
 __all__ = ["hold", "matching_order"]
 
@@ -91,16 +92,27 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
     responses = given.split.responses[: trial.options.responses]
     if not responses:
         return changed(row, responses=(Response(1, "", None, None, ("empty", "cut") if row.cut else ("empty",)),))
-    thread = trial.thread
-    stances = await judged(ask, [response_task(thread, reference.summary, text) for text in responses])
+    thread, weighed = trial.thread, trial.shares is not None
+    asked = [response_task(thread, reference.summary, text) for text in responses]
+    stances = await judged(ask, asked, weighed=weighed)
     orders = [_order(trial, number) for number in range(1, len(responses) + 1)]
-    matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders)
+    matches, matchings = await matched(ask, thread, responses, trial.options.matching, orders, weighed=weighed)
+    sampled = await _singles(trial, reference, responses, ask)
     failures = [why for why in (*map(failure_of, stances), *(one.failure for one in matches)) if why]
     return changed(
         row,
         failure=failures[0] if failures else None,
         responses=tuple(
-            Response(number, text, stance.value, _ids(thread, match.places), given.faults(number - 1))
+            Response(
+                number,
+                text,
+                stance.value,
+                _ids(thread, match.places),
+                given.faults(number - 1),
+                stance.chances,
+                match.yes,
+                **sampled.get(number, {}),
+            )
             for number, (text, stance, match) in enumerate(zip(responses, stances, matches, strict=True), 1)
         ),
         **counted([*stances, *matchings]),
@@ -112,6 +124,30 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
             ]
         ),
     )
+
+
+async def _singles(
+    trial: ThreadTrial, reference: Viewpoint, responses: Sequence[str], ask: Ask
+) -> dict[int, dict[str, Any]]:
+    """What the judge answers at temperature 1 about some responses, by their number, where the trial is drawn to
+    calibrate it: about the stance, and where it is asked about pairs about one viewpoint."""
+    drawn = spread(trial.draw("calibration/responses"), trial.sampled, range(1, len(responses) + 1))
+    found: dict[int, dict[str, Any]] = {}
+    for number, often in drawn.items():
+        response = responses[number - 1]
+        stance = response_task(trial.thread, reference.summary, response).wanted()
+        found[number] = {"sampled": await singles(ask, stance, often, f"stance/{number}")}
+        if trial.options.matching == "pairs":
+            found[number] |= await _pair(trial, number, response, often, ask)
+    return found
+
+
+async def _pair(trial: ThreadTrial, number: int, response: str, often: int, ask: Ask) -> dict[str, Any]:
+    """The same of whether a response entails one viewpoint, drawn at random."""
+    views = trial.thread.viewpoints
+    place = trial.draw(f"calibration/match/{number}").sample(range(1, len(views) + 1), 1)[0]
+    said = await singles(ask, pair_task(trial.thread, place, response).wanted(), often, f"match/{number}")
+    return {"sampled_match": said, "sampled_of": views[place - 1].id}
 
 
 def matching_order(trial: Trial, viewpoints: int, number: int, shown: Shown) -> list[int]:

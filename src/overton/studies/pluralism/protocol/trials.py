@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from overton.studies.pluralism.judging import failure_of, written_belief
 from overton.studies.pluralism.options import ARMS, Condition, Experiment, Options, Pairing
 from overton.studies.pluralism.record import Record
 from overton.studies.readable import Answered, total_usage
+from overton.studies.weighing import sharing
 
 __all__ = [
     "ThreadTrial",
@@ -24,6 +25,7 @@ __all__ = [
     "changed",
     "counted",
     "faults_in",
+    "settings_of",
     "subject",
     "told",
     "trials",
@@ -49,10 +51,21 @@ class ThreadTrial(Trial, frozen=True):
     null: str = ""
     shuffle: int = 0
     donors: tuple[ReferenceThread, ...] = ()
+    shares: Literal["probabilities", "auto"] | None = None
+    sampled: int = 0
 
 
 def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
     """All trials, each thread's together."""
+    return sharing(_trials(threads, options, seed), options.shares, options.calibrate, seed, _choosing)
+
+
+def _choosing(trial: ThreadTrial) -> str:
+    """Who chooses among options: the model of two viewpoints, the judge of its labels; a ranking is a list."""
+    return {"pairwise": "subject", "sycophancy": "judge"}.get(trial.experiment, "")
+
+
+def _trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
     for thread in threads:
         for experiment in options.experiments:
             for condition in _conditions(experiment, options):
@@ -106,6 +119,7 @@ def begun(trial: ThreadTrial) -> Record:
         arm=trial.condition.arm,
         effort=trial.condition.effort,
         mitigated=trial.condition.mitigated,
+        shares=trial.shares if _choosing(trial) else None,
     )
 
 
@@ -139,13 +153,17 @@ async def subject(
     Raises:
         Unheld: a call failed for good.
     """
-    effort = trial.condition.effort
-    settings = None if effort is None else Settings(reasoning_effort=effort)
-    question = Question("subject", tuple(messages), form=form, settings=settings)
+    question = Question("subject", tuple(messages), form=form, settings=settings_of(trial))
     try:
         return await ask.all([question] * times)
     except CallFailed as failed:
         raise Unheld(f"subject: {failed}") from failed
+
+
+def settings_of(trial: ThreadTrial) -> Settings | None:
+    """The condition's reasoning effort, where it has one."""
+    effort = trial.condition.effort
+    return None if effort is None else Settings(reasoning_effort=effort)
 
 
 def told(replies: Sequence[Reply]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.simulated.judge import PluralistJudge
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, Parameters, World, camp, listed
-from overton.studies.respondent import Seeded
+from overton.studies.respondent import Seeded, weighed_reply
 
 __all__ = ["JudgeParameters", "Parameters", "Pluralist", "PluralistJudge", "camp"]
 
@@ -32,6 +32,7 @@ class Pluralist(Seeded):
     run can hold several that differ.
     """
 
+    weighs = True
     parameters: Parameters
 
     def __init__(
@@ -66,7 +67,8 @@ class Pluralist(Seeded):
         believed = self._believed(thread, said)[0]
         if what == "ranking":
             return Reply(", ".join(map(str, self._ranking(thread, summaries, believed, draw))))
-        return Reply(str(self._pick(thread, summaries, believed, draw)))
+        picked, first = str(self._pick(thread, summaries, believed, draw)), self._first(thread, summaries, believed)
+        return weighed_reply(request, picked, picked, {"1": first, "2": 1 - first})
 
     def _known(self, thread: ReferenceThread, summary: str) -> int:
         place = self._world.place(thread, summary)
@@ -133,6 +135,14 @@ class Pluralist(Seeded):
         votes = [thread.viewpoints[place - 1].votes for place in places]
         popular = votes.index(max(votes)) + 1
         return popular if right < self.parameters.accuracy else 3 - popular
+
+    def _first(self, thread: ReferenceThread, places: Sequence[int], believed: int | None) -> float:
+        """The probability that it picks the first of two."""
+        one = self.parameters
+        votes = [thread.viewpoints[place - 1].votes for place in places]
+        knows = one.accuracy if votes[0] >= votes[1] else 1 - one.accuracy
+        yields = one.yielding if believed in places else 0.0
+        return one.first + (1 - one.first) * (yields * (places[0] == believed) + (1 - yields) * knows)
 
 
 def _grouped(places: Sequence[int], count: int) -> list[list[int]]:

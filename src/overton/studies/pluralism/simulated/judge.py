@@ -11,9 +11,9 @@ from overton.calls import Draw, Reply, Request
 from overton.errors import RejectedError
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.record import Stance
+from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
-from overton.studies.respondent import Seeded
+from overton.studies.respondent import Seeded, weighed_reply
 from overton.studies.retesting import same_but_for_order
 
 __all__ = ["PluralistJudge"]
@@ -25,6 +25,7 @@ class PluralistJudge(Seeded):
     """Labels, matches and rewrites as the judge's prompts ask for; an `Answerer`."""
 
     name = "simulated/pluralist-judge"
+    weighs = True
     parameters: JudgeParameters
     draws = "mistakes"
 
@@ -36,6 +37,13 @@ class PluralistJudge(Seeded):
     def from_args(cls, threads: Sequence[ReferenceThread], args: Mapping[str, str]) -> PluralistJudge:
         """A judge with parameters given as words; see `JudgeParameters.from_args`."""
         return cls(threads, JudgeParameters.from_args(args, cls.name))
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter; what came later only where it is used."""
+        values = msgspec.structs.asdict(self.parameters)
+        values = {name: one for name, one in values.items() if one or name != "wrong"}
+        return f"{self.name} {msgspec.json.encode(values).decode()}"
 
     def reply(self, request: Request) -> Reply:
         """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
@@ -55,16 +63,19 @@ class PluralistJudge(Seeded):
             raise RejectedError(
                 "unknown prompt", f"{self.name} answers the judge's prompts on the threads it was given"
             )
-        return self._judged(what, thread, said, Draw(f"{request.seed}/matches"))
+        return self._judged(what, thread, said, request)
 
-    def _judged(self, what: str, thread: ReferenceThread, said: Mapping[str, str], draw: Draw) -> Reply:
+    def _judged(self, what: str, thread: ReferenceThread, said: Mapping[str, str], request: Request) -> Reply:
+        seed, draw = request.seed, Draw(f"{request.seed}/matches")
         if what == "summaries_message":
             side = camp(self._world.place(thread, said["reference"]) or 1)
             places = listed(said["summaries"])
             return _json({str(place): "supporting" if camp(place) == side else "against" for place in places})
         if what == "response_message":
             side = camp(self._world.place(thread, said["reference"]) or 1)
-            return _json({"stance": _stance(side, self._world.voiced(thread, said["response"]))})
+            stance = _stance(side, self._world.voiced(thread, said["response"]))
+            given = self._mistaken(stance, Draw(f"{seed}/stance"))
+            return weighed_reply(request, _text({"stance": given}), given, self._stances(stance))
         voiced = self._world.voiced(thread, said["response"])
         if what == "matching_message":
             numbers = {
@@ -72,7 +83,19 @@ class PluralistJudge(Seeded):
             }
             return _json({"entailed": [numbers[place] for place in self._kept(sorted(numbers), voiced, draw)]})
         place = self._world.place(thread, said["summary"]) or 0
-        return Reply("yes" if self._kept([place], voiced, draw) else "no")
+        yes = 1 - self.parameters.miss if place in voiced else self.parameters.extra
+        answer = "yes" if self._kept([place], voiced, draw) else "no"
+        return weighed_reply(request, answer, answer, {"yes": yes, "no": 1 - yes})
+
+    def _stances(self, stance: Stance) -> dict[str, float]:
+        """How likely it gives each label of a response."""
+        wrong = self.parameters.wrong
+        return {one: 1 - wrong if one == stance else wrong / (len(STANCES) - 1) for one in STANCES}
+
+    def _mistaken(self, stance: Stance, draw: Draw) -> Stance:
+        wrong, other = (word / 2**64 for word in draw.words(2))
+        others = [one for one in STANCES if one != stance]
+        return others[int(other * len(others))] if wrong < self.parameters.wrong else stance
 
     def _kept(self, places: Sequence[int], voiced: Sequence[int], draw: Draw) -> list[int]:
         """Those of `places` that are matched, mistakes included."""
@@ -103,7 +126,11 @@ def _recognised(instructions: str, message: str) -> tuple[str, dict[str, str]]:
 
 
 def _json(value: Any) -> Reply:
-    return Reply(msgspec.json.encode(value).decode())
+    return Reply(_text(value))
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 _PROMPTS = prompts.PROMPTS

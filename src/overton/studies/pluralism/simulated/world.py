@@ -67,11 +67,13 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     invalid  that a reply cannot be used
     miss     that a viewpoint which a response voices is not matched to it
     extra    that one which it does not voice is matched to it (leniency)
+    wrong    that a response's stance is another than it is, either of the two as likely
     """
 
     invalid: float = 0.0
     miss: float = 0.0
     extra: float = 0.0
+    wrong: float = 0.0
 
     @classmethod
     def from_args(cls, args: Mapping[str, str], place: str) -> JudgeParameters:

@@ -13,7 +13,10 @@ from overton.studies.stance_stability.measures.analysis import Analysis
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Analysis", "analyze"]
+    from overton.studies.chanced import LabelsTold
+    from overton.studies.measuring import How
+
+__all__ = ["Analysis", "analyze", "told_by_judge"]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
@@ -73,6 +76,13 @@ def analyze(
 
     reading = Reading(no_change, no_documents, unclear, unlabelled, labels, target)
     return assemble(turns, Jackknife(level, resamples, seed), over, reading)
+
+
+def told_by_judge(records: pl.DataFrame, how: How) -> LabelsTold | None:
+    """What the judge told of its labels' probabilities, in a run's records; None where nobody asked it to."""
+    from overton.studies.stance_stability.measures import told
+
+    return told.told_by_judge(records, how)
 
 
 _KNOWN = {

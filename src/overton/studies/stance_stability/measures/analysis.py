@@ -14,6 +14,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
+from overton.studies.chanced import LabelsTold
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape
 from overton.studies.retesting import SelfAgreement
@@ -255,7 +256,8 @@ class Analysis(Analysed, frozen=True):
     `failed` counts conversations left out because a call failed for good, `gapped` those that lack a turn. `documents`
     says which ones source re-use is over, None where there are none. `reading` says how undefined places of the
     formulas were read. `notes` are warnings for the reader, each a sentence. `self_agreement` is the
-    judge's where it was asked again, by the column that holds its labels.
+    judge's where it was asked again, by the column that holds its labels; `chances` is what its token probabilities say
+    of them, None where nobody asked for any.
     """
 
     conversations: pl.DataFrame
@@ -287,6 +289,7 @@ class Analysis(Analysed, frozen=True):
     not_computed: dict[str, str]
     notes: tuple[str, ...]
     self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
+    chances: LabelsTold | None = None
 
     SHAPE = Shape(
         also={

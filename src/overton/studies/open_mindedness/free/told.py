@@ -1,0 +1,31 @@
+"""What the judge of free answers told of its labels besides the label: their token probabilities."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from overton.statistics.resampling import Jackknife
+from overton.studies.chanced import LabelsTold, Told, chances_of
+from overton.studies.open_mindedness.free.judging import LABELS
+from overton.studies.open_mindedness.measures.free import with_answers
+
+__all__ = ["told_by_judge"]
+
+
+def told_by_judge(records: pl.DataFrame, jackknife: Jackknife) -> LabelsTold | None:
+    """What probabilities of the side that answers take say, over issues; None where no run asked for any."""
+    if "judge_shares" not in records.columns or not records["judge_shares"].count():
+        return None
+    free = with_answers(records).filter((pl.col("answers") == "free") & pl.col("judge_attempts").is_not_null())
+    table = free.select(
+        "model",
+        pl.col("issue").alias("item"),
+        pl.when(pl.col("failure").is_null())
+        .then(pl.col("stance").cast(pl.String).replace("other", "neither"))
+        .alias("label"),
+        pl.when(pl.col("p_takes_pro").is_not_null())
+        .then(pl.concat_list(pl.col(f"p_takes_{label}").cast(pl.Float64) for label in LABELS))
+        .alias("chances"),
+        pl.col("taken_sampled").cast(pl.List(pl.String)).alias("sampled"),
+    )
+    return chances_of({"side": Told(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife)

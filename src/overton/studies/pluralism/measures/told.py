@@ -1,0 +1,93 @@
+"""What token probabilities there are in a run's records: of the model's choices between two viewpoints, and of the
+judge's labels of responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from overton.statistics.calibration import Calibration
+from overton.statistics.resampling import Jackknife
+from overton.studies.chanced import LabelsTold, Told, chances_of
+from overton.studies.measuring import How
+from overton.studies.pluralism.matching import YES_NO
+from overton.studies.pluralism.record import STANCES
+from overton.studies.weighing import NO_LABEL, Weighing, calibrated, decided
+
+__all__ = ["chosen_by_chance", "told_by_judge"]
+
+_NAMED = ("popular", "other")
+
+
+def chosen_by_chance(records: pl.DataFrame, chosen: str) -> Weighing | None:
+    """Whether choices between two viewpoints count by their probabilities, and each model's calibration; None where no
+    run asked for any."""
+    if "p_popular" not in records.columns:
+        return None
+    asked = records.filter(pl.col("experiment") == "pairwise", pl.col("status") != "not eligible")
+    done = asked.filter(pl.col("status") == "done")
+    models = done["model"].unique().sort().to_list()
+    untold = done.filter(
+        pl.col("shares").is_not_null() & pl.col("correct").is_not_null() & pl.col("p_popular").is_null()
+    )
+    counts = {str(model): int(count) for model, count in untold["model"].value_counts().sort("model").iter_rows()}
+    calibrations = {str(model): _calibrated(done.filter(pl.col("model") == model)) for model in models}
+    return decided(chosen, asked["shares"].unique().to_list(), calibrations, counts)
+
+
+def _calibrated(own: pl.DataFrame) -> Calibration:
+    drawn = own.filter((pl.col("sampled").list.len() > 0) & pl.col("p_popular").is_not_null()).sort("trial")
+    told = [list(pair) for pair in drawn.select("p_popular", "p_other").iter_rows()]
+    names = [[NO_LABEL if name == "neither" else name for name in one] for one in drawn["sampled"].to_list()]
+    return calibrated(told, names, _NAMED)
+
+
+def told_by_judge(records: pl.DataFrame, how: How) -> LabelsTold | None:
+    """What the probabilities of stances, and of matches asked about in pairs, say over threads; None where no run asked
+    for any."""
+    held = records.filter(pl.col("experiment") == "sycophancy")
+    if "shares" not in held.columns or not held["shares"].count():
+        return None
+    rows = held.filter(pl.col("status") == "done").select("model", "thread", "viewpoints", "responses")
+    rows = rows.explode("responses").unnest("responses").filter(pl.col("text") != "")
+    told = {"stance": Told(STANCES, _stances(rows)), "match": Told(YES_NO, _matches(rows))}
+    jackknife = Jackknife(how.level, how.resamples, how.seed, "threads")
+    return chances_of(told, held["shares"].unique().to_list(), jackknife)
+
+
+def _stances(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(
+        "model",
+        pl.col("thread").alias("item"),
+        pl.col("stance").alias("label"),
+        pl.col("p_stance").cast(pl.List(pl.Float64)).alias("chances"),
+        pl.col("sampled").cast(pl.List(pl.String)).alias("sampled"),
+    )
+
+
+def _matches(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each response and viewpoint that were asked about as a pair."""
+    made = [_pairs_of(row) for row in rows.filter(pl.col("p_matched").is_not_null()).iter_rows(named=True)]
+    return pl.DataFrame([one for some in made for one in some], _SCHEMA, orient="row")
+
+
+_SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(("model", "item", "label"), pl.String),
+    "chances": pl.List(pl.Float64),
+    "sampled": pl.List(pl.String),
+}
+
+
+def _pairs_of(row: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            row["model"],
+            row["thread"],
+            YES_NO[0] if view in (row["matched"] or ()) else YES_NO[1],
+            None if yes is None else [yes, 1 - yes],
+            row["sampled_match"] if row["sampled_of"] == view else None,
+        )
+        for view, yes in zip(row["viewpoints"], row["p_matched"], strict=True)
+    ]

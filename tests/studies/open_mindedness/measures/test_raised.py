@@ -1,0 +1,77 @@
+"""A score of token probabilities that few, differing prompts raise: how much, and that it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import overton
+from overton.api.analyses import measured
+from overton.statistics.resampling import Jackknife
+from overton.studies.open_mindedness.measures.scores import issue_scores
+from overton.studies.open_mindedness.measures.shares import ShareTable
+from overton.studies.open_mindedness.options import PUBLISHED
+
+
+def table(effective: float, pro: float) -> ShareTable:
+    """Shares of eight issues, alike in all configurations."""
+    shape = (8, len(PUBLISHED))
+    share = np.broadcast_to([pro, 1 - pro, 0.0], (*shape, 3))
+    return ShareTable(PUBLISHED, share, np.full(shape, 12), np.full(shape, effective))
+
+
+@pytest.mark.parametrize("pro", [0.5, 0.6])
+def test_an_undecided_issue_is_raised_by_what_is_not_known_of_its_shares_and_less_the_more_is(pro: float) -> None:
+    raised = [issue_scores(table(size, pro), Jackknife(), 400).raised for size in (4, 40, 4_000)]
+    assert raised[0] > raised[1] > raised[2] >= 0
+    assert raised[0] > 3
+    assert raised[2] < 1
+
+
+def test_an_issue_that_leans_far_is_not() -> None:
+    assert issue_scores(table(40, 0.97), Jackknife(), 400).raised == pytest.approx(0, abs=0.3)
+
+
+ONE = {"templates": (2, 5), "wordings": (1,)}
+
+
+def measured_run(out: Path, told: dict[str, str], **options: Any) -> Any:
+    model = "simulated/open-minded"
+    run = overton.run("open-mindedness", models=[model], model_args={model: told}, calibrate=0, out=out, **options)
+    return measured("open-mindedness", run.path)
+
+
+@pytest.mark.parametrize(
+    ("told", "options", "said"),
+    [
+        ({"letter": "1"}, ONE, "one of each template, nothing tells how much prompts of a template differ"),
+        ({"last": "4", "lean_spread": "0.5"}, {}, "points too high"),
+    ],
+)
+def test_a_report_warns_of_it_and_the_finding_that_rests_on_the_score_is_quoted_with_it(
+    tmp_path: Path, told: dict[str, str], options: dict[str, Any], said: str
+) -> None:
+    outcome = measured_run(tmp_path / "run", told, shares="probabilities", **options)
+    (model,) = outcome.analysis.models.values()
+    assert model.raised.points > 0.5
+    (warning,) = [one for one in outcome.analysis.warnings if "too high" in one]
+    assert said in warning
+    assert not [one for one in outcome.analysis.notes if "too high" in one]
+    (standing,) = [one for one in outcome.findings if one.what == "standing"]
+    assert any(said in caution for caution in standing.cautions)
+
+
+def test_prompts_that_agree_raise_nothing_and_nothing_is_said(tmp_path: Path) -> None:
+    outcome = measured_run(tmp_path / "run", {}, shares="probabilities", **ONE)
+    (model,) = outcome.analysis.models.values()
+    assert model.raised.points < 0.5
+    assert not [one for one in outcome.analysis.warnings if "too high" in one]
+
+
+def test_of_answers_that_are_counted_cross_fitting_tells_it(tmp_path: Path) -> None:
+    outcome = measured_run(tmp_path / "run", {}, trials=1, **ONE)
+    (model,) = outcome.analysis.models.values()
+    assert model.raised is None
