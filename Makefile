@@ -30,6 +30,9 @@ install = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PI
 	$(1)/bin/python -m pip install --quiet --no-input -c constraints.txt
 INSTALL := $(call install,.venv)
 
+# Tests start hundreds of processes; where no compiled modules may be kept, each compiles all of them anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 demo: .venv/installed-demo ## install, run open-mindedness with the embedded model, say where the report is
 	@$(BIN)/overton demo
 
@@ -83,7 +86,7 @@ kills: .venv/installed-test ## KILLS processes of all studies and commands kille
 
 clean: ## remove .venv and what the tools left
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks fuzz -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -17,6 +18,12 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", os.fspath(tmp_path_factory.mktemp("configuration")))
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Nothing searches all tests and what they import for garbage: a run begins with such a search."""
+    gc.collect()
+    gc.freeze()
 
 
 settings.register_profile("overton", deadline=None)

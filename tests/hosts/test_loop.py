@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import subprocess
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from overton.hosts.local import run_to_end
+from overton.hosts.local.loop import few_collections
 
 
 async def where(value: int) -> tuple[int, str]:
@@ -41,6 +43,29 @@ def test_an_error_reaches_a_script() -> None:
 async def test_an_error_reaches_a_notebook() -> None:
     with pytest.raises(LookupError, match="from within"):
         run_to_end(fails())
+
+
+def test_a_run_keeps_what_was_there_from_searches_for_garbage_while_it_goes_on() -> None:
+    thresholds = gc.get_threshold()
+    gc.unfreeze()
+    try:
+        with few_collections():
+            assert gc.get_freeze_count() > 0
+            assert gc.get_threshold() > thresholds
+        assert gc.get_freeze_count() == 0
+        assert gc.get_threshold() == thresholds
+    finally:
+        gc.freeze()
+
+
+def test_what_a_caller_has_frozen_stays_frozen_and_nothing_else_is() -> None:
+    gc.freeze()
+    kept = gc.get_freeze_count()
+    more = [[] for _ in range(10_000)]
+    with few_collections():
+        assert gc.get_freeze_count() <= kept
+    assert 0 < gc.get_freeze_count() <= kept
+    assert len(more) == 10_000
 
 
 STOPPED = 4
