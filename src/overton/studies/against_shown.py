@@ -58,8 +58,8 @@ def _clauses(found: Sequence[Found]) -> Iterator[str]:
     for verdict, words in _WORDS.items():
         some = [one for one in found if _verdict(one[2]) == verdict]
         if some:
-            names = [_named(one, shown) for one in some]
-            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(names, verdict)
+            told = {f"'{one[1].name}'": _numbers(one, shown) for one in some}
+            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(told, verdict)
 
 
 def _verdict(one: Against) -> tuple[str, str]:
@@ -69,22 +69,26 @@ def _verdict(one: Against) -> tuple[str, str]:
     return one.what, one.verdict
 
 
-def _named(found: Found, shown: str) -> str:
-    """A null, its number, the difference where that tells something; the observed number where it is another one."""
-    measure, null, one = found
+def _numbers(found: Found, shown: str) -> str:
+    """A null's number, the difference where that tells something; the observed number where it is another one."""
+    measure, _, one = found
     if isnan(one.difference.value) or isnan(one.difference.low):
-        return f"'{null.name}' ({_why(one.difference)})"
+        return _why(one.difference)
     told = number(one.under_null.value, measure.kind)
     if (observed := number(one.observed.value, measure.kind)) != shown:
         told = f"{observed} against {told}"
     if one.verdict != "cannot tell":
         told += f", difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
-    return f"'{null.name}' ({told})"
+    return told
 
 
-def _listed(names: Sequence[str], verdict: tuple[str, str]) -> str:
-    joint = "or" if verdict == ("null", "cannot tell") else "and"
-    return f" {joint} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+def _listed(told: Mapping[str, str], verdict: tuple[str, str]) -> str:
+    """Nulls, each with what is told of it; what is told of all of them alike is said once."""
+    joint = " or " if verdict == ("null", "cannot tell") else " and "
+    same = set(told.values())
+    names = [*told] if len(same) == 1 else [f"{name} ({numbers})" for name, numbers in told.items()]
+    listed = joint.join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{listed} ({same.pop()})" if len(same) == 1 else listed
 
 
 _WORDS: dict[tuple[str, str], str] = {
