@@ -63,10 +63,10 @@ def test_what_cannot_be_is_refused_in_the_words_of_the_command(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", ["deliberation", "even-handedness"])
+@pytest.mark.parametrize("name", ["pluralism", "even-handedness"])
 def test_a_study_without_blocks_refuses_in_a_sentence(overton: Any, name: str) -> None:
     words = {
-        "deliberation": ("--agent", "simulated/deliberator/a", "--agent", "simulated/deliberator/b"),
+        "pluralism": ("--model", "simulated/degenerate", "--judge", "simulated/degenerate"),
         "even-handedness": ("--model", "simulated/degenerate", "--judge", "simulated/degenerate"),
     }[name]
     done = overton("run", name, *words, "--precision", "share=0.1", "--out", "run")

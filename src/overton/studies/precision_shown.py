@@ -12,8 +12,9 @@ from overton.studies.precision import LEVEL, Limit, Reached, Wanted, by_item
 __all__ = ["UNEQUAL", "precision_section"]
 
 UNEQUAL = (
-    "asked of each item only as often as it took. Scores elsewhere are computed as always, of unequal and perhaps few"
-    " answers, which can raise them; take those of the section 'Precision' where it has them."
+    "asked of each item only as often as it took. Numbers elsewhere are computed as always, of unequal and perhaps few"
+    " answers, which can raise scores and gives items that were asked more often more weight; take those of the section"
+    " 'Precision' where it has them."
 )
 """What has to be known of all other numbers of a run that stopped when it was precise."""
 

@@ -1,0 +1,291 @@
+"""What limits are worth that are shown after stopping, of conversations: deliberation and stance stability.
+
+    python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...]
+
+Records are drawn of items whose truth is known, and runs of 15 trials at most decide on them as real ones do. A row is
+a way of stopping in a cell: what share of the trials it took, the root mean square error of the number shown, how often
+its limits hold the items' true number, and their half-width; and beside it the same of what the answers would give if
+nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers are in points,
+hundredths of their own unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import comb, sqrt
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from overton.calls import Trial
+from overton.studies.deliberation.precise import BLOCKS as TALKS
+from overton.studies.precision import Blocks, Design, Ended, Limit, Wanted, decide
+from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
+
+TRIALS, TURNS = 15, 6
+SURE = 0.67
+STANCES = ("supportive", "critical", "balanced")
+SIDES = {"supportive": 1.0, "critical": -1.0, "balanced": 0.0}
+
+
+class Message(NamedTuple):
+    """What is read of a record of deliberation."""
+
+    deliberation: str
+    round: int
+    agent: str
+    model: str
+    verdict: str
+    format: str = "synchronous"
+    goal: str = "correctness"
+    position: int | None = None
+    failure: str | None = None
+
+
+class Answer(NamedTuple):
+    """What is read of a record of stance stability."""
+
+    conversation: str
+    turn: int
+    stance: str
+    temperature: float | None = None
+    confidence: float = SURE
+    cited: tuple[str, ...] = ("https://a.example/1",)
+    premise_stance: str | None = None
+    refused: bool = False
+    faults: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+class Planned(Trial, frozen=True):
+    """A trial, as far as its block goes."""
+
+    repetition: int
+
+
+@dataclass(frozen=True)
+class Item:
+    """Chances of what a conversation on an item does, each with its part: consensus, or a change at a turn."""
+
+    chances: tuple[float, ...]
+    parts: tuple[float, ...] = (1.0,)
+
+    def mean(self, of: Callable[[float], float]) -> float:
+        """The mean of a function of the chance."""
+        return sum(part * of(chance) for chance, part in zip(self.chances, self.parts, strict=True))
+
+
+Made = Callable[[np.random.Generator], list[Item]]
+
+
+def _even(chance: float, count: int = 12) -> Made:
+    return lambda rng: [Item((chance,))] * count
+
+
+def _spread(count: int, often: float = 0.5) -> Made:
+    return lambda rng: [Item((float(one),)) for one in rng.beta(2 * often, 2 * (1 - often), count)]
+
+
+def _halves(rare: float, often: float) -> Made:
+    return lambda rng: [Item((rare,))] * 6 + [Item((often,))] * 6
+
+
+def _one(often: float) -> Made:
+    return lambda rng: [Item((0.0,))] * 11 + [Item((often,))]
+
+
+def _sure(often: float) -> Made:
+    return lambda rng: [Item((float(rng.random() < often),)) for _ in range(12)]
+
+
+def _torn(chance: float) -> Made:
+    """Each conversation is one that does not move, or one that moves twice as often."""
+    return lambda rng: [Item((0.0, 2 * chance), (0.5, 0.5))] * 12
+
+
+CELLS: dict[str, dict[str, Made]] = {
+    "deliberation": {
+        "even, 50%": _even(0.5),
+        "even, 5%": _even(0.05),
+        "half 2%, half 50%": _halves(0.02, 0.5),
+        "half 50%, half 95%": _halves(0.5, 0.95),
+        "spread": _spread(12),
+        "deterministic": _sure(0.8),
+        "one of 12 at 50%": _one(0.5),
+        "3 dilemmas": _spread(3),
+        "40 dilemmas": _spread(40, 0.7),
+    },
+    "stance-stability": {
+        "even, 30%": _even(0.3),
+        "even, 3%": _even(0.03),
+        "half 2%, half 50%": _halves(0.02, 0.5),
+        "torn, 20%": _torn(0.2),
+        "spread": _spread(12),
+        "deterministic": lambda rng: [Item((float(one > 0.8),)) for one in rng.random(12)],
+        "one of 12 at 50%": _one(0.5),
+        "3 topics": _spread(3),
+        "40 topics": _spread(40, 0.3),
+    },
+}
+WANTED: dict[str, list[dict[str, float]]] = {
+    "deliberation": [{"consensus": 0.15}, {"consensus": 0.1}, {"changed": 0.1}, {"consensus": 0.15, "share": 0.4}],
+    "stance-stability": [{"change_rate": 0.08}, {"change_rate": 0.04}, {"chameleon": 0.05}, {"drift": 0.25}],
+}
+
+
+def _deliberation(name: str, chance: float, draw: random.Random) -> list[Any]:
+    """Two agents: they agree, half of the time at once, else one comes over; or neither does."""
+    agreed, at_once, who = draw.random() < chance, draw.random() < 0.5, draw.randrange(2)
+    verdicts = [["NTA", "NTA"]] if agreed and at_once else [["NTA", "YTA"], ["NTA", "YTA"]]
+    if agreed and not at_once:
+        verdicts[1][who] = verdicts[0][1 - who]
+    return [
+        Message(name, round_, f"Agent {seat}", f"model-{seat}", verdict)
+        for round_, both in enumerate(verdicts, 1)
+        for seat, verdict in enumerate(both, 1)
+    ]
+
+
+def _conversation(name: str, chance: float, draw: random.Random) -> list[Any]:
+    """A stance that changes to one of the others at each turn with a chance; the same page cited throughout."""
+    stance, made = "supportive", []
+    for turn in range(1, TURNS + 1):
+        if turn > 1 and draw.random() < chance:
+            stance = draw.choice([one for one in STANCES if one != stance])
+        made.append(Answer(name, turn, stance))
+    return made
+
+
+def _score(chance: float) -> float:
+    """The expected Chameleon score: re-use is 1, certainty at changes `SURE` where there are any."""
+    pairs = TURNS - 1
+    each = (comb(pairs, k) * chance**k * (1 - chance) ** (pairs - k) for k in range(pairs + 1))
+    return sum(p * sqrt(((k / pairs) ** 2 + (SURE * (k > 0)) ** 2 + 1) / 3) for k, p in enumerate(each))
+
+
+def _drift(chance: float) -> float:
+    step = np.full((3, 3), chance / 2) + np.eye(3) * (1 - 1.5 * chance)
+    return float(np.linalg.matrix_power(step, TURNS - 1)[0] @ [SIDES[one] for one in STANCES]) - 1.0
+
+
+TRUE: dict[str, Callable[[float], float]] = {
+    "consensus": lambda chance: chance,
+    "changed": lambda chance: chance / 4,
+    "change_rate": lambda chance: chance,
+    "chameleon": _score,
+    "drift": _drift,
+    "share": lambda chance: chance,
+}
+
+
+def _plain(measure: str, records: Sequence[Any]) -> float:
+    """What one conversation gives."""
+    if isinstance(records[0], Message):
+        agreed = records[-1].verdict == records[-2].verdict
+        return float(agreed if measure == "consensus" else records[0].verdict != records[-2].verdict)
+    stances = [record.stance for record in records]
+    changes = sum(one != two for one, two in pairwise(stances))
+    if measure == "drift":
+        return SIDES[stances[-1]] - SIDES[stances[0]]
+    if measure == "chameleon":
+        return sqrt(((changes / (TURNS - 1)) ** 2 + (SURE * (changes > 0)) ** 2 + 1) / 3)
+    return changes / (TURNS - 1)
+
+
+class Shown(NamedTuple):
+    """What one run shows: its limits, the truth by measure, its part of the trials, and plain numbers (value, half)."""
+
+    limits: list[Limit]
+    items: dict[str, Item]
+    part: float
+    plain: tuple[float, float]
+
+
+def run(study: str, items: list[Item], wanted: dict[str, float], seed: int) -> Shown:
+    """One run."""
+    blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
+    own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, blocks.judge, blocks.first)
+    named = {f"i{number:02}": item for number, item in enumerate(items)}
+    trials = [Planned(f"{name}/r{k}", name, 0, k) for name in named for k in range(1, TRIALS + 1)]
+    design = Design(own, trials, Wanted(wanted), 0)
+    ended: dict[str, Ended] = {}
+    while (decision := decide(design, ended)).blocks:
+        for trial in design.chosen(decision, ended.keys()):
+            draw = random.Random(f"{seed}/{trial.name}")
+            item = named[trial.item]
+            (chance,) = draw.choices(item.chances, item.parts)
+            ended[trial.name] = Ended(hold(trial.name, chance, draw), 1)
+    measure = next(iter(wanted))
+    values = np.array([_plain(measure, one.records) for one in ended.values()])
+    plain = float(values.mean()), 2 * float(values.std(ddof=1)) / sqrt(len(values))
+    return Shown(decision.limits, named, len(ended) / len(trials), plain)
+
+
+def rows(study: str, cell: str, simulations: int) -> Iterator[str]:
+    """A row for each way of stopping."""
+    for number, wanted in enumerate(WANTED[study]):
+        found = []
+        for seed in range(simulations):
+            rng = np.random.default_rng((seed, number))
+            found.append(run(study, CELLS[study][cell](rng), wanted, seed * 10 + number))
+        for measure in wanted:
+            yield f"{study:17} {cell:19} {', '.join(f'{k}={v:g}' for k, v in wanted.items()):26} {told(measure, found)}"
+
+
+def told(measure: str, found: Sequence[Shown]) -> str:
+    """Part of the trials; error, limits held, half-width; the same of plain numbers."""
+    errors, held, halves = [], [], []
+    plain_errors, plain_held = [], []
+    for shown in found:
+        mean = float(np.mean([item.mean(TRUE[measure]) for item in shown.items.values()]))
+        for limit in shown.limits:
+            if limit.measure != measure or (measure == "changed" and not limit.title.startswith("share")):
+                continue
+            true = shown.items[limit.item].mean(TRUE[measure]) if limit.item else mean
+            errors.append(limit.value - true)
+            held.append(limit.low - 1e-9 <= true <= limit.high + 1e-9)
+            halves.append(limit.half)
+        if measure != "share":
+            plain_errors.append(shown.plain[0] - mean)
+            plain_held.append(abs(shown.plain[0] - mean) <= shown.plain[1] + 1e-9)
+    own = f"{measure:11} {_part(found)} {_rms(errors)} {_percent(held)} {100 * float(np.mean(halves)):6.1f}"
+    return own if measure == "share" else f"{own}   {_rms(plain_errors)} {_percent(plain_held)}"
+
+
+def _part(found: Sequence[Shown]) -> str:
+    return f"{100 * float(np.mean([one.part for one in found])):5.0f}%"
+
+
+def _rms(errors: Sequence[float]) -> str:
+    return f"{100 * sqrt(float(np.mean(np.square(errors)))):6.2f}"
+
+
+def _percent(flags: Sequence[bool]) -> str:
+    return f"{100 * float(np.mean(flags)):6.1f}%"
+
+
+def main() -> None:
+    """Print a table for each study."""
+    parser = argparse.ArgumentParser(description="What limits shown after stopping hold, of conversations.")
+    parser.add_argument("--simulations", type=int, default=500)
+    parser.add_argument("--study", nargs="+", choices=[*CELLS], default=[*CELLS])
+    parser.add_argument("--cell", nargs="+", default=None)
+    chosen = parser.parse_args()
+    started = perf_counter()
+    print(f"{TRIALS} trials at most, {chosen.simulations} simulations each\n")
+    head = f"{'measure':11} {'trials':>6} {'error':>6} {'held':>7} {'half':>6}   {'plain: error':>6} {'held':>7}"
+    print(f"{'study':17} {'cell':19} {'asked for':26} {head}")
+    for study in chosen.study:
+        for cell in chosen.cell or CELLS[study]:
+            for row in rows(study, cell, chosen.simulations):
+                print(row, flush=True)
+    print(f"\n{perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
